@@ -1,0 +1,1 @@
+"""nestream: nested complex event processing for Python on Spark."""

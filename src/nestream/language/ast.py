@@ -1,0 +1,123 @@
+"""The syntax tree: what a query says, in any of the three spellings, before its names are resolved.
+
+Spans point into the query text and take no part in comparison, so `parse(print(tree)) == tree`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from nestream.model.diagnostics import NOWHERE, Span
+from nestream.model.expression import Expression
+from nestream.model.time import Window
+
+
+class Dialect(StrEnum):
+    """The three spellings of the language."""
+
+    NEEL = "neel"
+    NEEL_PLUS = "neel+"
+    SASE = "sase"
+
+
+class Operator(StrEnum):
+    """The operators that compose event expressions."""
+
+    SEQ = "SEQ"
+    AND = "AND"
+    OR = "OR"
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """`A x : p`: an event of a type, or with `ANY(A, B) x` of one of several types.
+
+    `variable` is None where the query leaves it out. `predicates` are the formulas written with it.
+    """
+
+    types: tuple[str, ...]
+    variable: str | None = None
+    predicates: tuple[Expression, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Composite:
+    """`SEQ(...)`, `AND(...)`, `OR(...)` or infix `A a OR B b`, with the predicates that follow its components."""
+
+    operator: Operator
+    components: tuple[Pattern, ...]
+    predicates: tuple[Expression, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Negation:
+    """`! body`. The predicates written with the negation are the body's."""
+
+    body: Pattern
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Exists:
+    """`EXISTS x, y : body`: the body's matches without those variables."""
+
+    variables: tuple[str, ...]
+    body: Pattern
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Pattern: TypeAlias = Primitive | Composite | Negation | Exists
+
+
+@dataclass(frozen=True)
+class ReturnVariable:
+    """A variable in RETURN."""
+
+    variable: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class ReturnExpression:
+    """`expression AS name` in RETURN; `name` is None where the query gives none (binding rejects that)."""
+
+    expression: Expression
+    name: str | None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A whole query.
+
+    `sase` says that the text is in the SASE spelling, which changes the meaning of the window; `dialect` is
+    the spelling as recognised. `window` is None without WITHIN, `returns` is empty without RETURN.
+    """
+
+    pattern: Pattern
+    where: Expression | None = None
+    window: Window | None = None
+    returns: tuple[ReturnVariable | ReturnExpression, ...] = ()
+    limit: int | None = None
+    sase: bool = False
+    dialect: Dialect = field(default=Dialect.NEEL, compare=False)
+    window_span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+def parts(pattern: Pattern) -> Iterator[Pattern]:
+    """The pattern and all the patterns nested in it, outermost first, from left to right."""
+    yield pattern
+    match pattern:
+        case Composite(components=components):
+            for component in components:
+                yield from parts(component)
+        case Negation(body=body) | Exists(body=body):
+            yield from parts(body)
+        case Primitive():
+            return

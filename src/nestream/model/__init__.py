@@ -1,0 +1,1 @@
+"""Plain values that every stage shares: spans and diagnostics, expressions, windows, schemas, events."""

@@ -1,0 +1,230 @@
+"""Expressions over the events of a match: predicates and returned values.
+
+One set of nodes serves the syntax tree and the plans; binding resolves the names in place. A predicate is
+two-valued: a comparison that touches NULL is false, and so its negation is true. Arithmetic on NULL, a
+division by zero, and an integer result beyond 64 bits are NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from typing import TypeAlias
+
+from nestream.model.diagnostics import NOWHERE, Span
+from nestream.model.time import Duration
+
+Value: TypeAlias = int | float | str | bool | Duration | datetime
+"""What a literal may hold. A datetime without zone stands for UTC only where the column has a zone."""
+
+COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+ARITHMETIC = ("+", "-", "*", "/", "%")
+FUNCTIONS: dict[str, tuple[int, int | None]] = {
+    "abs": (1, 1),
+    "lower": (1, 1),
+    "upper": (1, 1),
+    "length": (1, 1),
+    "coalesce": (1, None),
+}
+"""The functions of the language with the least and the greatest number of their arguments."""
+
+TIME_ATTRIBUTE = "ts"
+TYPE_ATTRIBUTE = "type"
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant."""
+
+    value: Value
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """`variable.name`: an attribute of an event. `ts` and `type` exist on every event.
+
+    The variable is None only in a WHERE clause, before binding.
+    """
+
+    variable: str | None
+    name: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Negative:
+    """`- operand`."""
+
+    operand: Expression
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """`left operator right` with one of + - * / %. Division is exact (a float); % has the sign of its left."""
+
+    operator: str
+    left: Expression
+    right: Expression
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`a operator b`, or a chain of equalities `a = b = c` (only `=` has more than two operands)."""
+
+    operator: str
+    operands: tuple[Expression, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Not:
+    """`NOT operand`."""
+
+    operand: Expression
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class And:
+    """Two or more formulas, all of which hold."""
+
+    operands: tuple[Expression, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Or:
+    """Two or more formulas, at least one of which holds."""
+
+    operands: tuple[Expression, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class In:
+    """`operand [NOT] IN (value, ...)`."""
+
+    operand: Expression
+    values: tuple[Expression, ...]
+    negated: bool = False
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Between:
+    """`operand [NOT] BETWEEN low AND high`, both ends included."""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+    negated: bool = False
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """`operand IS [NOT] NULL`."""
+
+    operand: Expression
+    negated: bool = False
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Call:
+    """`function(argument, ...)`, one of `FUNCTIONS`; the name is in lower case."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """SASE's `[attribute]` or `[attribute = value]` in a WHERE clause; binding expands it."""
+
+    attribute: str
+    value: Literal | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Expression: TypeAlias = (
+    Literal
+    | Attribute
+    | Negative
+    | Arithmetic
+    | Comparison
+    | Not
+    | And
+    | Or
+    | In
+    | Between
+    | IsNull
+    | Call
+    | Equivalence
+)
+
+
+def children(expression: Expression) -> Iterator[Expression]:
+    """The direct parts of an expression, from left to right."""
+    match expression:
+        case Negative(operand=operand) | Not(operand=operand) | IsNull(operand=operand):
+            yield operand
+        case Arithmetic(left=left, right=right):
+            yield left
+            yield right
+        case Comparison(operands=operands) | And(operands=operands) | Or(operands=operands):
+            yield from operands
+        case In(operand=operand, values=values):
+            yield operand
+            yield from values
+        case Between(operand=operand, low=low, high=high):
+            yield operand
+            yield low
+            yield high
+        case Call(arguments=arguments):
+            yield from arguments
+        case _:
+            return
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and all its parts, outermost first."""
+    yield expression
+    for child in children(expression):
+        yield from walk(child)
+
+
+def attributes(expression: Expression) -> Iterator[Attribute]:
+    """Every attribute that the expression reads, in the order of the text."""
+    return (part for part in walk(expression) if isinstance(part, Attribute))
+
+
+def variables(expression: Expression) -> frozenset[str]:
+    """The variables that the expression mentions."""
+    return frozenset(part.variable for part in attributes(expression) if part.variable is not None)
+
+
+def conjuncts(expression: Expression) -> Iterator[Expression]:
+    """The formulas that must all hold for the expression to hold; an AND is taken apart."""
+    if isinstance(expression, And):
+        for operand in expression.operands:
+            yield from conjuncts(operand)
+    else:
+        yield expression
+
+
+def transform(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The expression with `change` applied to every part, innermost first."""
+    changes: dict[str, object] = {}
+    for item in fields(expression):
+        value = getattr(expression, item.name)
+        if isinstance(value, tuple):
+            changes[item.name] = tuple(transform(part, change) for part in value)
+        elif item.name in {"operand", "left", "right", "low", "high"}:
+            changes[item.name] = transform(value, change)
+    return change(replace(expression, **changes) if changes else expression)  # type: ignore[arg-type]
