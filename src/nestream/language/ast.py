@@ -46,7 +46,7 @@ class Primitive:
 
 @dataclass(frozen=True)
 class Composite:
-    """`SEQ(...)`, `AND(...)`, `OR(...)` or infix `A a OR B b`, with the predicates that follow its components."""
+    """`SEQ(...)`, `AND(...)`, `OR(...)` or infix `A a OR B b`, with the predicates after its components."""
 
     operator: Operator
     components: tuple[Pattern, ...]

@@ -1,0 +1,302 @@
+"""Builds the formulas of the syntax tree while the parser reads: one method for each rule of the grammar.
+
+A constant or a chain that has no meaning is reported and replaced by a harmless one, so that the rest of
+the query is still checked. The depth of every part is counted as it is built: nothing recurses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any, NamedTuple, TypeVar
+
+from lark import Token
+
+from nestream.language.literals import (
+    GREATEST_INTEGER,
+    Unreadable,
+    duration_value,
+    integer_too_large,
+    name_text,
+    number_value,
+    shortened,
+    string_text,
+    timestamp_value,
+)
+from nestream.model.diagnostics import Diagnostic, QueryError, Span
+from nestream.model.expression import (
+    FUNCTIONS,
+    And,
+    Arithmetic,
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    Equivalence,
+    Expression,
+    In,
+    IsNull,
+    Literal,
+    Negative,
+    Not,
+    Or,
+    Value,
+)
+from nestream.model.text import print_expression, print_name
+from nestream.model.time import Duration
+
+DEEPEST = 100
+"""The greatest number of levels that a query may nest."""
+
+_COMPARATORS = {"==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
+
+Children = list[Any]
+Node = TypeVar("Node")
+
+
+class Name(NamedTuple):
+    """A name and where it stands."""
+
+    text: str
+    span: Span
+
+
+def span_of(part: Any) -> Span:
+    """Where a token, a name or a node of the tree stands."""
+    if isinstance(part, Token):
+        return Span(part.start_pos or 0, part.end_pos or 0)
+    span: Span = part.span
+    return span
+
+
+def span_over(parts: Sequence[Any]) -> Span:
+    """From the first part to the last."""
+    return span_of(parts[0]).to(span_of(parts[-1]))
+
+
+def too_deep(span: Span) -> Diagnostic:
+    """What to say of a query that nests too deep."""
+    return Diagnostic(
+        "nested-too-deep",
+        f"the query is nested more than {DEEPEST} levels deep",
+        span,
+        detail="parentheses, operators, negations, minus signs and the terms of a chain of + - * / % "
+        "each count as a level",
+        hint="split the query, or write the formula with fewer levels",
+    )
+
+
+class FormulaBuilder:
+    """The formulas and values of one query, with what is wrong with them in `diagnostics`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.diagnostics: list[Diagnostic] = []
+        self._depths: dict[int, int] = {}
+        self._alive: list[object] = []
+        self._lowest_integers: dict[Span, str] = {}
+
+    def report(
+        self, code: str, message: str, span: Span, hint: str | None = None, suggestion: str | None = None
+    ) -> None:
+        """Notes a problem and goes on."""
+        self.diagnostics.append(Diagnostic(code, message, span, hint=hint, suggestion=suggestion))
+
+    def finish(self) -> None:
+        """Reports what only the whole text decides: 9223372036854775808 is an integer only after a minus."""
+        for span, token in self._lowest_integers.items():
+            self._report_unreadable(integer_too_large(token), span)
+        self._lowest_integers.clear()
+
+    # ---- levels ----
+
+    def depth(self, part: object) -> int:
+        """How many levels a part has."""
+        return self._depths.get(id(part), 1)
+
+    def nested(self, node: Node, children: Iterable[object], levels: int = 1) -> Node:
+        """The node, with its depth noted: that of its deepest child and `levels` more."""
+        depth = levels + max((self.depth(child) for child in children), default=0)
+        if depth > DEEPEST:
+            raise QueryError([*self.diagnostics, too_deep(span_of(node))], self.text)
+        self._depths[id(node)] = depth
+        self._alive.append(node)  # so that no other object can have its id
+        return node
+
+    # ---- names and constants ----
+
+    def name(self, children: Children) -> Name:
+        (token,) = children
+        return Name(name_text(token), span_of(token))
+
+    def _report_unreadable(self, wrong: Unreadable, span: Span) -> None:
+        self.diagnostics.append(
+            Diagnostic(wrong.code, wrong.message, span, hint=wrong.hint, suggestion=wrong.suggestion)
+        )
+
+    def _constant(self, span: Span, read: Callable[[], Value]) -> Literal:
+        try:
+            return Literal(read(), span)
+        except Unreadable as wrong:
+            self._report_unreadable(wrong, span)
+            return Literal(0, span)
+
+    def number(self, children: Children) -> Literal:
+        span = span_over(children)
+        if len(children) == 2:
+            number, unit = children
+            return self._constant(span, lambda: duration_value(number, unit))
+        literal = self._constant(span, lambda: number_value(children[0]))
+        if isinstance(literal.value, int) and literal.value > GREATEST_INTEGER:
+            self._lowest_integers[span] = str(children[0])
+        return literal
+
+    def string(self, children: Children) -> Literal:
+        return Literal(string_text(children[0]), span_over(children))
+
+    def timestamp(self, children: Children) -> Literal:
+        kind, text = children
+        return self._constant(span_over(children), lambda: timestamp_value(kind, string_text(text)))
+
+    def truth(self, children: Children) -> Literal:
+        return Literal(children[0].type == "TRUE", span_over(children))
+
+    # ---- values ----
+
+    def attribute(self, children: Children) -> Attribute:
+        variable, _, name = children
+        return Attribute(variable.text, name.text, span_over(children))
+
+    def bare_attribute(self, children: Children) -> Attribute:
+        (name,) = children
+        return Attribute(None, name.text, name.span)
+
+    def call(self, children: Children) -> Call:
+        name, _, *rest = children
+        arguments = _without_signs(rest)
+        span, function = span_over(children), name.text.lower()
+        limits = FUNCTIONS.get(function)
+        if limits is None:
+            close = get_close_matches(function, FUNCTIONS, n=1)
+            known = f"the functions are {', '.join(FUNCTIONS)}"
+            self.report(
+                "unknown-function",
+                f"unknown function `{shortened(name.text)}`",
+                name.span,
+                hint=f"did you mean `{close[0]}`? {known}" if close else known,
+            )
+        elif len(arguments) < limits[0] or (limits[1] is not None and len(arguments) > limits[1]):
+            takes = "one argument" if limits[1] == 1 else "at least one argument"
+            self.report(
+                "wrong-argument-count",
+                f"the function `{function}` takes {takes}, not {len(arguments)}",
+                span,
+            )
+        return self.nested(Call(function, tuple(arguments), span), arguments)
+
+    def parenthesised(self, children: Children) -> Expression:
+        _, inner, _ = children
+        outer: Expression = replace(inner, span=span_over(children))
+        if inner.span in self._lowest_integers:
+            self._lowest_integers[outer.span] = self._lowest_integers.pop(inner.span)
+        return self.nested(outer, [inner])
+
+    def negative(self, children: Children) -> Expression:
+        _, operand = children
+        span = span_over(children)
+        match operand:
+            case Literal(value=Duration(microseconds=size)):
+                return self.nested(Literal(Duration(-size), span), [operand])
+            case Literal(value=int() | float() as number) if not isinstance(number, bool):
+                self._lowest_integers.pop(operand.span, None)
+                if number == -GREATEST_INTEGER - 1:
+                    self._lowest_integers[span] = str(-number)
+                return self.nested(Literal(-number, span), [operand])
+        return self.nested(Negative(operand, span), [operand])
+
+    def arithmetic(self, children: Children) -> Arithmetic:
+        left, operator, right = children
+        return self.nested(Arithmetic(str(operator), left, right, span_over(children)), [left, right])
+
+    # ---- formulas ----
+
+    def comparison(self, children: Children) -> Expression:
+        span, operands = span_over(children), tuple(children[0::2])
+        operators = [_COMPARATORS.get(sign, str(sign)) for sign in children[1::2]]
+        if len(operators) > 1 and set(operators) != {"="}:
+            self._report_chain(operators, operands, span)
+        return self.nested(Comparison(operators[0], operands, span), operands, levels=0)
+
+    def _report_chain(self, operators: list[str], operands: tuple[Expression, ...], span: Span) -> None:
+        pairs = (
+            Comparison(operator, operands[index : index + 2]) for index, operator in enumerate(operators)
+        )
+        self.report(
+            "chained-comparison",
+            "only `=` can be chained",
+            span,
+            hint="compare two values at a time and join the comparisons with AND",
+            suggestion=print_expression(And(tuple(pairs))) if len(operators) <= 10 else None,
+        )
+
+    def membership(self, children: Children) -> In:
+        operand, sign, *_ = children
+        values = _without_signs(children[1:])
+        node = In(operand, tuple(values), sign.type == "NOT", span_over(children))
+        return self.nested(node, [operand, *values])
+
+    def between(self, children: Children) -> Between:
+        operand, sign = children[:2]
+        low, high = children[-3], children[-1]
+        node = Between(operand, low, high, sign.type == "NOT", span_over(children))
+        return self.nested(node, [operand, low, high], levels=0)
+
+    def is_null(self, children: Children) -> IsNull:
+        operand, _, sign, *_ = children
+        node = IsNull(operand, sign.type == "NOT", span_over(children))
+        return self.nested(node, [operand], levels=0)
+
+    def test(self, children: Children) -> Equivalence:
+        name, *rest = children
+        value = rest[1] if rest else None
+        if value is not None and not isinstance(value, Literal):
+            self.report(
+                "equivalence-value",
+                f"`[{shortened(print_name(name.text))} = ...]` compares with a constant",
+                value.span,
+                hint="write the comparison of two attributes without brackets",
+            )
+            value = Literal(0, value.span)
+        return Equivalence(name.text, value, span_over(children))
+
+    def equivalence(self, children: Children) -> Expression:
+        tests = _without_signs(children)
+        span = span_over(children)
+        if len(tests) == 1:
+            return Equivalence(tests[0].attribute, tests[0].value, span)
+        return self.nested(And(tuple(tests), span), tests)  # it may be printed in parentheses
+
+    def inversion(self, children: Children) -> Not:
+        _, operand = children
+        return self.nested(Not(operand, span_over(children)), [operand])
+
+    def conjunction(self, children: Children) -> And:
+        return self._flat(And, children)
+
+    def disjunction(self, children: Children) -> Or:
+        return self._flat(Or, children)
+
+    def _flat(self, kind: type[Node], children: Children) -> Node:
+        operands: list[Expression] = []
+        for child in children[0::2]:
+            if isinstance(child, kind):
+                operands.extend(child.operands)  # type: ignore[attr-defined]
+            else:
+                operands.append(child)
+        node = kind(tuple(operands), span_over(children))  # type: ignore[call-arg]
+        return self.nested(node, children[0::2], levels=0)
+
+
+def _without_signs(children: Children) -> Children:
+    return [child for child in children if not isinstance(child, Token)]

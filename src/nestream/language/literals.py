@@ -1,0 +1,150 @@
+"""Constants and names: from the text of a token to its value, or to what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Context, Decimal, DecimalException, Inexact
+from difflib import get_close_matches
+
+from nestream.model.time import UNITS, Duration
+
+GREATEST_INTEGER = 2**63 - 1
+_LONGEST_INTEGER = len(str(GREATEST_INTEGER))
+
+
+@dataclass(frozen=True)
+class Unreadable(Exception):
+    """A constant that has no value: the parts of its diagnostic."""
+
+    code: str
+    message: str
+    hint: str | None = None
+    suggestion: str | None = None
+    detail: str | None = None
+
+
+def name_text(token: str) -> str:
+    """The name that a token stands for; backticks are taken off."""
+    return token[1:-1].replace("``", "`") if token.startswith("`") else str(token)
+
+
+def string_text(token: str) -> str:
+    """The value of a string token in any of the quotes; a doubled closing quote is one."""
+    return token[1:-1].replace(token[-1] * 2, token[-1])
+
+
+def number_value(token: str) -> int | float:
+    """The number of a token. An integer may be one beyond 64 bits, for the sake of `-9223372036854775808`."""
+    if token.isdigit():
+        digits = token.lstrip("0") or "0"
+        if len(digits) > _LONGEST_INTEGER or int(digits) > GREATEST_INTEGER + 1:
+            raise integer_too_large(token)
+        return int(digits)
+    value = float(token)
+    if value == float("inf"):
+        raise Unreadable(
+            "number-too-large",
+            f"the number {shortened(token)} is too large",
+            "the greatest number is about 1.8e308",
+        )
+    return value
+
+
+def integer_too_large(token: str) -> Unreadable:
+    """What to say of an integer beyond 64 bits."""
+    return Unreadable(
+        "number-too-large",
+        f"the integer {shortened(token)} does not fit in 64 bits",
+        "the greatest integer is 9223372036854775807; "
+        "with a decimal point (`1.0e19`) it is a floating-point number",
+    )
+
+
+def duration_value(number: str, unit: str) -> Duration:
+    """The duration of a number and a unit, which must be a whole number of microseconds."""
+    size = UNITS.get(unit.lower())
+    if size is None:
+        raise unknown_unit(unit)
+    too_long = Unreadable(
+        "duration-too-long",
+        f"the duration {shortened(number)} {unit} is too long",
+        "the longest duration is about 292,000 years",
+    )
+    if float(number) * size > 2 * GREATEST_INTEGER:
+        raise too_long
+    try:
+        exact = Context(prec=60, traps=[Inexact]).multiply(Decimal(number), Decimal(size))
+        if exact > GREATEST_INTEGER:
+            raise too_long
+        return Duration(_whole(exact))
+    except (DecimalException, ValueError):
+        raise Unreadable(
+            "duration-too-fine",
+            f"{shortened(number)} {unit} is not a whole number of microseconds",
+            "the finest duration is `1 us`",
+        ) from None
+
+
+def _whole(number: Decimal) -> int:
+    # A tiny number has an enormous exponent: it is judged before any power of ten is computed.
+    if number and number.adjusted() < 0:
+        raise ValueError(number)
+    whole = int(number)
+    if whole != number:
+        raise ValueError(number)
+    return whole
+
+
+def unknown_unit(unit: str) -> Unreadable:
+    """What to say of a word after a number that is not a unit."""
+    close = get_close_matches(unit.lower(), [*UNITS, "events"], n=1)
+    known = "the units are us, ms, s, minutes, hours, days and weeks"
+    return Unreadable(
+        "unknown-unit",
+        f"unknown unit `{shortened(unit)}`",
+        f"did you mean `{close[0]}`? {known}" if close else known,
+    )
+
+
+_TIMESTAMP = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?:[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)? ?(?:[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
+)
+
+
+def timestamp_value(kind: str, text: str) -> datetime:
+    """The moment of `TIMESTAMP '...'`, or the midnight of `DATE '...'`."""
+    if kind.upper() not in {"TIMESTAMP", "DATE"}:
+        close = get_close_matches(kind.upper(), ["TIMESTAMP", "DATE"], n=1)
+        raise Unreadable(
+            "unexpected-string",
+            f"unexpected string after the name `{shortened(kind)}`",
+            f"did you mean `{close[0]}`?"
+            if close
+            else "only TIMESTAMP and DATE stand before a string; compare with `=`",
+        )
+    wrong = Unreadable(
+        "bad-timestamp",
+        f"`{shortened(text)}` is not a {kind.lower()}",
+        "write DATE '2026-01-31'"
+        if kind.upper() == "DATE"
+        else "write TIMESTAMP '2026-01-31 12:00:00', with an optional fraction of a second "
+        "(up to 6 digits) and zone (Z or +01:00)",
+    )
+    if not _TIMESTAMP.fullmatch(text) or (kind.upper() == "DATE" and len(text) != len("2026-01-31")):
+        raise wrong
+    try:
+        moment = datetime.fromisoformat(text.replace(" +", "+").replace(" -", "-").replace(" Z", "Z").upper())
+        if moment.tzinfo is not None:
+            moment.astimezone(UTC)  # the first and the last day can lie outside the calendar in UTC
+    except (ValueError, OverflowError):
+        raise wrong from None
+    return moment
+
+
+def shortened(text: str) -> str:
+    """The text as a message shows it: long ones are cut in the middle, and on one line."""
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"

@@ -1,0 +1,147 @@
+"""Expressions and names as query text: what the printer, the plans and the diagnostics show.
+
+The text is canonical: one spelling for each operator, parentheses only where the precedence needs them.
+Reading it back gives the same expression.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from nestream.model.expression import (
+    And,
+    Arithmetic,
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    Equivalence,
+    Expression,
+    In,
+    IsNull,
+    Literal,
+    Negative,
+    Not,
+    Or,
+    Value,
+)
+from nestream.model.time import Duration
+
+PLAIN_NAME: Final = r"[^\W\d]\w*(?:-\w+)*"
+"""The names that need no backticks, as a regular expression: letters, digits, `_`, and `-` between them."""
+
+RESERVED_WORDS: Final = (
+    "PATTERN",
+    "EVENT",
+    "WHERE",
+    "WITHIN",
+    "RETURN",
+    "LIMIT",
+    "SEQ",
+    "AND",
+    "OR",
+    "NOT",
+    "ANY",
+    "EXISTS",
+    "IN",
+    "BETWEEN",
+    "IS",
+    "NULL",
+    "TRUE",
+    "FALSE",
+    "AS",
+)
+"""The keywords; a type, variable or attribute of such a name is written in backticks."""
+
+_PLAIN: Final = re.compile(PLAIN_NAME)
+_RESERVED: Final = re.compile("|".join(RESERVED_WORDS), re.IGNORECASE)
+
+
+def is_reserved(name: str) -> bool:
+    """Whether the name is a keyword, in any case."""
+    return _RESERVED.fullmatch(name) is not None
+
+
+def print_name(name: str) -> str:
+    """The name of a type, variable or attribute as it is written in a query."""
+    if _PLAIN.fullmatch(name) and not is_reserved(name):
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def print_string(value: str) -> str:
+    """A string constant in double quotes; a quote inside is doubled."""
+    return '"' + value.replace('"', '""') + '"'
+
+
+def print_value(value: Value) -> str:
+    """A constant as it is written in a query."""
+    match value:
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case str():
+            return print_string(value)
+        case datetime():
+            return f"TIMESTAMP {print_string(value.isoformat(sep=' '))}"
+        case Duration():
+            return str(value)
+        case _:
+            return repr(value)
+
+
+# The levels of precedence, as in the grammar: a part is parenthesised where it binds looser than its place.
+_OR, _AND, _NOT, _CONDITION, _SUM, _PRODUCT, _FACTOR, _ATOM = range(8)
+
+
+def print_expression(expression: Expression) -> str:
+    """The expression as query text."""
+    return _print(expression, _OR)
+
+
+def _print(expression: Expression, place: int) -> str:
+    text, level = _text_and_level(expression)
+    return text if level >= place else f"({text})"
+
+
+def _text_and_level(expression: Expression) -> tuple[str, int]:
+    match expression:
+        case Literal(value=value):
+            text = print_value(value)
+            return text, _FACTOR if text.startswith("-") else _ATOM
+        case Attribute(variable=None, name=name):
+            return print_name(name), _ATOM
+        case Attribute(variable=variable, name=name):
+            return f"{print_name(variable)}.{print_name(name)}", _ATOM
+        case Call(function=function, arguments=arguments):
+            return f"{function}({_listed(arguments)})", _ATOM
+        case Negative(operand=operand):
+            return f"-{_print(operand, _FACTOR)}", _FACTOR
+        case Arithmetic(operator=operator, left=left, right=right):
+            level = _SUM if operator in "+-" else _PRODUCT
+            return f"{_print(left, level)} {operator} {_print(right, level + 1)}", level
+        case Comparison(operator=operator, operands=operands):
+            return f" {operator} ".join(_print(operand, _SUM) for operand in operands), _CONDITION
+        case In(operand=operand, values=values, negated=negated):
+            return f"{_print(operand, _SUM)} {'NOT ' * negated}IN ({_listed(values)})", _CONDITION
+        case Between(operand=operand, low=low, high=high, negated=negated):
+            ends = f"{_print(low, _SUM)} AND {_print(high, _SUM)}"
+            return f"{_print(operand, _SUM)} {'NOT ' * negated}BETWEEN {ends}", _CONDITION
+        case IsNull(operand=operand, negated=negated):
+            return f"{_print(operand, _SUM)} IS {'NOT ' * negated}NULL", _CONDITION
+        case Equivalence(attribute=attribute, value=None):
+            return f"[{print_name(attribute)}]", _CONDITION
+        case Equivalence(attribute=attribute, value=value):
+            return f"[{print_name(attribute)} = {print_value(value.value)}]", _CONDITION
+        case Not(operand=operand):
+            return f"NOT {_print(operand, _NOT)}", _NOT
+        case And(operands=operands):
+            return " AND ".join(_print(operand, _NOT) for operand in operands), _AND
+        case Or(operands=operands):
+            return " OR ".join(_print(operand, _AND) for operand in operands), _OR
+
+
+def _listed(expressions: Iterable[Expression]) -> str:
+    return ", ".join(map(print_expression, expressions))
