@@ -63,7 +63,7 @@ class Negative:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """`left operator right` with one of + - * / %. Division is exact (a float); % has the sign of its left."""
+    """`left operator right` with one of + - * / %. Division gives a float; % has the sign of its left."""
 
     operator: str
     left: Expression

@@ -1,0 +1,1 @@
+"""From the syntax tree to the logical plan: names, scopes, predicate placement, types."""

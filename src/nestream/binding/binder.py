@@ -1,0 +1,337 @@
+"""Binds a syntax tree: resolves names, checks scopes, places predicates, and builds the logical plan.
+
+Every problem is collected, so that a rejected query shows all of them at once. A predicate is placed in the
+innermost expression that binds what it needs; where it was written never changes the result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from nestream.binding.declare import Declarations, declare, negation_with, span_of
+from nestream.binding.output import bind_output
+from nestream.binding.scopes import Scope, Scopes, Unseen
+from nestream.binding.where import (
+    MOST_ALTERNATIVES,
+    TooManyAlternativesError,
+    alternatives,
+    expand_equivalences,
+    mentions_negative,
+)
+from nestream.language.ast import Composite, Operator, Primitive, Query
+from nestream.logical.invariants import check_plan
+from nestream.logical.nodes import (
+    Component,
+    Leaf,
+    Negation,
+    Node,
+    Plan,
+    WinAnd,
+    WinOr,
+    WinSeq,
+    free_variables,
+    target_variables,
+)
+from nestream.model.diagnostics import Diagnostic, QueryError, Severity
+from nestream.model.expression import Attribute, Expression, attributes, conjuncts, transform, variables
+from nestream.model.text import print_expression
+from nestream.model.time import UNBOUNDED, WindowKind
+
+Placed = Mapping[Scope, Sequence[Expression]]
+
+
+@dataclass(frozen=True)
+class BoundQuery:
+    """A query that means something: its text, its tree, its logical plan, and what `check` warns about."""
+
+    text: str
+    tree: Query
+    plan: Plan
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def target_variables(self) -> frozenset[str]:
+        """TV(q): the variables that a match binds before any projection."""
+        return target_variables(self.plan.root)
+
+    @property
+    def free_variables(self) -> frozenset[str]:
+        """FV(q): for a whole query the same as its target variables."""
+        return free_variables(self.plan.root)
+
+
+def bind(tree: Query, text: str) -> BoundQuery:
+    """Bind a syntax tree; raises a `QueryError` with every problem."""
+    return _Binding(tree, text).run()
+
+
+class _Binding:
+    def __init__(self, tree: Query, text: str) -> None:
+        self.tree = tree
+        self.text = text
+        self.declared: Declarations = declare(tree.pattern)
+        self.scopes: Scopes = self.declared.scopes
+        self.diagnostics: list[Diagnostic] = list(self.declared.diagnostics)
+
+    def run(self) -> BoundQuery:
+        placed: dict[Scope, list[Expression]] = {scope: [] for scope in self.scopes.root.walk()}
+        for scope, predicate in self.declared.written:
+            for conjunct in conjuncts(predicate):
+                self.place(conjunct, scope, placed)
+        unions = self.split_where(placed)
+        output, problems = bind_output(self.tree.returns, self.declared)
+        self.diagnostics += problems
+        self.check_window()
+        if any(diagnostic.is_error for diagnostic in self.diagnostics):
+            raise QueryError(self.diagnostics, self.text)
+        roots = [self.node(self.scopes.root, union) for union in unions]
+        plan = Plan(
+            root=roots[0] if len(roots) == 1 else WinOr(tuple(roots)),
+            window=self.tree.window or UNBOUNDED,
+            output=output,
+            exclusive=self.tree.sase,
+            limit=self.tree.limit,
+            variables=self.declared.order,
+        )
+        return BoundQuery(self.text, self.tree, check_plan(plan, "binding"), tuple(self.diagnostics))
+
+    # -- predicates ----------------------------------------------------------------------------------------
+
+    def place(self, predicate: Expression, written: Scope, placed: dict[Scope, list[Expression]]) -> None:
+        """Check a predicate where it is written; place it in the innermost scope that sees its variables."""
+        mentioned = variables(predicate)
+        if not self.known(predicate) or not self.seen(predicate, written):
+            return
+        if written.is_or:
+            branches = {self.scopes.branch(name, written) for name in mentioned} - {None}
+            if len(branches) > 1:
+                self.diagnostics.append(
+                    Diagnostic(
+                        "across-or-branches",
+                        "a predicate across branches of an OR",
+                        span_of(predicate, written),
+                        detail="only one branch of an OR takes part in a match",
+                        hint="write a predicate for each branch",
+                    )
+                )
+                return
+        placed[self.scopes.innermost(mentioned, written)].append(predicate)
+
+    def known(self, predicate: Expression) -> bool:
+        """Whether every variable of the predicate is declared; reports those that are not."""
+        unknown = [part for part in attributes(predicate) if part.variable not in self.scopes.of]
+        for part in unknown:
+            self.diagnostics.append(self.unknown_variable(part))
+        for part in attributes(predicate):
+            if re.fullmatch(r".*[^-]-\d+", part.name):
+                base, _, number = part.name.rpartition("-")
+                self.diagnostics.append(
+                    Diagnostic(
+                        "hyphen-in-name",
+                        f"`{part.name}` is read as one name",
+                        part.span,
+                        Severity.WARNING,
+                        detail="names may contain `-`, so a minus needs spaces around it",
+                        hint=f"if a subtraction is meant, write `{part.variable}.{base} - {number}`",
+                    )
+                )
+        return not unknown
+
+    def unknown_variable(self, part: Attribute) -> Diagnostic:
+        name = part.variable or ""
+        hint = None
+        by_type = [
+            variable
+            for scope in self.scopes.root.walk()
+            for variable, leaf in scope.leaves.items()
+            if name in leaf.types
+        ]
+        if name in self.declared.ambiguous:
+            hint = f"several components have the type `{name}`: give each a variable"
+        elif by_type:
+            hint = f"the component of type `{name}` has the variable `{by_type[0]}`"
+        elif close := get_close_matches(name, self.scopes.of, 1):
+            hint = f"did you mean `{close[0]}`?"
+        else:
+            hint = f"the variables are {', '.join(f'`{n}`' for n in self.declared.order)}"
+        return Diagnostic("unknown-variable", f"unknown variable `{name}`", part.span, hint=hint)
+
+    def seen(self, predicate: Expression, place: Scope) -> bool:
+        """Whether every variable of the predicate can be seen from the scope; reports why not."""
+        reported = set()
+        for part in attributes(predicate):
+            name = part.variable
+            assert name is not None
+            reason = self.scopes.unseen(name, place)
+            if reason is not None and reason not in reported:
+                reported.add(reason)
+                self.diagnostics.append(self.unseen(reason, part, predicate, place))
+        return not reported
+
+    def unseen(self, reason: Unseen, part: Attribute, predicate: Expression, place: Scope) -> Diagnostic:
+        name = part.variable
+        assert name is not None
+        target = self.scopes.of[name]
+        at = span_of(predicate, place)
+        match reason:
+            case Unseen.NEGATED:
+                negation = next(scope for scope in target.path if scope.negated and scope not in place.path)
+                inside = self.scopes.innermost(frozenset((name,)), negation)
+                fits = all(self.scopes.unseen(other, inside) is None for other in variables(predicate))
+                return Diagnostic(
+                    "negated-variable",
+                    f"`{name}` is bound under a negation, so it has no event here",
+                    at,
+                    detail="a predicate on a negated event says which events must not occur",
+                    hint="write the predicate with the negation"
+                    if fits
+                    else "negations are independent: compare each with positive variables only",
+                    suggestion=negation_with(inside, predicate) if fits else None,
+                )
+            case Unseen.BRANCH | Unseen.OTHER_BRANCH:
+                return Diagnostic(
+                    "across-or-branches" if reason is Unseen.OTHER_BRANCH else "branch-variable",
+                    f"`{name}` is bound by one branch of an OR only",
+                    at,
+                    detail="one branch takes part in a match, the others' variables are unbound",
+                    hint="write the predicate inside the OR, with the branch that binds the variable",
+                )
+            case Unseen.SIBLING:
+                return Diagnostic(
+                    "sibling-variable",
+                    f"`{name}` is declared in a sibling expression and is not visible here",
+                    at,
+                    detail="a variable is visible where it is declared, in what is nested there, "
+                    "and in the expressions around it",
+                    hint="write the predicate in the expression around both, after its components",
+                    suggestion=print_expression(predicate),
+                )
+            case Unseen.HIDDEN:
+                return Diagnostic(
+                    "hidden-variable",
+                    f"`{name}` is dropped by EXISTS and is not visible here",
+                    at,
+                    hint="write the predicate inside the EXISTS",
+                )
+
+    # -- WHERE ---------------------------------------------------------------------------------------------
+
+    def split_where(self, placed: dict[Scope, list[Expression]]) -> list[Placed]:
+        """The predicates by scope, once for each alternative of the WHERE clause."""
+        if self.tree.where is None:
+            return [placed]
+        where = transform(self.tree.where, self.with_variable)
+        if not self.known(where):
+            return [placed]
+        where = expand_equivalences(where, self.declared.order, self.scopes)
+        try:
+            split = alternatives(where, lambda formula: mentions_negative(formula, self.scopes))
+        except TooManyAlternativesError:
+            self.diagnostics.append(
+                Diagnostic(
+                    "too-many-alternatives",
+                    f"the WHERE clause splits into more than {MOST_ALTERNATIVES} alternatives",
+                    where.span,
+                    detail="a disjunction over a negative component is the union of its branches",
+                    hint="move conditions out of the disjunctions, or write several queries",
+                )
+            )
+            return [placed]
+        unions: list[Placed] = []
+        for conditions in split:
+            union = {scope: list(predicates) for scope, predicates in placed.items()}
+            for condition in conditions:
+                self.place(condition, self.home(condition), union)
+            unions.append(union)
+        return unions
+
+    def with_variable(self, part: Expression) -> Expression:
+        """An attribute without variable belongs to the only event of the pattern."""
+        if not isinstance(part, Attribute) or part.variable is not None:
+            return part
+        events = [name for name in self.declared.order if not self.scopes.negated(name)]
+        if len(events) != 1:
+            self.diagnostics.append(
+                Diagnostic(
+                    "ambiguous-attribute",
+                    f"attribute `{part.name}` without a variable",
+                    part.span,
+                    hint=f"say whose attribute it is, for example `{events[0]}.{part.name}`",
+                )
+            )
+        return Attribute(events[0], part.name, part.span)
+
+    def home(self, condition: Expression) -> Scope:
+        """The scope that a condition of WHERE belongs to: the innermost one that sees all its variables."""
+        declaring = sorted(
+            {self.scopes.of[name] for name in variables(condition)}, key=lambda scope: -len(scope.path)
+        )
+        for scope in declaring:
+            if all(self.scopes.unseen(name, scope) is None for name in variables(condition)):
+                return scope
+        return declaring[0] if declaring and mentions_negative(condition, self.scopes) else self.scopes.root
+
+    # -- the rest ------------------------------------------------------------------------------------------
+
+    def check_window(self) -> None:
+        window = self.tree.window
+        if window is None and not _is_single_event(self.scopes.root):
+            self.diagnostics.append(
+                Diagnostic(
+                    "missing-window",
+                    "the query has no WITHIN, so its state would grow without limit",
+                    self.tree.pattern.span,
+                    hint="add a window such as `WITHIN 1 hours`, or say `WITHIN UNBOUNDED`",
+                )
+            )
+        elif window is not None and window.kind is WindowKind.UNBOUNDED:
+            self.diagnostics.append(
+                Diagnostic(
+                    "unbounded-state",
+                    "without a window the state grows without limit",
+                    self.tree.window_span,
+                    Severity.WARNING,
+                    detail="on a live stream every event is kept for ever",
+                    hint="add a window such as `WITHIN 1 hours` where one is known",
+                )
+            )
+
+    def node(self, scope: Scope, placed: Placed) -> Node:
+        """The logical node of a scope."""
+        predicates = tuple(placed[scope])
+        if isinstance(scope.pattern, Primitive):
+            (name,) = scope.leaves
+            return Leaf(name, scope.pattern.types, predicates)
+        components: list[Component] = []
+        for item in scope.items:
+            if isinstance(item, str):
+                components.append(Leaf(item, scope.leaves[item].types))
+            else:
+                inner = self.node(item, placed)
+                components.append(Negation(inner) if item.negated else inner)
+        return _operator(scope.pattern, tuple(components), predicates)
+
+
+def _operator(
+    pattern: Composite, components: tuple[Component, ...], predicates: tuple[Expression, ...]
+) -> Node:
+    match pattern.operator:
+        case Operator.SEQ:
+            return WinSeq(components, predicates)
+        case Operator.AND:
+            return WinAnd(components, predicates)
+        case Operator.OR:
+            branches = tuple(component for component in components if not isinstance(component, Negation))
+            return WinOr(branches, predicates)
+
+
+def _is_single_event(scope: Scope) -> bool:
+    """Whether every match is one event and nothing else matters, so that no state is held."""
+    if any(inner.negated for inner in scope.nested):
+        return False
+    if scope.is_or:
+        return all(_is_single_event(branch) for branch in scope.nested)
+    return len(scope.items) == 1 and all(_is_single_event(inner) for inner in scope.nested)

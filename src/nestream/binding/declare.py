@@ -1,0 +1,203 @@
+"""Declares the variables of a pattern: builds the scope tree, names what the query left unnamed.
+
+A primitive without variable goes by the name of its type where that is unambiguous; where it is not, it gets
+a name of its own for the output (`A_1`, `A_2`) that no predicate may use.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from nestream.binding.scopes import Scope, Scopes
+from nestream.language.ast import Composite, Exists, Negation, Operator, Pattern, Primitive, parts
+from nestream.language.printer import print_pattern
+from nestream.model.diagnostics import Diagnostic, Span
+from nestream.model.expression import Expression
+
+
+@dataclass
+class Declarations:
+    """The scope tree with the predicates still where the query writes them."""
+
+    scopes: Scopes
+    order: tuple[str, ...]
+    """The variables in the order of the text."""
+    hidden: frozenset[str]
+    """The variables that an EXISTS drops from the output."""
+    written: list[tuple[Scope, Expression]]
+    """Every predicate of the pattern with the scope it is written in."""
+    ambiguous: frozenset[str]
+    """The type names that stand for several primitives, so that they cannot serve as variables."""
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
+def declare(pattern: Pattern) -> Declarations:
+    """Build the scopes of a pattern and name its primitives."""
+    return _Declaring(pattern).run()
+
+
+class _Declaring:
+    def __init__(self, pattern: Pattern) -> None:
+        self.pattern = pattern
+        self.diagnostics: list[Diagnostic] = []
+        self.written: list[tuple[Scope, Expression]] = []
+        self.hidden: set[str] = set()
+        self.order: list[str] = []
+        names, self.ambiguous = _names(pattern)
+        self.names = iter(names)
+
+    def run(self) -> Declarations:
+        root = self.scope(self.pattern, None, negated=False)
+        return Declarations(
+            scopes=Scopes(root),
+            order=tuple(self.order),
+            hidden=frozenset(self.hidden),
+            written=self.written,
+            ambiguous=self.ambiguous,
+            diagnostics=self.diagnostics,
+        )
+
+    def scope(self, pattern: Pattern, parent: Scope | None, *, negated: bool) -> Scope:
+        """The scope of a pattern that is not a primitive component of a SEQ or an AND."""
+        match pattern:
+            case Exists(variables=dropped, body=body):
+                scope = self.scope(body, parent, negated=negated)
+                self.hide(pattern, dropped, scope, negated=negated)
+                return scope
+            case Negation(body=body):
+                self.misplaced_negation(pattern, parent, negated=negated)
+                return self.scope(body, parent, negated=negated)
+            case Primitive():
+                scope = Scope(pattern, parent, pattern.span, negated)
+                self.leaf(pattern, scope)
+                return scope
+            case Composite():
+                scope = Scope(pattern, parent, pattern.span, negated)
+                for component in pattern.components:
+                    self.component(component, scope)
+                self.written += [(scope, predicate) for predicate in pattern.predicates]
+                self.check_positive(pattern)
+                return scope
+
+    def component(self, component: Pattern, scope: Scope) -> None:
+        match component:
+            case Primitive() if not scope.is_or:
+                self.leaf(component, scope)
+            case Negation(body=body) if not scope.is_or:
+                scope.items.append(self.scope(body, scope, negated=True))
+            case _:
+                scope.items.append(self.scope(component, scope, negated=False))
+
+    def leaf(self, primitive: Primitive, scope: Scope) -> None:
+        name = next(self.names)
+        if name in self.order:
+            self.diagnostics.append(
+                Diagnostic(
+                    "duplicate-variable",
+                    f"variable `{name}` is declared twice",
+                    primitive.span,
+                    detail="a variable stands for one event of a match, so it is declared once in a query",
+                    hint="give this component another variable",
+                )
+            )
+            name = f"{name} (again)"
+        self.order.append(name)
+        scope.leaves[name] = primitive
+        scope.items.append(name)
+        self.written += [(scope, predicate) for predicate in primitive.predicates]
+
+    def hide(self, pattern: Exists, dropped: tuple[str, ...], scope: Scope, *, negated: bool) -> None:
+        bound = {
+            name
+            for inner in scope.walk()
+            for name in inner.leaves
+            if not any(above.negated for above in inner.path[len(scope.path) :])
+        }
+        for name in dropped:
+            if name not in bound:
+                self.diagnostics.append(
+                    Diagnostic(
+                        "exists-unknown-variable",
+                        f"EXISTS names `{name}`, which its pattern does not bind",
+                        pattern.span,
+                        hint=f"it binds {', '.join(f'`{n}`' for n in sorted(bound)) or 'nothing'}",
+                    )
+                )
+        if not negated and bound and bound <= set(dropped):
+            self.diagnostics.append(
+                Diagnostic(
+                    "exists-drops-everything",
+                    "EXISTS drops every variable of its pattern",
+                    pattern.span,
+                    hint="keep at least one variable: a match shows its events",
+                )
+            )
+        scope.hidden |= frozenset(dropped)
+        self.hidden |= set(dropped)
+
+    def misplaced_negation(self, negation: Negation, parent: Scope | None, *, negated: bool) -> None:
+        if negated:
+            message, hint = (
+                "a negation directly under a negation",
+                "remove both `!`, or negate a SEQ or AND that has a positive component",
+            )
+        elif parent is not None and parent.is_or:
+            message, hint = (
+                "a negation as a branch of an OR",
+                "an OR takes the match of one of its branches, so each branch is positive; "
+                "negate inside a SEQ or AND branch instead",
+            )
+        else:
+            message, hint = (
+                "a negation with nothing positive around it",
+                "a negation filters matches: place it in a SEQ or AND with a positive component",
+            )
+        self.diagnostics.append(Diagnostic("misplaced-negation", message, negation.span, hint=hint))
+
+    def check_positive(self, composite: Composite) -> None:
+        if composite.operator is Operator.OR:
+            return
+        if all(isinstance(component, Negation) for component in composite.components):
+            self.diagnostics.append(
+                Diagnostic(
+                    "no-positive-component",
+                    f"{composite.operator} has no positive component",
+                    composite.span,
+                    detail="a negation filters the matches of the positive components beside it",
+                    hint="add a component without `!`",
+                )
+            )
+
+
+def _names(pattern: Pattern) -> tuple[list[str], frozenset[str]]:
+    """A name for every primitive in the order of the text, and the type names that are ambiguous."""
+    primitives = [part for part in parts(pattern) if isinstance(part, Primitive)]
+    taken = {primitive.variable for primitive in primitives if primitive.variable is not None}
+    implicit = Counter(_implicit_name(primitive) for primitive in primitives if primitive.variable is None)
+    ambiguous = frozenset(name for name, count in implicit.items() if count > 1 or name in taken)
+    used = taken | set(implicit)
+    names = []
+    for primitive in primitives:
+        name = primitive.variable or _implicit_name(primitive)
+        if primitive.variable is None and name in ambiguous:
+            name = next(fresh for n in count(1) if (fresh := f"{name}_{n}") not in used)
+            used.add(name)
+        names.append(name)
+    return names, ambiguous
+
+
+def _implicit_name(primitive: Primitive) -> str:
+    return "_or_".join(primitive.types)
+
+
+def negation_with(scope: Scope, predicate: Expression) -> str:
+    """The text of a negated expression with one more predicate."""
+    body = scope.pattern
+    return print_pattern(Negation(replace(body, predicates=(*body.predicates, predicate))))
+
+
+def span_of(expression: Expression, scope: Scope) -> Span:
+    """Where to point for a predicate: its own place, or its scope's where it has none."""
+    return expression.span if expression.span.end else scope.span

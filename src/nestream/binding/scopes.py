@@ -1,0 +1,128 @@
+"""Scopes: where each variable of a query is declared, and from where it can be seen.
+
+Each SEQ, AND and OR is a scope, and so is a primitive that stands alone: at the root, under a negation, or as
+a branch of an OR. A variable is visible in the scope that declares it and in every scope nested there. A
+variable of a positive nested scope is also visible in the scopes around it, up to an OR or a negation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from nestream.language.ast import Composite, Operator, Primitive
+from nestream.model.diagnostics import Span
+from nestream.model.expression import Expression
+
+
+class Unseen(StrEnum):
+    """Why a variable cannot be mentioned in some scope."""
+
+    NEGATED = "negated"
+    """It is bound under a negation that the place is not part of."""
+    BRANCH = "branch"
+    """Only one branch of an OR binds it, and the place is outside the OR."""
+    OTHER_BRANCH = "other branch"
+    """It is bound in another branch of the same OR."""
+    SIBLING = "sibling"
+    """It is declared inside a sibling of the place."""
+    HIDDEN = "hidden"
+    """An EXISTS between the place and its declaration drops it."""
+
+
+@dataclass(eq=False)
+class Scope:
+    """One event expression: the variables it declares, its nested scopes, the predicates placed in it.
+
+    `items` keeps the components in the order of the text: the name of a variable for a primitive that the
+    scope declares itself, a scope for everything else.
+    """
+
+    pattern: Primitive | Composite
+    parent: Scope | None
+    span: Span
+    negated: bool = False
+    hidden: frozenset[str] = frozenset()
+    leaves: dict[str, Primitive] = field(default_factory=dict)
+    items: list[str | Scope] = field(default_factory=list)
+    predicates: list[Expression] = field(default_factory=list)
+
+    @property
+    def is_or(self) -> bool:
+        """Whether the scope is an OR, so that its nested scopes are alternatives."""
+        return isinstance(self.pattern, Composite) and self.pattern.operator is Operator.OR
+
+    @property
+    def nested(self) -> Iterator[Scope]:
+        """The scopes directly in this one."""
+        return (item for item in self.items if isinstance(item, Scope))
+
+    @property
+    def path(self) -> list[Scope]:
+        """The scopes from the root to this one."""
+        return [*(self.parent.path if self.parent else ()), self]
+
+    def walk(self) -> Iterator[Scope]:
+        """This scope and all nested ones, outermost first."""
+        yield self
+        for scope in self.nested:
+            yield from scope.walk()
+
+
+class Scopes:
+    """The scope tree of a query with the scope of every variable."""
+
+    def __init__(self, root: Scope) -> None:
+        self.root = root
+        self.of: dict[str, Scope] = {name: scope for scope in root.walk() for name in scope.leaves}
+
+    def negated(self, variable: str) -> bool:
+        """Whether the variable is bound only under a negation."""
+        return any(scope.negated for scope in self.of[variable].path)
+
+    def unseen(self, variable: str, place: Scope) -> Unseen | None:
+        """Why the variable cannot be mentioned in the scope, or None where it can."""
+        declaring = self.of[variable].path
+        here = place.path
+        shared = 0
+        while shared < min(len(declaring), len(here)) and declaring[shared] is here[shared]:
+            shared += 1
+        for scope in declaring:
+            if variable in scope.hidden and scope not in here:
+                return Unseen.HIDDEN
+        below = declaring[shared:]
+        if not below:
+            return None
+        if any(scope.negated for scope in below):
+            return Unseen.NEGATED
+        meeting = declaring[shared - 1]
+        if meeting is not place:
+            return Unseen.OTHER_BRANCH if meeting.is_or else Unseen.SIBLING
+        if any(scope.is_or for scope in declaring[shared:-1]):
+            return Unseen.BRANCH
+        return None
+
+    def branch(self, variable: str, place: Scope) -> Scope | None:
+        """The branch of the OR `place` that binds the variable; None for a variable from elsewhere."""
+        path = self.of[variable].path
+        if place not in path or path[-1] is place:
+            return None
+        return path[path.index(place) + 1]
+
+    def innermost(self, mentioned: frozenset[str], place: Scope) -> Scope:
+        """The innermost positive scope, from `place` inwards, that sees all the mentioned variables."""
+        while True:
+            step = next(
+                (
+                    scope
+                    for scope in place.nested
+                    if not scope.negated
+                    and any(scope in self.of[name].path for name in mentioned)
+                    and all(self.unseen(name, scope) is None for name in mentioned)
+                ),
+                None,
+            )
+            if step is None:
+                return place
+            place = step

@@ -1,0 +1,112 @@
+"""Splits a WHERE clause over the pattern, as SASE defines it.
+
+Conjuncts that mention a negative component belong to that negation; the others are predicates of the match.
+A disjunction over a negative component is the union of its branches: the clause is taken apart into
+alternatives, each a list of conjuncts, and the query is the union of the pattern under each alternative.
+`[id]` asks for equal ids of all events, `[id = 1]` for that value in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+from nestream.binding.scopes import Scopes
+from nestream.model.expression import (
+    And,
+    Attribute,
+    Comparison,
+    Equivalence,
+    Expression,
+    Not,
+    Or,
+    conjuncts,
+    variables,
+)
+
+MOST_ALTERNATIVES = 64
+"""How many alternatives a clause may be taken apart into."""
+
+
+class TooManyAlternativesError(Exception):
+    """A WHERE clause whose disjunctions over negative components multiply beyond `MOST_ALTERNATIVES`."""
+
+
+def expand_equivalences(where: Expression, order: tuple[str, ...], scopes: Scopes) -> Expression:
+    """The clause with every `[attribute]` and `[attribute = value]` written out."""
+    match where:
+        case Equivalence(attribute=attribute, value=value, span=span):
+            if value is not None:
+                tests: list[Expression] = [
+                    Comparison("=", (Attribute(name, attribute, span), value), span) for name in order
+                ]
+            else:
+                tests = [
+                    Comparison(
+                        "=", (Attribute(anchor, attribute, span), Attribute(name, attribute, span)), span
+                    )
+                    for name in order
+                    if (anchor := _anchor(name, order, scopes)) is not None
+                ]
+            return And(tuple(tests), span)
+        case And(operands=operands, span=span):
+            return And(tuple(expand_equivalences(part, order, scopes) for part in operands), span)
+        case Or(operands=operands, span=span):
+            return Or(tuple(expand_equivalences(part, order, scopes) for part in operands), span)
+        case Not(operand=operand, span=span):
+            return Not(expand_equivalences(operand, order, scopes), span)
+        case _:
+            return where
+
+
+def _anchor(name: str, order: tuple[str, ...], scopes: Scopes) -> str | None:
+    """The positive variable that the given one is compared with: the first that both can be seen with."""
+    for other in order:
+        if other == name:
+            if not scopes.negated(name):
+                return None
+            continue
+        if not scopes.negated(other) and scopes.unseen(other, scopes.of[name]) is None:
+            return other
+    return None
+
+
+def alternatives(where: Expression, is_negative: Callable[[Expression], bool]) -> list[list[Expression]]:
+    """The clause as alternatives of conjuncts, taken apart only where a disjunction needs it.
+
+    Raises `TooManyAlternativesError` where there would be more than `MOST_ALTERNATIVES`.
+    """
+    choices: list[list[list[Expression]]] = []
+    total = 1
+    for conjunct in conjuncts(_inward(where)):
+        if is_negative(conjunct) and isinstance(conjunct, Or):
+            choice = [part for branch in conjunct.operands for part in alternatives(branch, is_negative)]
+        else:
+            choice = [[conjunct]]
+        total *= len(choice)
+        if total > MOST_ALTERNATIVES:
+            raise TooManyAlternativesError
+        choices.append(choice)
+    return [[formula for part in combination for formula in part] for combination in product(*choices)]
+
+
+def _inward(formula: Expression) -> Expression:
+    """The formula with NOT moved inwards over AND and OR; formulas are two-valued, so nothing changes."""
+    match formula:
+        case Not(operand=And(operands=operands), span=span):
+            return Or(tuple(_inward(Not(part, part.span)) for part in operands), span)
+        case Not(operand=Or(operands=operands), span=span):
+            return And(tuple(_inward(Not(part, part.span)) for part in operands), span)
+        case Not(operand=Not(operand=operand)):
+            return _inward(operand)
+        case And(operands=operands, span=span):
+            return And(tuple(_inward(part) for part in operands), span)
+        case Or(operands=operands, span=span):
+            return Or(tuple(_inward(part) for part in operands), span)
+        case _:
+            return formula
+
+
+def mentions_negative(formula: Expression, scopes: Scopes) -> bool:
+    """Whether the formula mentions a variable that is bound only under a negation."""
+    return any(name in scopes.of and scopes.negated(name) for name in variables(formula))

@@ -1,0 +1,118 @@
+"""A logical plan as text, indented and one node a line, the same every time; and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nestream.logical.nodes import Component, EventColumn, Leaf, Negation, Plan, WinAnd, WinOr, WinSeq
+from nestream.model.expression import variables
+from nestream.model.text import print_expression, print_name
+
+
+def explain(plan: Plan) -> str:
+    """The plan as indented text."""
+    return "\n".join(_plan_lines(plan))
+
+
+def _plan_lines(plan: Plan) -> Iterator[str]:
+    yield f"Match {_output(plan)}"
+    yield f"  window: {_window(plan)}"
+    if plan.limit is not None:
+        yield f"  limit: {plan.limit}"
+    yield from _lines(plan.root, 1, frozenset(), "")
+
+
+def _window(plan: Plan) -> str:
+    return f"{plan.window}" + (", exclusive" if plan.exclusive else "")
+
+
+def _output(plan: Plan) -> str:
+    shown = ", ".join(
+        print_name(column.name)
+        if isinstance(column, EventColumn)
+        else f"{print_expression(column.expression)} AS {print_name(column.name)}"
+        for column in plan.output.columns
+    )
+    return f"[{shown}]" + (" distinct" if plan.output.distinct else "")
+
+
+def _lines(component: Component, depth: int, outer: frozenset[str], prefix: str) -> Iterator[str]:
+    indent = "  " * depth
+    if isinstance(component, Negation):
+        yield from _lines(component.body, depth, outer, "! ")
+        return
+    if isinstance(component, Leaf):
+        yield f"{indent}{prefix}{leaf_label(component)}" + _predicates(component, outer)
+        return
+    yield f"{indent}{prefix}{type(component).__name__}" + _predicates(component, outer)
+    inside = outer | _declared(component)
+    for inner in component.components:
+        yield from _lines(inner, depth + 1, inside, "")
+
+
+def leaf_label(leaf: Leaf) -> str:
+    """The leaf as the language writes it: `Type variable`, or `ANY(A, B) variable`."""
+    names = [print_name(name) for name in leaf.types]
+    kind = names[0] if len(names) == 1 else f"ANY({', '.join(names)})"
+    return f"{kind} {print_name(leaf.variable)}"
+
+
+def _declared(component: WinSeq | WinAnd | WinOr) -> frozenset[str]:
+    return frozenset(inner.variable for inner in component.components if isinstance(inner, Leaf))
+
+
+def _predicates(component: Leaf | WinSeq | WinAnd | WinOr, outer: frozenset[str]) -> str:
+    """The predicates, those that mention an outer variable marked as correlated."""
+    if not component.predicates:
+        return ""
+    simple = [print_expression(p) for p in component.predicates if not variables(p) & outer]
+    correlated = [print_expression(p) for p in component.predicates if variables(p) & outer]
+    shown = [f"simple: {', '.join(simple)}"] if simple else []
+    shown += [f"correlated: {', '.join(correlated)}"] if correlated else []
+    return f" [{'; '.join(shown)}]"
+
+
+def explain_json(plan: Plan) -> dict[str, Any]:
+    """The plan as plain data."""
+    return {
+        "output": {
+            "columns": [
+                {"name": column.name, "variable": column.variable}
+                if isinstance(column, EventColumn)
+                else {"name": column.name, "expression": print_expression(column.expression)}
+                for column in plan.output.columns
+            ],
+            "distinct": plan.output.distinct,
+        },
+        "window": {
+            "kind": plan.window.kind.value,
+            "size": plan.window.size,
+            "text": str(plan.window),
+            "exclusive": plan.exclusive,
+        },
+        "limit": plan.limit,
+        "root": _json(plan.root, frozenset()),
+    }
+
+
+def _json(component: Component, outer: frozenset[str]) -> dict[str, Any]:
+    if isinstance(component, Negation):
+        return {"node": "Negation", "body": _json(component.body, outer)}
+    predicates = [
+        {"text": print_expression(p), "kind": "correlated" if variables(p) & outer else "simple"}
+        for p in component.predicates
+    ]
+    if isinstance(component, Leaf):
+        return {
+            "node": "Leaf",
+            "variable": component.variable,
+            "types": list(component.types),
+            "predicates": predicates,
+        }
+    inside = outer | _declared(component)
+    return {
+        "node": type(component).__name__,
+        "predicates": predicates,
+        "components": [_json(inner, inside) for inner in component.components],
+    }

@@ -1,0 +1,168 @@
+"""The nodes of a logical plan: one operator node for each event expression of the query.
+
+A node's predicates hold of every match in which the node takes part, so a predicate of an OR branch or of a
+negated expression says nothing about matches that do not go through it. Branches of a WinOr may bind the
+same variables (a SASE disjunction over a negative component does); the matches are a set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from nestream.model.expression import Expression, variables
+from nestream.model.time import Window
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Selects the events of one of its types for its variable."""
+
+    variable: str
+    types: tuple[str, ...]
+    predicates: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True)
+class WinSeq:
+    """Its positive components in strict order, none of its negations matching in their gaps."""
+
+    components: tuple[Component, ...]
+    predicates: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True)
+class WinAnd:
+    """Its positive components in any order, none of its negations matching within its limits."""
+
+    components: tuple[Component, ...]
+    predicates: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True)
+class WinOr:
+    """One of its components."""
+
+    components: tuple[Node, ...]
+    predicates: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True)
+class Negation:
+    """A component that must have no match in the interval its place gives it."""
+
+    body: Node
+
+
+Operator: TypeAlias = WinSeq | WinAnd | WinOr
+Node: TypeAlias = Leaf | WinSeq | WinAnd | WinOr
+Component: TypeAlias = Leaf | WinSeq | WinAnd | WinOr | Negation
+
+
+@dataclass(frozen=True)
+class EventColumn:
+    """An output column that holds the event of a variable, as a struct of that event's columns."""
+
+    variable: str
+
+    @property
+    def name(self) -> str:
+        """The column's name: the variable."""
+        return self.variable
+
+
+@dataclass(frozen=True)
+class ValueColumn:
+    """An output column that holds a named expression of RETURN."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a match gives: its columns, over the distinct bindings of the kept variables.
+
+    `kept` are the variables left after EXISTS and a bare RETURN list, in the order of the output;
+    `distinct` says that some variable was dropped, so that several bindings may give the same match.
+    """
+
+    kept: tuple[str, ...]
+    distinct: bool
+    columns: tuple[EventColumn | ValueColumn, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole query: its operator tree, window and output.
+
+    With `exclusive` (the SASE spelling) a match must be shorter than the window and the limits of the root
+    are exclusive. `variables` are all the variables in the order of the text.
+    """
+
+    root: Node
+    window: Window
+    output: Output
+    exclusive: bool = False
+    limit: int | None = None
+    variables: tuple[str, ...] = field(default=())
+
+
+def positive(node: Operator) -> tuple[Node, ...]:
+    """The positive components of an operator, in order."""
+    return tuple(component for component in node.components if not isinstance(component, Negation))
+
+
+def negative(node: Operator) -> tuple[Negation, ...]:
+    """The negations of an operator, in order."""
+    return tuple(component for component in node.components if isinstance(component, Negation))
+
+
+def walk(component: Component) -> Iterator[Component]:
+    """The component and everything nested in it, outermost first, from left to right."""
+    yield component
+    match component:
+        case Negation(body=body):
+            yield from walk(body)
+        case WinSeq(components=nested) | WinAnd(components=nested):
+            for inner in nested:
+                yield from walk(inner)
+        case WinOr(components=branches):
+            for branch in branches:
+                yield from walk(branch)
+        case Leaf():
+            return
+
+
+def leaves(component: Component) -> Iterator[Leaf]:
+    """Every leaf of the component, those under negation included, in the order of the text."""
+    return (node for node in walk(component) if isinstance(node, Leaf))
+
+
+def target_variables(component: Component) -> frozenset[str]:
+    """TV of the NEEL+ language: the variables that a match of the component binds; none for a negation."""
+    match component:
+        case Leaf(variable=variable):
+            return frozenset((variable,))
+        case Negation():
+            return frozenset()
+        case WinSeq() | WinAnd() | WinOr():
+            return frozenset().union(*(target_variables(inner) for inner in component.components))
+
+
+def free_variables(component: Component) -> frozenset[str]:
+    """FV of the NEEL+ language: the target variables and those that only the predicates mention."""
+    match component:
+        case Leaf(variable=variable, predicates=predicates):
+            return frozenset((variable,)).union(*(variables(predicate) for predicate in predicates))
+        case Negation(body=body):
+            return free_variables(body) - target_variables(body)
+        case WinSeq() | WinAnd() | WinOr():
+            mentioned = (variables(predicate) for predicate in component.predicates)
+            return frozenset().union(*(free_variables(inner) for inner in component.components), *mentioned)
+
+
+def event_types(component: Component) -> frozenset[str]:
+    """The event types that the component reads, negative ones included."""
+    return frozenset(name for leaf in leaves(component) for name in leaf.types)

@@ -1,0 +1,135 @@
+"""What is known of the events: their columns, which of them is the time and which the type.
+
+Columns of any Arrow type may ride along; the kinds below are those that a query can compute with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import pyarrow as pa
+
+from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
+
+
+class Kind(StrEnum):
+    """The kinds of value that expressions compute with."""
+
+    INTEGER = "integer"
+    FLOAT = "number"
+    STRING = "string"
+    BOOLEAN = "boolean"
+    TIMESTAMP = "timestamp"
+    ZONED = "timestamp with zone"
+    DURATION = "duration"
+    UNKNOWN = "unknown"
+    """Not known before a schema is."""
+    OTHER = "other"
+    """Not comparable: the column only rides along."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether arithmetic applies."""
+        return self in (Kind.INTEGER, Kind.FLOAT)
+
+
+def kind_of(datatype: pa.DataType) -> Kind:
+    """The kind of an Arrow type. Decimals compute as floats, dates as timestamps at midnight."""
+    if pa.types.is_dictionary(datatype):
+        return kind_of(datatype.value_type)
+    if pa.types.is_integer(datatype):
+        return Kind.INTEGER
+    if pa.types.is_floating(datatype) or pa.types.is_decimal(datatype):
+        return Kind.FLOAT
+    if (
+        pa.types.is_string(datatype)
+        or pa.types.is_large_string(datatype)
+        or pa.types.is_string_view(datatype)
+        or pa.types.is_null(datatype)
+    ):
+        return Kind.STRING
+    if pa.types.is_boolean(datatype):
+        return Kind.BOOLEAN
+    if pa.types.is_timestamp(datatype):
+        return Kind.ZONED if datatype.tz is not None else Kind.TIMESTAMP
+    if pa.types.is_date(datatype):
+        return Kind.TIMESTAMP
+    if pa.types.is_duration(datatype):
+        return Kind.DURATION
+    return Kind.OTHER
+
+
+class EventError(ValueError):
+    """Events that cannot be matched: a missing column, a time that is no time, a row without type."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of the events by name, and the names of the time and the type column.
+
+    `types` says which attributes an event type has, where that is known; a type that is not in it is taken
+    to have every column.
+    """
+
+    columns: Mapping[str, pa.DataType]
+    time: str = TIME_ATTRIBUTE
+    type: str = TYPE_ATTRIBUTE
+    types: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for role, name in (("time", self.time), ("type", self.type)):
+            if name not in self.columns:
+                raise EventError(
+                    f"the events have no column `{name}` for their {role}\n"
+                    f"  their columns are: {', '.join(self.columns) or 'none'}\n"
+                    f'  hint: name the column with {role}="..."'
+                )
+        kind = kind_of(self.columns[self.time])
+        if kind not in (Kind.INTEGER, Kind.TIMESTAMP, Kind.ZONED):
+            raise EventError(
+                f"the time column `{self.time}` holds {self.columns[self.time]}, "
+                "and a time is an integer, a timestamp or a date\n"
+                '  hint: convert the column, or name another with time="..."'
+            )
+        if kind_of(self.columns[self.type]) is not Kind.STRING:
+            raise EventError(
+                f"the type column `{self.type}` holds {self.columns[self.type]}, and a type is a string\n"
+                '  hint: convert the column, or name another with type="..."'
+            )
+
+    @classmethod
+    def of(
+        cls,
+        schema: pa.Schema,
+        time: str = TIME_ATTRIBUTE,
+        type: str = TYPE_ATTRIBUTE,
+        types: Mapping[str, Iterable[str]] | None = None,
+    ) -> Schema:
+        """The schema of an Arrow table."""
+        repeated = {name for name in schema.names if schema.names.count(name) > 1}
+        if repeated:
+            raise EventError(f"the events have several columns named {', '.join(sorted(repeated))}")
+        known = {name: frozenset(attributes) for name, attributes in (types or {}).items()}
+        return cls(dict(zip(schema.names, schema.types, strict=True)), time, type, known)
+
+    def column(self, attribute: str) -> str:
+        """The column that holds an attribute: `ts` and `type` are names of the time and type columns."""
+        if attribute == TIME_ATTRIBUTE:
+            return self.time
+        if attribute == TYPE_ATTRIBUTE:
+            return self.type
+        return attribute
+
+    def kind(self, attribute: str) -> Kind | None:
+        """The kind of an attribute, or None where there is no such column."""
+        name = self.column(attribute)
+        return kind_of(self.columns[name]) if name in self.columns else None
+
+    def has(self, event_type: str, attribute: str) -> bool:
+        """Whether events of the type have the attribute."""
+        name = self.column(attribute)
+        if name in (self.time, self.type):
+            return True
+        return name in self.columns and name in self.types.get(event_type, self.columns)

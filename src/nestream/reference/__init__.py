@@ -1,0 +1,7 @@
+"""The meaning of a query, transcribed from docs/semantics.md: slow, obvious, and the truth of every test."""
+
+from nestream.reference.events import Event, Order, history
+from nestream.reference.matching import Match, evaluate
+from nestream.reference.values import value
+
+__all__ = ["Event", "Match", "Order", "evaluate", "history", "value"]

@@ -1,0 +1,249 @@
+"""The matches of a query over a history, section by section of docs/semantics.md.
+
+"Positive part": every way to bind the positive components, in order, in the window, with all predicates.
+"Negative part": a complete positive match is dropped if some negation has a match in its interval.
+"Projection": the distinct bindings of the variables that the output keeps.
+
+No cleverness: everything is enumerated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from nestream.logical.nodes import Leaf, Negation, Node, Operator, Plan, WinAnd, WinOr, WinSeq, positive
+from nestream.model.time import WindowKind
+from nestream.reference.events import Event, Order
+from nestream.reference.values import holds
+
+Binding = Mapping[str, Event]
+
+
+@dataclass(frozen=True)
+class Match:
+    """The events that a match keeps, by variable. A variable of a branch not taken is missing."""
+
+    events: Binding
+
+    @property
+    def positions(self) -> tuple[tuple[str, int], ...]:
+        """The identity of the match: which event plays which variable."""
+        return tuple(sorted((name, event.pos) for name, event in self.events.items()))
+
+
+def evaluate(
+    plan: Plan, history: Sequence[Event], order: Order = Order.TIME, per_microsecond: int = 1
+) -> list[Match]:
+    """Every match of the plan over the history, each once, by `match_end` and the positions of its events."""
+    meaning = _Meaning(plan, order, per_microsecond)
+    kept: dict[tuple[tuple[str, int], ...], Match] = {}
+    for part in meaning.matches(history):
+        match = Match({name: event for name, event in part.binding.items() if name in plan.output.kept})
+        if match.events:
+            kept.setdefault(match.positions, match)
+    return sorted(kept.values(), key=lambda match: _output_order(match, plan))
+
+
+def _output_order(match: Match, plan: Plan) -> tuple[int, list[int]]:
+    positions = [match.events[name].pos if name in match.events else -1 for name in plan.output.kept]
+    return max(event.ts for event in match.events.values()), positions
+
+
+@dataclass(frozen=True)
+class Part:
+    """One way to bind a node's positive part: its events, and the same for its positive components.
+
+    An OR has the one branch that was taken as its only component.
+    """
+
+    node: Node
+    binding: Binding
+    parts: tuple[Part, ...] = ()
+
+    def walk(self) -> Iterator[Part]:
+        """This part and all parts in it."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One end of an interval: events before or after it in order, or up to a time or a position."""
+
+    measure: str
+    at: int | Event | None
+    inclusive: bool = False
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a negation must not match."""
+
+    left: Limit
+    right: Limit
+
+
+class _Meaning:
+    def __init__(self, plan: Plan, order: Order, per_microsecond: int) -> None:
+        self.plan = plan
+        self.order = order
+        self.per_microsecond = per_microsecond
+        self.window = plan.window.size * (per_microsecond if plan.window.kind is WindowKind.TIME else 1)
+
+    # -- events --------------------------------------------------------------------------------------------
+
+    def before(self, first: Event, second: Event) -> bool:
+        """Whether the first event comes before the second."""
+        if self.order is Order.ARRIVAL:
+            return first.pos < second.pos
+        return first.ts < second.ts
+
+    # -- positive part -------------------------------------------------------------------------------------
+
+    def matches(self, history: Sequence[Event]) -> Iterator[Part]:
+        """The complete matches of the root, before projection."""
+        for part in self.bindings(self.plan.root, history, frozenset()):
+            if self.in_window(part.binding) and self.satisfied(part, part.binding):
+                root = part
+                while isinstance(root.node, WinOr):  # of a root OR each branch is a root
+                    (root,) = root.parts
+                if not self.violated(root, self.root_limits(root), history, part.binding):
+                    yield part
+
+    def bindings(self, node: Node, history: Sequence[Event], taken: frozenset[Event]) -> Iterator[Part]:
+        """Every way to bind the node's positive part to events that are not taken, in order."""
+        match node:
+            case Leaf(variable=variable, types=types):
+                for event in history:
+                    if event.type in types and event not in taken:
+                        yield Part(node, {variable: event})
+            case WinOr(components=branches):
+                for branch in branches:
+                    for part in self.bindings(branch, history, taken):
+                        yield Part(node, part.binding, (part,))
+            case WinSeq() | WinAnd():
+                yield from self.combinations(node, positive(node), (), history, taken)
+
+    def combinations(
+        self,
+        node: Operator,
+        components: Sequence[Node],
+        parts: tuple[Part, ...],
+        history: Sequence[Event],
+        taken: frozenset[Event],
+    ) -> Iterator[Part]:
+        """The combinations of the components' bindings: in strict order for a SEQ, any for an AND."""
+        if len(parts) == len(components):
+            yield Part(node, {name: event for part in parts for name, event in part.binding.items()}, parts)
+            return
+        for part in self.bindings(components[len(parts)], history, taken):
+            if isinstance(node, WinSeq) and parts and not self.follows(parts[-1], part):
+                continue
+            now_taken = taken | frozenset(part.binding.values())
+            yield from self.combinations(node, components, (*parts, part), history, now_taken)
+
+    def follows(self, left: Part, right: Part) -> bool:
+        """Whether the left component's match ends before the right one's starts."""
+        return self.before(self.last(left.binding), self.first(right.binding))
+
+    def first(self, binding: Binding) -> Event:
+        return min(binding.values(), key=lambda event: event.pos)
+
+    def last(self, binding: Binding) -> Event:
+        return max(binding.values(), key=lambda event: event.pos)
+
+    def in_window(self, binding: Binding) -> bool:
+        first, last = self.first(binding), self.last(binding)
+        match self.plan.window.kind:
+            case WindowKind.UNBOUNDED:
+                return True
+            case WindowKind.EVENTS:
+                return last.pos - first.pos < self.window
+            case WindowKind.TIME | WindowKind.NUMBER:
+                length = last.ts - first.ts
+                return length < self.window if self.plan.exclusive else length <= self.window
+
+    def satisfied(self, part: Part, binding: Binding) -> bool:
+        """Whether the predicates of every node that takes part hold under the complete binding."""
+        return all(
+            holds(predicate, binding, self.per_microsecond)
+            for inner in part.walk()
+            for predicate in inner.node.predicates
+        )
+
+    # -- negative part -------------------------------------------------------------------------------------
+
+    def root_limits(self, root: Part) -> Interval:
+        """The limits of the root, from the window around the complete match."""
+        first, last = self.first(root.binding), self.last(root.binding)
+        inclusive = not self.plan.exclusive
+        match self.plan.window.kind:
+            case WindowKind.UNBOUNDED:
+                left, right = Limit("none", None), Limit("none", None)
+            case WindowKind.EVENTS:
+                left = Limit("position", last.pos - (self.window - 1), True)
+                right = Limit("position", first.pos + (self.window - 1), True)
+            case WindowKind.TIME | WindowKind.NUMBER:
+                left = Limit("time", last.ts - self.window, inclusive)
+                right = Limit("time", first.ts + self.window, inclusive)
+        if isinstance(root.node, WinAnd):  # decided when its last event arrives
+            right = Limit("order", last, True)
+        return Interval(left, right)
+
+    def violated(self, part: Part, limits: Interval, history: Sequence[Event], binding: Binding) -> bool:
+        """Whether a negation in the part has a match in its interval, under the binding so far."""
+        node = part.node
+        if isinstance(node, Leaf):
+            return False
+        if isinstance(node, WinOr):
+            return self.violated(part.parts[0], limits, history, binding)
+        place = 0  # the number of positive components to the left
+        for component in node.components:
+            interval = self.place_limits(part, place, component, limits)
+            if isinstance(component, Negation):
+                if self.occurs(component.body, interval, history, binding):
+                    return True
+            else:
+                if self.violated(part.parts[place], interval, history, binding):
+                    return True
+                place += 1
+        return False
+
+    def place_limits(self, part: Part, place: int, component: Node | Negation, limits: Interval) -> Interval:
+        """The limits of a component: the gap around its place in a SEQ, its parent's in an AND."""
+        if isinstance(part.node, WinAnd):
+            return limits
+        right_neighbour = place if isinstance(component, Negation) else place + 1
+        left, right = limits.left, limits.right
+        if place > 0:
+            left = Limit("order", self.last(part.parts[place - 1].binding))
+        if right_neighbour < len(part.parts):
+            right = Limit("order", self.first(part.parts[right_neighbour].binding))
+        return Interval(left, right)
+
+    def occurs(self, node: Node, interval: Interval, history: Sequence[Event], binding: Binding) -> bool:
+        """Whether the negated node has a match in the interval that extends the binding."""
+        inside = [event for event in history if self.contains(interval, event)]
+        for part in self.bindings(node, inside, frozenset(binding.values())):
+            extended = {**binding, **part.binding}
+            if self.satisfied(part, extended) and not self.violated(part, interval, inside, extended):
+                return True
+        return False
+
+    def contains(self, interval: Interval, event: Event) -> bool:
+        return self.within(event, interval.left, 1) and self.within(event, interval.right, -1)
+
+    def within(self, event: Event, limit: Limit, side: int) -> bool:
+        """Whether the event is on the inner side of a limit: side 1 for the left end, -1 for the right."""
+        at = limit.at
+        if at is None:
+            return True
+        if isinstance(at, Event):
+            outside = self.before(event, at) if side == 1 else self.before(at, event)
+            if limit.inclusive:
+                return not outside
+            return self.before(at, event) if side == 1 else self.before(event, at)
+        distance = side * ((event.pos if limit.measure == "position" else event.ts) - at)
+        return distance >= 0 if limit.inclusive else distance > 0

@@ -1,0 +1,1 @@
+"""Runs a plan over events: in this process."""

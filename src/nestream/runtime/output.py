@@ -1,0 +1,105 @@
+"""Builds the table of matches: one struct column a kept variable, or the named expressions of RETURN.
+
+Matches arrive as row numbers into a table of events that is in the order of positions, so the least row
+number of a match is its first event and the greatest its last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nestream.logical.nodes import EventColumn, Output, ValueColumn
+from nestream.model.columns import result_type
+from nestream.model.expression import Attribute, attributes
+from nestream.model.schema import Kind, Schema
+
+Rows = npt.NDArray[np.int64]
+UNBOUND = -1
+"""The row number of a variable that the branch taken left unbound."""
+
+
+def output_schema(output: Output, schema: Schema, kinds: Mapping[str, Kind], unit: str) -> pa.Schema:
+    """The columns of the matches, known before any event is."""
+    fields = []
+    for column in output.columns:
+        if isinstance(column, EventColumn):
+            fields.append(pa.field(column.name, event_type(schema)))
+        else:
+            fields.append(pa.field(column.name, value_type(column, schema, kinds[column.name], unit)))
+    time = schema.columns[schema.time]
+    return pa.schema([*fields, pa.field("match_start", time), pa.field("match_end", time)])
+
+
+def event_type(schema: Schema) -> pa.DataType:
+    """The struct that holds an event."""
+    return pa.struct([pa.field(name, datatype) for name, datatype in schema.columns.items()])
+
+
+def value_type(column: ValueColumn, schema: Schema, kind: Kind, unit: str) -> pa.DataType:
+    """The type of a returned expression: the column's own for a plain attribute, else that of its kind."""
+    if isinstance(column.expression, Attribute):
+        return schema.columns[schema.column(column.expression.name)]
+    zones = (schema.columns[schema.column(part.name)] for part in attributes(column.expression))
+    zone = next((datatype.tz for datatype in zones if pa.types.is_timestamp(datatype) and datatype.tz), None)
+    return result_type(kind, unit, zone)
+
+
+def build_matches(
+    output: Output,
+    wanted: pa.Schema,
+    events: pa.Table,
+    rows: Mapping[str, Rows],
+    time: str,
+    values: Callable[[ValueColumn], Any],
+) -> pa.Table:
+    """The matches as a table: `rows` holds the row number of each variable's event, match by match.
+
+    `values` computes a returned expression for all the matches.
+    """
+    kept = [rows[name] for name in output.kept]
+    unbound = [name for name in rows if (rows[name] == UNBOUND).any()]
+    first = np.minimum.reduce([np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
+    last = np.maximum.reduce(kept)
+    columns: list[pa.Array | pa.ChunkedArray] = []
+    for place, column in enumerate(output.columns):
+        if isinstance(column, EventColumn):
+            columns.append(_struct(events, rows[column.name], wanted.field(place).type, column.name in unbound))
+        elif isinstance(column.expression, Attribute):
+            name = column.expression.variable or ""
+            attribute = column.expression.name
+            source = time if attribute == "ts" else attribute
+            columns.append(_take(events.column(source), rows[name], name in unbound))
+        else:
+            columns.append(values(column))
+    columns += [_take(events.column(time), first, False), _take(events.column(time), last, False)]
+    return pa.Table.from_arrays([_as(c, f.type) for c, f in zip(columns, wanted, strict=True)], schema=wanted)
+
+
+def _as(column: Any, datatype: pa.DataType) -> Any:
+    return column if column.type == datatype else column.cast(datatype)
+
+
+def _struct(events: pa.Table, rows: Rows, datatype: pa.StructType, unbound: bool) -> pa.Array:
+    fields = [datatype.field(place) for place in range(datatype.num_fields)]
+    columns = [_plain(_take(events.column(field.name), rows, unbound)) for field in fields]
+    mask = pa.array(rows == UNBOUND) if unbound else None
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
+
+
+def _take(column: pa.ChunkedArray, rows: Rows, unbound: bool) -> pa.Array | pa.ChunkedArray:
+    indices = pa.array(rows, mask=rows == UNBOUND) if unbound else pa.array(rows)
+    return pc.take(_plain(column), indices, boundscheck=False)
+
+
+def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        if column.num_chunks == 1:
+            return column.chunk(0)
+        column = column.combine_chunks()
+    return column

@@ -1,0 +1,48 @@
+"""Runs the reference evaluator over a table of events, for `strategy="reference"`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from nestream.logical.nodes import Plan, ValueColumn
+from nestream.model.columns import computable, per_microsecond
+from nestream.model.schema import Kind, Schema
+from nestream.reference import Order, evaluate, history, value
+from nestream.runtime.output import UNBOUND, build_matches, output_schema
+
+
+def match_reference(
+    plan: Plan, table: pa.Table, schema: Schema, kinds: Mapping[str, Kind], unit: str, order: Order
+) -> pa.Table:
+    """The matches of the plan over the table, by the reference evaluator."""
+    times = computable(table.column(schema.time), unit, schema.time).to_pylist()
+    computed = {
+        name: computable(table.column(name), unit, name).to_pylist()
+        for name, datatype in schema.columns.items()
+    }
+    rows = [{name: column[row] for name, column in computed.items()} for row in range(table.num_rows)]
+    events = history(times, [str(row[schema.type]) for row in rows], rows)
+    scale = per_microsecond(unit)
+    matches = evaluate(plan, events, order, scale)[: plan.limit]
+    arrival = table.take(np.array([event.row for event in events], dtype=np.int64))
+    bound = {
+        name: np.array(
+            [match.events[name].pos if name in match.events else UNBOUND for match in matches], dtype=np.int64
+        )
+        for name in plan.output.kept
+    }
+    wanted = output_schema(plan.output, schema, kinds, unit)
+
+    def values(column: ValueColumn) -> pa.Array:
+        computed = [value(column.expression, match.events, scale) for match in matches]
+        datatype = wanted.field(column.name).type
+        if pa.types.is_temporal(datatype):
+            return pa.array(computed, pa.int64()).view(datatype)
+        return pa.array(computed, datatype)
+
+    if not matches:
+        return wanted.empty_table()
+    return build_matches(plan.output, wanted, arrival, bound, schema.time, values)
