@@ -1,1 +1,9 @@
 """nestream: nested complex event processing for Python on Spark."""
+
+from nestream.model.diagnostics import Diagnostic, QueryError
+from nestream.model.schema import EventError, Schema
+from nestream.query import Query, query
+
+__version__ = "0.1.0"
+
+__all__ = ["Diagnostic", "EventError", "Query", "QueryError", "Schema", "query"]

@@ -55,7 +55,7 @@ def build_matches(
     wanted: pa.Schema,
     events: pa.Table,
     rows: Mapping[str, Rows],
-    time: str,
+    schema: Schema,
     values: Callable[[ValueColumn], Any],
 ) -> pa.Table:
     """The matches as a table: `rows` holds the row number of each variable's event, match by match.
@@ -73,11 +73,12 @@ def build_matches(
         elif isinstance(column.expression, Attribute):
             name = column.expression.variable or ""
             attribute = column.expression.name
-            source = time if attribute == "ts" else attribute
+            source = schema.column(attribute)
             columns.append(_take(events.column(source), rows[name], name in unbound))
         else:
             columns.append(values(column))
-    columns += [_take(events.column(time), first, False), _take(events.column(time), last, False)]
+    time = events.column(schema.time)
+    columns += [_take(time, first, False), _take(time, last, False)]
     return pa.Table.from_arrays([_as(c, f.type) for c, f in zip(columns, wanted, strict=True)], schema=wanted)
 
 

@@ -45,4 +45,4 @@ def match_reference(
 
     if not matches:
         return wanted.empty_table()
-    return build_matches(plan.output, wanted, arrival, bound, schema.time, values)
+    return build_matches(plan.output, wanted, arrival, bound, schema, values)

@@ -1,0 +1,158 @@
+"""The one composer: text to plan, plan and events to matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from nestream.binding.binder import BoundQuery, bind
+from nestream.binding.typing import check_types, result_kind
+from nestream.language.ast import Dialect
+from nestream.language.parser import parse
+from nestream.language.printer import print_query
+from nestream.logical.explain import explain, explain_json
+from nestream.logical.nodes import Plan, ValueColumn
+from nestream.model.columns import attributes_by_type, check_events, resolution, to_table
+from nestream.model.diagnostics import Diagnostic, QueryError
+from nestream.model.schema import Kind, Schema
+from nestream.reference import Order
+from nestream.runtime.reference import match_reference
+
+STRATEGIES = ("auto", "reference")
+
+
+def query(text: str, dialect: str | None = None) -> Query:
+    """Read a query in any of the three spellings.
+
+    The spelling is recognised from the text; `dialect` ("neel", "neel+" or "sase") forces one. Raises
+    `QueryError` with every problem of the query at once.
+    """
+    bound = bind(parse(text, dialect), text)
+    _, problems = check_types(bound.plan)
+    if problems:
+        raise QueryError([*problems, *bound.warnings], text)
+    return Query(bound)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query that can be explained and matched."""
+
+    bound: BoundQuery
+
+    @property
+    def text(self) -> str:
+        """The text of the query as given."""
+        return self.bound.text
+
+    @property
+    def plan(self) -> Plan:
+        """The logical plan."""
+        return self.bound.plan
+
+    @property
+    def dialect(self) -> Dialect:
+        """The spelling that was recognised or forced."""
+        return self.bound.tree.dialect
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What `check` warns about."""
+        return self.bound.warnings
+
+    @property
+    def target_variables(self) -> frozenset[str]:
+        """The variables that a match binds, before EXISTS and RETURN."""
+        return self.bound.target_variables
+
+    @property
+    def free_variables(self) -> frozenset[str]:
+        """The variables that the query mentions and binds; for a whole query the target variables."""
+        return self.bound.free_variables
+
+    @cached_property
+    def formatted(self) -> str:
+        """The query in the one canonical layout."""
+        return print_query(self.bound.tree)
+
+    def __str__(self) -> str:
+        return self.formatted
+
+    def explain(self, format: str = "text") -> Any:
+        """The plan as indented text, or with `format="json"` as plain data."""
+        if format not in ("text", "json"):
+            raise ValueError(f"unknown format {format!r}: text or json")
+        return explain_json(self.plan) if format == "json" else explain(self.plan)
+
+    def match(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        types: Mapping[str, Iterable[str]] | None = None,
+        order: str = "time",
+        strategy: str = "auto",
+    ) -> pa.Table:
+        """Every match of the query over a finite set of events, as an Arrow table.
+
+        `events` is an Arrow table, a pandas or Polars frame, a list of dictionaries, or a mapping of these by
+        event type. `time` and `type` name the columns that hold an event's time and type; `types` says which
+        attributes each type has, where that matters (SASE). With `order="arrival"` events with equal times
+        follow each other in the order in which they come.
+
+        The table has one struct column for each returned variable, holding that event's columns (NULL where
+        an OR branch left it unbound), or the named expressions of RETURN; and `match_start` and `match_end`.
+        Its rows are ordered by `match_end`, then by the positions of the events.
+        """
+        run = self.prepare(events, time=time, type=type, types=types, order=order, strategy=strategy)
+        return match_reference(run.plan, run.table, run.schema, run.kinds, run.unit, run.order)
+
+    def prepare(
+        self,
+        events: Any,
+        *,
+        time: str,
+        type: str,
+        types: Mapping[str, Iterable[str]] | None,
+        order: str,
+        strategy: str,
+    ) -> Run:
+        """Check the options and the events, and type the plan against their schema."""
+        if strategy not in STRATEGIES:
+            raise ValueError(f"unknown strategy {strategy!r}: one of {', '.join(STRATEGIES)}")
+        if order not in tuple(Order):
+            raise ValueError(f"unknown order {order!r}: one of {', '.join(Order)}")
+        table = to_table(events, type)
+        schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
+        check_events(table, schema)
+        plan, kinds = self.typed(schema)
+        return Run(plan, table, schema, kinds, resolution(schema), Order(order))
+
+    def typed(self, schema: Schema) -> tuple[Plan, dict[str, Kind]]:
+        """The plan for events of a schema, with the kinds of its returned expressions."""
+        plan, problems = check_types(self.plan, schema)
+        if problems:
+            raise QueryError([*problems, *self.warnings], self.text)
+        kinds = {
+            column.name: result_kind(plan, column.expression, schema)
+            for column in plan.output.columns
+            if isinstance(column, ValueColumn)
+        }
+        return plan, kinds
+
+
+@dataclass(frozen=True)
+class Run:
+    """A plan typed for the events it runs over."""
+
+    plan: Plan
+    table: pa.Table
+    schema: Schema
+    kinds: Mapping[str, Kind]
+    unit: str
+    order: Order
