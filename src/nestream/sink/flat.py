@@ -1,0 +1,53 @@
+"""Structs as flat columns for CSV: the fields of `r` become `r.id`, `r.ts`, and so on."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nestream.sink.json_text import iso_timestamps, json_texts, plain
+
+
+def flatten(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch of columns that CSV can hold: no structs, times as ISO-8601 text."""
+    names: list[str] = []
+    columns: list[pa.Array] = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        _add(name, column, names, columns)
+    return pa.RecordBatch.from_arrays(columns, names)
+
+
+def _add(name: str, column: pa.Array, names: list[str], columns: list[pa.Array]) -> None:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        _add(name, column.dictionary_decode(), names, columns)
+        return
+    if pa.types.is_struct(kind):
+        fields = column.flatten()  # NULL where the struct is
+        for i in range(kind.num_fields):
+            _add(f"{name}.{kind.field(i).name}", fields[i], names, columns)
+        return
+    names.append(name)
+    columns.append(_writable(column))
+
+
+def _writable(column: pa.Array) -> pa.Array:
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        return iso_timestamps(column)
+    if pa.types.is_duration(kind):
+        return pc.cast(json_texts(column), pa.string())
+    if pa.types.is_null(kind):
+        return column.cast(pa.string())
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return pa.array([_shown(value) for value in column.to_pylist()], pa.string())
+    return column
+
+
+def _shown(value: object) -> str | None:
+    if value is None:
+        return None
+    simple = plain(value)
+    return simple if isinstance(simple, str) else json.dumps(simple, ensure_ascii=False)

@@ -1,0 +1,292 @@
+"""CSV files: read in bulk by Arrow; where that meets a malformed row, filtered record by record first.
+
+The file is read twice, once to decide the types of the columns and once to deliver the events. If the
+first reading finds anything wrong, the good records are copied to a temporary file, the others become
+dead letters with their line numbers, and the copy is read in place of the file. So values always have
+the same meaning, with malformed rows beside them or not.
+"""
+
+from __future__ import annotations
+
+import io
+import secrets
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from nestream.source.csv_records import Record, field_value, records
+from nestream.source.dead_letter import DeadLetters
+from nestream.source.errors import SourceError, missing_column
+from nestream.source.input import Input
+from nestream.source.kinds import ARROW_TYPES, Kind, convert, find_misfits, widen
+from nestream.source.times import convert_times, time_type, vote, widen_time, winner, wrong_times
+
+_CHUNK = 16_384  # records that are checked at a time
+_BLOCK = 8 * 1024 * 1024
+
+
+class _MalformedError(Exception):
+    """The fast path met a row that it must not deliver."""
+
+
+class CsvFile:
+    """A CSV file with a header, ready to deliver events."""
+
+    def __init__(
+        self,
+        source: Input,
+        time: str,
+        type: str,
+        declared: Mapping[str, pa.DataType],
+        letters: DeadLetters,
+        batch_rows: int,
+    ) -> None:
+        self._source, self._time, self._type, self._declared = source, time, type, declared
+        self._letters, self._batch_rows = letters, batch_rows
+        self._clean: IO[bytes] | None = None
+        self._names, self._body = self._header()
+        self._kinds = self._inspect()
+        self.schema = pa.schema([(name, self._arrow_type(name)) for name in self._names])
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The events, in the order of the file."""
+        try:
+            yield from self._deliver()
+        except (_MalformedError, ValueError) as error:
+            raise SourceError(f"{self._source.where} changed while it was read. Read it again") from error
+
+    def _deliver(self) -> Iterator[pa.RecordBatch]:
+        rows = 0
+        for batch, position in self._texts():
+            columns = [self._converted(name, batch.column(i)) for i, name in enumerate(self._names)]
+            converted = pa.record_batch(columns, schema=self.schema)
+            for start in range(0, converted.num_rows, self._batch_rows):
+                part = converted.slice(start, self._batch_rows)
+                rows += part.num_rows
+                self._source.delivered(rows, position)
+                yield part
+
+    def _arrow_type(self, name: str) -> pa.DataType:
+        if name == self._time:
+            return time_type(self._kinds[name])
+        if name == self._type:
+            return pa.string()
+        return self._declared[name] if name in self._declared else ARROW_TYPES[self._kinds[name]]
+
+    def _converted(self, name: str, values: pa.Array) -> pa.Array:
+        if name == self._time:
+            return convert_times(values, self._kinds[name])
+        if name in self._declared and name != self._type:
+            return _declared(values, self._declared[name])
+        return values if name == self._type else convert(self._kinds[name], values)
+
+    def _header(self) -> tuple[list[str], int]:
+        where = self._source.where
+        with self._source.open() as file:
+            mark = file.read(4)
+            if mark[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                raise SourceError(f"{where} is UTF-16 text. Convert it: iconv -f UTF-16 -t UTF-8 FILE")
+            file.seek(3 if mark[:3] == b"\xef\xbb\xbf" else 0)
+            record = next(records(file), None)
+        if record is None:
+            raise SourceError(f"{where} is empty. It needs a header line with the columns' names")
+        try:
+            if record.fields is None:
+                raise SourceError(
+                    f"{where} line {record.line}: a quote in the header is never closed. Close it"
+                )
+            names = [(field_value(field) or "").strip() for field in record.fields]
+        except UnicodeDecodeError as error:
+            raise SourceError(
+                f"{where} is not UTF-8 text (line {record.line}). Convert it, or give the right format"
+            ) from error
+        names = [name or f"column{number}" for number, name in enumerate(names, start=1)]
+        for role, name in (("time", self._time), ("type", self._type)):
+            if name not in names:
+                raise missing_column(where, role, name, names)
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise SourceError(f"{where} has more than one column {twice[0]!r}. Rename one of them")
+        self._header_lines = record.line + record.raw.count(b"\n")
+        return names, record.end
+
+    def _inspect(self) -> dict[str, Kind]:
+        try:
+            return self._fast_inspect(lenient=False)
+        except _MalformedError:
+            self._clean = self._filter()
+        try:
+            return self._fast_inspect(lenient=True)
+        except _MalformedError as error:
+            raise SourceError(
+                f"{self._source.where} cannot be read as CSV: {error.__cause__ or 'its rows are ambiguous'}"
+            ) from error
+
+    def _fast_inspect(self, lenient: bool) -> dict[str, Kind]:
+        """Decide the kind of every column; raises where a row is malformed."""
+        kinds = dict.fromkeys(self._names, Kind.EMPTY)
+        for batch, position in self._texts():
+            columns = dict(zip(self._names, batch.columns, strict=True))
+            time, type = columns[self._time], columns[self._type]
+            kinds[self._time] = widen_time(kinds[self._time], time)
+            missing = time.null_count or type.null_count or _has_blank(time) or _has_blank(type)
+            if missing or kinds[self._time] is Kind.TEXT:
+                if lenient:
+                    raise SourceError(
+                        f"{self._source.where}: the times span too much for one type. "
+                        "Nanoseconds reach from 1677 to 2262 only"
+                    )
+                raise _MalformedError
+            for name, values in columns.items():
+                if name in (self._time, self._type):
+                    continue
+                if name not in self._declared:
+                    kinds[name] = widen(kinds[name], values)
+                elif _declared_misfits(values, self._declared[name]):
+                    raise _MalformedError
+            self._source.inspected(position)
+        return kinds
+
+    def _texts(self) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """Every column as text, with the number of bytes read so far."""
+        end = secrets.token_hex(16).encode()  # a last row of one field shows that no quote was left open
+        refused: list[str] = []
+
+        def refuse(row: Any) -> str:
+            refused.append(row.text)
+            return "skip"
+
+        file = self._clean if self._clean is not None else self._source.open()
+        file.seek(0 if self._clean is not None else self._body)
+        body = _Ended(file, end)
+        try:
+            reader = pacsv.open_csv(
+                pa.PythonFile(body, mode="r"),
+                read_options=pacsv.ReadOptions(column_names=self._names, block_size=_BLOCK),
+                parse_options=pacsv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
+                convert_options=pacsv.ConvertOptions(
+                    column_types=dict.fromkeys(self._names, pa.string()),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+            for batch in reader:
+                if len(refused) > 1 or (refused and refused[0] != end.decode()):
+                    raise _MalformedError
+                if batch.num_rows:
+                    yield batch, self._body + body.position
+        except pa.ArrowInvalid as error:
+            raise _MalformedError from error
+        except OSError as error:
+            raise SourceError(f"cannot read {self._source.where}: {error}. Check the disk") from error
+        finally:
+            if file is not self._clean:
+                file.close()
+        if refused != [end.decode()]:
+            raise _MalformedError
+
+    def _filter(self) -> IO[bytes]:
+        """Copy the good records, in two readings: one to see which form the times have, one to copy."""
+        votes: Counter[str] = Counter()
+        for chunk in self._well_formed(None):
+            vote(pa.array([row[1] for row in chunk], pa.string()), votes)
+        form = winner(votes)
+        clean: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=64 * 1024 * 1024)  # noqa: SIM115
+        places = {name: self._names.index(name) for name in self._declared if name in self._names}
+        for chunk in self._well_formed(self._letters):
+            problems = {
+                at: ("time", reason)
+                for at, reason in wrong_times(pa.array([row[1] for row in chunk], pa.string()), form).items()
+            }
+            for at, (_, _, type) in enumerate(chunk):
+                if not type:
+                    problems.setdefault(at, ("type", "type is missing"))
+            for name, place in places.items():
+                if name in (self._time, self._type):
+                    continue
+                texts = pa.array([field_value((row[0].fields or [])[place]) for row in chunk], pa.string())
+                for at in _declared_misfits(texts, self._declared[name]):
+                    reason = f"{name} {texts[at].as_py()!r} is not of type {self._declared[name]}"
+                    problems.setdefault(at, ("value", reason))
+            for at, (record, _, _) in enumerate(chunk):
+                if at in problems:
+                    kind, reason = problems[at]
+                    self._letters.add(record.line + self._header_lines, kind, reason, record.raw)
+                else:
+                    clean.write(record.raw + b"\n")
+        return clean
+
+    def _well_formed(
+        self, letters: DeadLetters | None
+    ) -> Iterator[list[tuple[Record, str | None, str | None]]]:
+        """Chunks of (record, time, type) with the right number of fields; the others go to `letters`."""
+        time, type, width = self._names.index(self._time), self._names.index(self._type), len(self._names)
+        chunk: list[tuple[Record, str | None, str | None]] = []
+        with self._source.open() as file:
+            file.seek(self._body)
+            for record in records(file):
+                problem = None
+                try:
+                    record.raw.decode()
+                except UnicodeDecodeError as error:
+                    problem = ("encoding", f"not valid UTF-8 at byte {error.start + 1} of the row")
+                fields = record.fields
+                if problem is None and fields is None:
+                    problem = ("quote", "a quoted field is never closed")
+                if problem is None and fields is not None and len(fields) != width:
+                    problem = ("fields", f"expected {width} fields, found {len(fields)}")
+                if problem is not None or fields is None:
+                    if letters is not None and problem is not None:
+                        letters.add(record.line + self._header_lines, *problem, record.raw)
+                    continue
+                chunk.append((record, field_value(fields[time]), field_value(fields[type])))
+                if len(chunk) == _CHUNK:
+                    self._source.inspected(record.end)
+                    yield chunk
+                    chunk = []
+        if chunk:
+            yield chunk
+
+
+class _Ended(io.RawIOBase):
+    """A file with one more line at its end."""
+
+    def __init__(self, file: IO[bytes], end: bytes) -> None:
+        self._file, self._end, self.position = file, b"\n" + end + b"\n", 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self.position += len(data)
+        if not data:
+            data, self._end = self._end, b""
+        return data
+
+
+def _has_blank(values: pa.Array) -> bool:
+    return bool(pc.any(pc.equal(values, "")).as_py())
+
+
+def _declared(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if not (pa.types.is_string(wanted) or pa.types.is_large_string(wanted)):
+        values = pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
+    return pc.cast(values, wanted)
+
+
+def _declared_misfits(values: pa.Array, wanted: pa.DataType) -> list[int]:
+    def accepts(part: pa.Array) -> bool:
+        try:
+            _declared(part, wanted)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return False
+        return True
+
+    return find_misfits(values, accepts)

@@ -1,0 +1,127 @@
+"""CSV one record at a time, with line numbers: how the header is read and malformed rows are found.
+
+The rules are those of the fast path. Fields are separated by commas; a field that starts with a quote
+runs to the closing quote, may hold newlines, and `""` in it is a quote; blank lines are no rows; lines
+end in LF, CRLF or CR.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO
+
+RECORD_LIMIT = 4 * 1024 * 1024  # bytes; a quote that stays open for longer was never meant
+_INSIDE = re.compile(rb'(?:[^"]|"")*+"')
+_QUOTED = re.compile(rb'"(?:[^"]|"")*+"')
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row: where it starts, its bytes without the line end, and its fields (None: no closing quote)."""
+
+    line: int
+    raw: bytes
+    fields: list[bytes] | None
+    end: int
+    """Bytes read up to and including this record."""
+
+
+def records(file: IO[bytes]) -> Iterator[Record]:
+    """Every record that is not blank, from the current position of the file."""
+    lines = _Lines(file)
+    while (raw := lines.next()) is not None:
+        first, after_first = lines.number, lines.position
+        if not raw.strip():
+            continue
+        taken: list[bytes] = []
+        size = len(raw)
+        is_open = ends_open(raw, inside=False)
+        while is_open and size <= RECORD_LIMIT and (more := lines.next()) is not None:
+            taken.append(more)
+            size += len(more)
+            is_open = ends_open(more, inside=True)
+        if is_open:  # give the lines back: only the first one is at fault
+            lines.give_back(taken, first, after_first)
+            yield Record(first, raw.rstrip(b"\r\n"), None, after_first)
+            continue
+        text = b"".join((raw, *taken)).rstrip(b"\r\n")
+        yield Record(first, text, None if size > RECORD_LIMIT else split_fields(text), lines.position)
+
+
+def ends_open(line: bytes, inside: bool) -> bool:
+    """Whether a quoted field is open at the end of the line, which begins `inside` one or not."""
+    if b'"' not in line:
+        return inside
+    position = 0
+    if not inside and line.startswith(b'"'):
+        inside, position = True, 1
+    while True:
+        if inside:
+            rest = _INSIDE.match(line, position)
+            if rest is None:
+                return True
+            position = rest.end()
+        comma = line.find(b",", position)
+        if comma < 0:
+            return False
+        inside = line.startswith(b'"', comma + 1)
+        position = comma + 2 if inside else comma + 1
+
+
+def split_fields(text: bytes) -> list[bytes] | None:
+    """The fields as written, quotes included; None where a quote is not closed."""
+    if b'"' not in text:
+        return text.split(b",")
+    fields: list[bytes] = []
+    start = 0
+    while True:
+        after = start
+        if text[start : start + 1] == b'"':
+            quoted = _QUOTED.match(text, start)
+            if quoted is None:
+                return None
+            after = quoted.end()
+        comma = text.find(b",", after)
+        if comma < 0:
+            return [*fields, text[start:]]
+        fields.append(text[start:comma])
+        start = comma + 1
+
+
+def field_value(field: bytes) -> str | None:
+    """What a field means: NULL where nothing is written, without the quotes. May raise UnicodeDecodeError."""
+    quoted = _QUOTED.match(field)
+    if quoted is None:
+        return field.decode() if field else None
+    inside = quoted.group()[1:-1].replace(b'""', b'"')
+    return (inside + field[quoted.end() :]).decode()
+
+
+class _Lines:
+    """Lines with their ends, numbered from 1, that can be given back."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._ahead: list[bytes] = []  # in reverse
+        self.number = 0
+        self.position = file.tell()
+
+    def next(self) -> bytes | None:
+        if not self._ahead:
+            raw = self._file.readline()
+            if not raw:
+                return None
+            if b"\r" in raw[:-2] or raw.endswith(b"\r"):
+                self._ahead = raw.splitlines(keepends=True)[::-1]
+            else:
+                self._ahead = [raw]
+        line = self._ahead.pop()
+        self.number += 1
+        self.position += len(line)
+        return line
+
+    def give_back(self, lines: list[bytes], number: int, position: int) -> None:
+        self._ahead.extend(reversed(lines))
+        self.number, self.position = number, position

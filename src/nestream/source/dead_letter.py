@@ -1,0 +1,82 @@
+"""Dead letters: every malformed row is counted, and written with its line and reason where that is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+from nestream.source.errors import SourceError
+
+RAW_LIMIT = 65_536  # characters of a malformed row that are kept
+EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """One malformed row. `line` counts from 1; in a Parquet file it is the row."""
+
+    file: str
+    line: int
+    reason: str
+    raw: str
+
+
+class DeadLetters:
+    """Counts malformed rows by kind, keeps the first few, and writes all to a file of JSON lines."""
+
+    def __init__(self, source: str, path: Path | None) -> None:
+        self.source = source
+        self.path = path
+        self.count = 0
+        self.kinds: Counter[str] = Counter()
+        self.examples: list[DeadLetter] = []
+        self._file: IO[str] | None = None
+        if path is not None and path.is_file():  # the letters of an earlier run
+            self._open(path).truncate()
+
+    def add(self, line: int, kind: str, reason: str, raw: bytes | str) -> None:
+        """Record a row. `kind` groups the counts, `reason` says what is wrong with this one."""
+        self.count += 1
+        self.kinds[kind] += 1
+        if self.path is None and len(self.examples) >= EXAMPLES:
+            return
+        text = raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else raw
+        letter = DeadLetter(self.source, line, reason, text[:RAW_LIMIT])
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(letter)
+        if self.path is not None:
+            file = self._open(self.path)
+            file.write(json.dumps(asdict(letter), ensure_ascii=True) + "\n")
+
+    def _open(self, path: Path) -> IO[str]:
+        if self._file is None:
+            try:
+                self._file = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115
+            except OSError as error:
+                why = os.strerror(error.errno or 0)
+                raise SourceError(
+                    f"cannot write the dead letters of {self.source} to {path}: {why}. Choose another path"
+                ) from error
+        return self._file
+
+    def close(self) -> None:
+        """Finish the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def dead_letter_path(wanted: bool | str | os.PathLike[str] | None, source: str) -> Path | None:
+    """The path that was asked for; True asks for the default, `<input>.dead.jsonl`."""
+    if wanted is None or wanted is False:
+        return None
+    if wanted is True:
+        return Path("stdin.dead.jsonl" if source == "-" else source + ".dead.jsonl")
+    path = Path(wanted)
+    if source != "-" and path.exists() and os.path.samefile(path, source):
+        raise SourceError(f"{path} is the input, so the dead letters cannot go there. Choose another path")
+    return path

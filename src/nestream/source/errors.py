@@ -1,0 +1,41 @@
+"""The error of data that cannot be read: what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+
+class SourceError(Exception):
+    """A file that cannot be read at all. A single malformed row is never a SourceError."""
+
+
+def missing_column(where: str, role: str, name: str, columns: Sequence[str]) -> SourceError:
+    """The column that holds the time or the type is not there: list what is, and guess what was meant."""
+    shown = ", ".join(columns[:30]) + (f", and {len(columns) - 30} more" if len(columns) > 30 else "")
+    close = {column.lower(): column for column in columns}
+    guess = difflib.get_close_matches(name.lower(), list(close), n=1, cutoff=0.6)
+    usual = [column for column in columns if column.lower() in _USUAL[role]]
+    meant = close[guess[0]] if guess else usual[0] if usual else None
+    hint = f"did you mean {meant!r}? " if meant else ""
+    separator = _foreign_separator(columns)
+    if separator:
+        hint = f"the header seems to be separated by {separator}, and commas are needed. "
+    return SourceError(
+        f"{where} has no {role} column {name!r}; its columns are: {shown}. "
+        f"{hint}Name the {role} column with --{role} (or {role}= in Python)"
+    )
+
+
+_USUAL = {
+    "time": {"ts", "time", "timestamp", "date", "datetime", "event_time", "eventtime", "at"},
+    "type": {"type", "event", "event_type", "eventtype", "kind", "name", "ticker", "activity"},
+}
+
+
+def _foreign_separator(columns: Sequence[str]) -> str | None:
+    if len(columns) == 1:
+        for character, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+            if character in columns[0]:
+                return name
+    return None

@@ -1,0 +1,147 @@
+"""The input as bytes: a file or standard input, its format, and how much of it has been read."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Literal, cast
+
+from nestream.source.errors import SourceError
+
+Format = Literal["csv", "jsonl", "parquet"]
+Progress = Callable[[int, int, int], None]
+"""Called with (rows read, bytes read, total bytes)."""
+
+SUFFIXES: dict[str, Format] = {
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+FORMATS: tuple[Format, ...] = ("csv", "jsonl", "parquet")
+_STDIN_IN_MEMORY = 64 * 1024 * 1024
+
+
+class Input:
+    """One input that can be read several times. Standard input is kept (on disk when large)."""
+
+    def __init__(self, path: str | os.PathLike[str], format: str | None, progress: Progress | None) -> None:
+        self.name = os.fspath(path)
+        self.format = _format(self.name, format)
+        self._kept: IO[bytes] | None = None
+        if self.name == "-":
+            self._kept = tempfile.SpooledTemporaryFile(max_size=_STDIN_IN_MEMORY)  # noqa: SIM115
+            while piece := sys.stdin.buffer.read(1 << 20):
+                self._kept.write(piece)
+            self.size = self._kept.tell()
+        else:
+            self.size = _readable_size(Path(self.name))
+        if self.size == 0:
+            raise SourceError(f"{self.where} is empty. It needs at least a header or one event")
+        self._progress = progress
+        self._furthest = 0
+
+    @property
+    def where(self) -> str:
+        """How messages name the input."""
+        return "standard input" if self.name == "-" else self.name
+
+    def open(self) -> IO[bytes]:
+        """The bytes from the beginning."""
+        if self._kept is not None:
+            self._kept.seek(0)
+            return cast(IO[bytes], _Unclosed(self._kept))
+        try:
+            return open(self.name, "rb")
+        except OSError as error:
+            raise cannot_read(self.where, error) from error
+
+    def inspected(self, position: int) -> None:
+        """Progress of looking for types and malformed rows: the first half of the way."""
+        self._report(0, position // 2)
+
+    def delivered(self, rows: int, position: int) -> None:
+        """Progress of delivering events: the second half of the way."""
+        self._report(rows, (self.size + min(position, self.size)) // 2)
+
+    def _report(self, rows: int, position: int) -> None:
+        if self._progress is not None:
+            self._furthest = max(self._furthest, min(position, self.size))
+            self._progress(rows, self._furthest, self.size)
+
+
+class _Unclosed(io.RawIOBase):
+    """Standard input's copy, which outlives each reading of it."""
+
+    def __init__(self, kept: IO[bytes]) -> None:
+        self._kept = kept
+
+    def read(self, size: int = -1) -> bytes:
+        return self._kept.read(size)
+
+    def readline(self, size: int | None = -1) -> bytes:
+        return self._kept.readline(-1 if size is None else size)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._kept.seek(offset, whence)
+        return self._kept.tell()
+
+    def tell(self) -> int:
+        return self._kept.tell()
+
+
+def cannot_read(where: str, error: OSError) -> SourceError:
+    """An operating system's refusal in words."""
+    why = os.strerror(error.errno) if error.errno else str(error)
+    hint = {
+        FileNotFoundError: "Check the path",
+        PermissionError: "Ask its owner for read permission",
+        IsADirectoryError: "Name one file in it",
+    }.get(type(error), "Check the path and the disk")
+    return SourceError(f"cannot read {where}: {why[:1].lower()}{why[1:]}. {hint}")
+
+
+def _readable_size(path: Path) -> int:
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(21, os.strerror(21))
+        with open(path, "rb") as file:
+            return os.fstat(file.fileno()).st_size or len(file.peek(1))
+    except OSError as error:
+        raise cannot_read(str(path), error) from error
+    except ValueError as error:  # a NUL in the path
+        raise SourceError(f"cannot read {str(path)!r}: {error}. Check the path") from error
+
+
+def _format(name: str, wanted: str | None) -> Format:
+    if wanted is not None:
+        for known in FORMATS:
+            if wanted == known:
+                return known
+        raise SourceError(f"{wanted!r} is not a format. The formats are {', '.join(FORMATS)}")
+    if name == "-":
+        raise SourceError("standard input has no suffix to tell its format. Give one: csv, jsonl or parquet")
+    suffix = Path(name).suffix.lower()
+    if suffix in SUFFIXES:
+        return SUFFIXES[suffix]
+    if not os.path.exists(name):
+        raise SourceError(f"cannot read {name}: no such file or directory. Check the path")
+    if os.path.isdir(name):
+        raise SourceError(f"cannot read {name}: is a directory. Name one file in it")
+    told = f"the suffix {suffix!r} is" if suffix else "it has no suffix, which is"
+    raise SourceError(
+        f"cannot tell the format of {name}: {told} none of {', '.join(SUFFIXES)}. "
+        "Rename it, or give the format: csv, jsonl or parquet"
+    )

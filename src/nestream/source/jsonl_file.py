@@ -1,0 +1,296 @@
+"""JSON lines: one object a line, its members are the attributes; kept in memory as Arrow columns.
+
+Members may differ from line to line: an absent one is NULL. An object or array inside an event is kept
+as its JSON text. Numbers written as text stay text.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nestream.source.dead_letter import DeadLetters
+from nestream.source.errors import SourceError, missing_column
+from nestream.source.input import Input
+from nestream.source.json_columns import Column, cast_column, column_of
+from nestream.source.kinds import ARROW_TYPES, Kind, join, non_empty
+from nestream.source.times import convert_times, time_type, vote, widen_time, winner, wrong_times
+
+_CHUNK = 16_384
+_MAXIMUM_ATTRIBUTES = 4_096
+
+
+@dataclass
+class _Chunk:
+    lines: pa.Array
+    """The line of every row."""
+    columns: dict[str, Column]
+
+
+class JsonLinesFile:
+    """A file of JSON objects, ready to deliver events."""
+
+    def __init__(
+        self,
+        source: Input,
+        time: str,
+        type: str,
+        declared: Mapping[str, pa.DataType],
+        letters: DeadLetters,
+        batch_rows: int,
+    ) -> None:
+        self._source, self._time, self._type, self._declared = source, time, type, declared
+        self._letters, self._batch_rows = letters, batch_rows
+        self._names: dict[str, None] = {}
+        chunks = list(self._parse())
+        if not self._names:
+            first = self._letters.examples[0].raw[:60] if self._letters.examples else ""
+            raise SourceError(
+                f"{source.where} is not JSON lines: no line is a JSON object with members "
+                f"(the first is {first!r}). Write one object a line, or give the right format"
+            )
+        for role, name in (("time", time), ("type", type)):
+            if name not in self._names:
+                raise missing_column(source.where, role, name, list(self._names))
+        self._chunks = self._checked(chunks)
+        used = {name for chunk in self._chunks for name in chunk.columns} | {time, type}
+        self._names = {name: None for name in self._names if name in used}
+        self._kinds = self._decide()
+        self.schema = pa.schema([(name, self._arrow_type(name)) for name in self._names])
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The events, in the order of the file."""
+        rows = 0
+        for number, chunk in enumerate(self._chunks, start=1):
+            columns = [self._converted(name, chunk) for name in self._names]
+            batch = pa.record_batch(columns, schema=self.schema)
+            for start in range(0, batch.num_rows, self._batch_rows):
+                part = batch.slice(start, self._batch_rows)
+                rows += part.num_rows
+                self._source.delivered(rows, self._source.size * number // len(self._chunks))
+                yield part
+
+    def _arrow_type(self, name: str) -> pa.DataType:
+        if name == self._time:
+            return time_type(self._kinds[name])
+        if name == self._type:
+            return pa.string()
+        return self._declared.get(name, ARROW_TYPES[self._kinds[name]])
+
+    def _converted(self, name: str, chunk: _Chunk) -> pa.Array:
+        column = chunk.columns.get(name)
+        if column is None:
+            return pa.nulls(len(chunk.lines), self._arrow_type(name))
+        if name == self._time:
+            return convert_times(column.values, self._kinds[name])
+        return cast_column(column, self._arrow_type(name))
+
+    def _decide(self) -> dict[str, Kind]:
+        kinds = dict.fromkeys(self._names, Kind.EMPTY)
+        for chunk in self._chunks:
+            for name, column in chunk.columns.items():
+                if name == self._time:
+                    kinds[name] = widen_time(kinds[name], column.values)
+                else:
+                    kinds[name] = join(kinds[name], column.kind)
+        if kinds[self._time] is Kind.TEXT:
+            raise SourceError(
+                f"{self._source.where}: the times span too much for one type. "
+                "Nanoseconds reach from 1677 to 2262 only"
+            )
+        return kinds
+
+    def _parse(self) -> Iterator[_Chunk]:
+        lines: list[bytes] = []
+        numbers: list[int] = []
+        position = 0
+        with self._source.open() as file:
+            for number, raw in enumerate(file, start=1):
+                position += len(raw)
+                if number == 1:
+                    raw = self._beginning(raw)
+                text = raw.strip()
+                if not text:
+                    continue
+                lines.append(text)
+                numbers.append(number)
+                if len(lines) == _CHUNK:
+                    yield self._chunk(lines, numbers)
+                    self._source.inspected(position)
+                    lines, numbers = [], []
+        if lines:
+            yield self._chunk(lines, numbers)
+
+    def _beginning(self, raw: bytes) -> bytes:
+        if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise SourceError(
+                f"{self._source.where} is UTF-16 text. Convert it: iconv -f UTF-16 -t UTF-8 FILE"
+            )
+        raw = raw.removeprefix(b"\xef\xbb\xbf")
+        if raw.lstrip().startswith(b"["):
+            raise SourceError(
+                f"{self._source.where} is a JSON array, not JSON lines. "
+                "Write one object a line: jq -c '.[]' FILE"
+            )
+        return raw
+
+    def _chunk(self, lines: list[bytes], numbers: list[int]) -> _Chunk:
+        rows, kept = self._objects(lines, numbers)
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {}
+        for name in names:
+            values = [row.get(name) for row in rows]
+            columns[name] = _time_column(values) if name == self._time else column_of(values)
+        if self._type in columns:
+            columns[self._type] = cast_column_to_text(columns[self._type])
+        return _Chunk(pa.array(kept, pa.int64()), columns)
+
+    def _objects(self, lines: list[bytes], numbers: list[int]) -> tuple[list[dict[str, Any]], list[int]]:
+        """The lines that are flat JSON objects with acceptable names; the others become dead letters."""
+        together = _parse_together(lines)
+        rows: list[dict[str, Any]] = []
+        kept: list[int] = []
+        for at, raw in enumerate(lines):
+            value, problem = (together[at], None) if together is not None else _parse_line(raw)
+            if problem is None:
+                problem = self._problem(value)
+            if problem is None:
+                rows.append(value)
+                kept.append(numbers[at])
+            else:
+                self._letters.add(numbers[at], *problem, raw)
+        return rows, kept
+
+    def _problem(self, value: Any) -> tuple[str, str] | None:
+        if type(value) is not dict:
+            return "object", f"expected a JSON object, found {_json_kind(value)}"
+        names = self._names
+        if not value.keys() <= names.keys():
+            if len(names) + len(value) > _MAXIMUM_ATTRIBUTES and len(names | value) > _MAXIMUM_ATTRIBUTES:
+                return "value", f"the file has more than {_MAXIMUM_ATTRIBUTES} different attributes"
+            if any(_surrogates(name) for name in value):
+                return "encoding", "an attribute's name is not valid Unicode"
+            for name in value:
+                names.setdefault(name)
+        for item in value.values():
+            if type(item) is str and not item.isascii() and _surrogates(item):
+                return "encoding", "a value is not valid Unicode"
+        kind = value.get(self._type)
+        if kind is None or kind == "":
+            return "type", "type is missing"
+        if isinstance(kind, (bool, float, list, dict)):
+            return "type", f"type is {_json_kind(kind)}, and text is needed"
+        return None
+
+    def _checked(self, chunks: list[_Chunk]) -> list[_Chunk]:
+        """Drop the rows whose time, or a value of a declared type, does not fit, as dead letters."""
+        votes: Counter[str] = Counter()
+        for chunk in chunks:
+            if self._time in chunk.columns:
+                vote(non_empty(chunk.columns[self._time].values), votes)
+        form = winner(votes)
+        problems: dict[int, tuple[str, str]] = {}
+        good = []
+        for chunk in chunks:
+            wrong = self._misfits(chunk, form)
+            if wrong:
+                problems |= {chunk.lines[at].as_py(): problem for at, problem in wrong.items()}
+                stay = pa.array([at for at in range(len(chunk.lines)) if at not in wrong], pa.int64())
+                columns = {name: column.take(stay) for name, column in chunk.columns.items()}
+                chunk = _Chunk(chunk.lines.take(stay), columns)
+            if len(chunk.lines):
+                good.append(chunk)
+        if problems:
+            with self._source.open() as file:
+                for number, raw in enumerate(file, start=1):
+                    if number in problems:
+                        self._letters.add(number, *problems[number], raw.strip())
+        return good
+
+    def _misfits(self, chunk: _Chunk, form: str | None) -> dict[int, tuple[str, str]]:
+        time = chunk.columns.get(self._time)
+        values = time.values if time is not None else pa.nulls(len(chunk.lines), pa.string())
+        wrong = {at: ("time", reason) for at, reason in wrong_times(values, form).items()}
+        for name, wanted in self._declared.items():
+            column = chunk.columns.get(name)
+            if column is None or name in (self._time, self._type):
+                continue
+            for at in column.misfits(wanted):
+                reason = f"{name} {column.shown(at)} is not of type {wanted}"
+                wrong.setdefault(at, ("value", reason))
+        return wrong
+
+
+def cast_column_to_text(column: Column) -> Column:
+    """The type column is text, whatever it was written as."""
+    return Column(Kind.TEXT, cast_column(column, pa.string()))
+
+
+def _time_column(values: list[Any]) -> Column:
+    texts = [
+        value if value is None or type(value) is str else json.dumps(value, ensure_ascii=False)
+        for value in values
+    ]
+    return Column(Kind.TEXT, pc.utf8_trim_whitespace(pa.array(texts, pa.string())))
+
+
+def _reject_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_reject_constant)
+
+
+def _parse_together(lines: list[bytes]) -> list[Any] | None:
+    """All lines at once, which is faster; None where one of them is not JSON.
+
+    A number nobody can foresee stands between the lines, so that no two lines can pass for one.
+    """
+    mark = random.getrandbits(62)
+    between = f",{mark},".encode()
+    try:
+        values = _DECODER.decode((b"[" + between.join(lines) + b"]").decode())
+    except (ValueError, RecursionError):
+        return None
+    if len(values) != 2 * len(lines) - 1 or any(value != mark for value in values[1::2]):
+        return None
+    items: list[Any] = values[::2]
+    return items
+
+
+def _parse_line(raw: bytes) -> tuple[Any, tuple[str, str] | None]:
+    try:
+        return _DECODER.decode(raw.decode()), None
+    except UnicodeDecodeError as error:
+        return None, ("encoding", f"not valid UTF-8 at byte {error.start + 1} of the line")
+    except json.JSONDecodeError as error:
+        return None, ("json", f"invalid JSON at column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}")
+    except RecursionError:
+        return None, ("json", "invalid JSON: nested too deeply")
+    except ValueError as error:
+        return None, ("json", f"invalid JSON: {str(error)[:100]}")
+
+
+def _json_kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        str: "text",
+        list: "an array",
+        dict: "an object",
+    }
+    return names[type(value)]
+
+
+def _surrogates(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)

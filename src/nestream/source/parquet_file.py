@@ -1,0 +1,224 @@
+"""Parquet files: columns keep the types they have; rows without time or type are malformed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from nestream.source.dead_letter import DeadLetters
+from nestream.source.errors import SourceError, missing_column
+from nestream.source.input import Input
+from nestream.source.kinds import Kind, find_misfits, non_empty
+from nestream.source.times import convert_times, time_type, vote, widen_time, winner, wrong_times
+
+
+class ParquetFile:
+    """A Parquet file, ready to deliver events."""
+
+    def __init__(
+        self,
+        source: Input,
+        time: str,
+        type: str,
+        declared: Mapping[str, pa.DataType],
+        letters: DeadLetters,
+        batch_rows: int,
+    ) -> None:
+        self._source, self._time, self._type, self._declared = source, time, type, declared
+        self._letters, self._batch_rows = letters, batch_rows
+        self._time_kind = Kind.EMPTY
+        with self._source.open() as file:
+            parquet = self._opened(file)
+            self._stored = parquet.schema_arrow
+            self._check_schema()
+            self._wrong = self._inspect(parquet)
+            self.schema = pa.schema([(field.name, self._arrow_type(field)) for field in self._stored])
+            if self._wrong:
+                self._bury(parquet)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The events, in the order of the file."""
+        wrong = np.array(sorted(self._wrong), np.int64)
+        rows = first = 0
+        with self._source.open() as file:
+            parquet = self._opened(file)
+            total = max(1, parquet.metadata.num_rows)
+            for batch in self._read(parquet, None):
+                stay = _others(wrong, first, batch.num_rows)
+                first += batch.num_rows
+                if stay is not None:
+                    batch = batch.take(stay)
+                columns = [self._converted(f.name, batch.column(i)) for i, f in enumerate(self._stored)]
+                rows += batch.num_rows
+                self._source.delivered(rows, self._source.size * first // total)
+                if batch.num_rows:
+                    yield pa.record_batch(columns, schema=self.schema)
+
+    def _opened(self, file: IO[bytes]) -> pq.ParquetFile:
+        try:
+            return pq.ParquetFile(pa.PythonFile(file, mode="r"))
+        except (pa.ArrowException, OSError) as error:
+            raise SourceError(
+                f"{self._source.where} is not a Parquet file, or is damaged: {_first_line(error)}. "
+                "Write it again, or give the right format"
+            ) from error
+
+    def _read(self, parquet: pq.ParquetFile, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from parquet.iter_batches(self._batch_rows, columns=columns)
+        except (pa.ArrowException, OSError) as error:
+            raise SourceError(
+                f"{self._source.where} is damaged: {_first_line(error)}. Write it again"
+            ) from error
+
+    def _check_schema(self) -> None:
+        names = self._stored.names
+        for role, name in (("time", self._time), ("type", self._type)):
+            if name not in names:
+                raise missing_column(self._source.where, role, name, names)
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise SourceError(
+                f"{self._source.where} has more than one column {twice[0]!r}. Rename one of them"
+            )
+        time, type = (_plain(self._stored.field(name).type) for name in (self._time, self._type))
+        if not (_is_time(time) or _is_text(time)):
+            raise SourceError(
+                f"{self._source.where}: the time column {self._time!r} is {time}. "
+                "It must hold timestamps, dates, integers or ISO-8601 text"
+            )
+        if not (_is_text(type) or pa.types.is_integer(type)):
+            raise SourceError(
+                f"{self._source.where}: the type column {self._type!r} is {type}. It must hold text"
+            )
+        for name, wanted in self._declared.items():
+            if name in names:
+                try:
+                    pc.cast(pa.nulls(0, _plain(self._stored.field(name).type)), wanted)
+                except pa.ArrowException as error:
+                    raise SourceError(
+                        f"{self._source.where}: column {name!r} cannot be read as {wanted}"
+                    ) from error
+
+    def _inspect(self, parquet: pq.ParquetFile) -> dict[int, tuple[str, str]]:
+        """Row to problem, from the columns that can have one."""
+        is_text = _is_text(_plain(self._stored.field(self._time).type))
+        looked_at = [self._time, self._type, *(n for n in self._declared if n in self._stored.names)]
+        columns = list(dict.fromkeys(looked_at))
+        form = None
+        if is_text:
+            votes: Counter[str] = Counter()
+            for batch in self._read(parquet, [self._time]):
+                vote(non_empty(_decoded(batch.column(0))), votes)
+            form = winner(votes)
+        wrong: dict[int, tuple[str, str]] = {}
+        first = 0
+        for batch in self._read(parquet, columns):
+            time, type = _decoded(batch.column(self._time)), _decoded(batch.column(self._type))
+            if is_text:
+                reasons = wrong_times(time, form)
+                wrong |= {first + at: ("time", reason) for at, reason in reasons.items()}
+                fine = [at for at in range(len(time)) if at not in reasons] if reasons else None
+                self._time_kind = widen_time(self._time_kind, time if fine is None else time.take(fine))
+            elif time.null_count:
+                for at in pc.indices_nonzero(pc.is_null(time)).to_pylist():
+                    wrong[first + at] = ("time", "time is missing")
+            blank = pc.is_null(type) if not _is_text(type.type) else pc.fill_null(pc.equal(type, ""), True)
+            for at in pc.indices_nonzero(blank).to_pylist():
+                wrong.setdefault(first + at, ("type", "type is missing"))
+            for name, wanted in self._declared.items():
+                if name in columns and name not in (self._time, self._type):
+                    for at in _misfits(_decoded(batch.column(name)), wanted):
+                        wrong.setdefault(first + at, ("value", f"{name} is not of type {wanted}"))
+            first += batch.num_rows
+        if is_text and self._time_kind is Kind.TEXT:
+            raise SourceError(
+                f"{self._source.where}: the times span too much for one type. "
+                "Nanoseconds reach from 1677 to 2262 only"
+            )
+        return wrong
+
+    def _bury(self, parquet: pq.ParquetFile) -> None:
+        """Read the malformed rows again, whole, and write them as dead letters."""
+        wrong = np.array(sorted(self._wrong), np.int64)
+        first = 0
+        for batch in self._read(parquet, None):
+            here = wrong[np.searchsorted(wrong, first) : np.searchsorted(wrong, first + batch.num_rows)]
+            for row in here.tolist():
+                kind, reason = self._wrong[row]
+                [values] = batch.slice(row - first, 1).to_pylist()
+                self._letters.add(
+                    row + 1, kind, reason, json.dumps(values, default=_shown, ensure_ascii=False)
+                )
+            first += batch.num_rows
+
+    def _arrow_type(self, field: pa.Field) -> pa.DataType:
+        stored = _plain(field.type)
+        if field.name == self._time:
+            if _is_text(stored):
+                return time_type(self._time_kind)
+            if pa.types.is_integer(stored):
+                return pa.int64()
+            return pa.timestamp("us") if pa.types.is_date(stored) else stored
+        if field.name == self._type:
+            return field.type if _is_text(stored) else pa.string()
+        return self._declared.get(field.name, field.type)
+
+    def _converted(self, name: str, values: pa.Array) -> pa.Array:
+        wanted = self.schema.field(name).type
+        if name == self._time and _is_text(_plain(values.type)):
+            return convert_times(_decoded(values), self._time_kind)
+        return values if values.type == wanted else pc.cast(_decoded(values), wanted)
+
+
+def _others(wrong: npt.NDArray[np.int64], first: int, rows: int) -> pa.Array | None:
+    """The places of a batch that are not wrong; None where all are fine."""
+    here = wrong[np.searchsorted(wrong, first) : np.searchsorted(wrong, first + rows)] - first
+    if len(here) == 0:
+        return None
+    stay = np.ones(rows, bool)
+    stay[here] = False
+    return pa.array(np.flatnonzero(stay))
+
+
+def _misfits(values: pa.Array, wanted: pa.DataType) -> list[int]:
+    def accepts(part: pa.Array) -> bool:
+        try:
+            pc.cast(part, wanted)
+        except pa.ArrowException:
+            return False
+        return True
+
+    return find_misfits(values, accepts)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _decoded(values: pa.Array) -> pa.Array:
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def _shown(value: Any) -> str:
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

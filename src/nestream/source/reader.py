@@ -1,0 +1,132 @@
+"""Reading events: one call for CSV, JSON lines and Parquet, that never stops for a malformed row."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from nestream.source.csv_file import CsvFile
+from nestream.source.dead_letter import DeadLetter, DeadLetters, dead_letter_path
+from nestream.source.errors import SourceError
+from nestream.source.input import Format, Input, Progress
+from nestream.source.jsonl_file import JsonLinesFile
+from nestream.source.parquet_file import ParquetFile
+
+BATCH_ROWS = 65_536
+_READERS: dict[Format, builtins.type[CsvFile] | builtins.type[JsonLinesFile] | builtins.type[ParquetFile]] = {
+    "csv": CsvFile,
+    "jsonl": JsonLinesFile,
+    "parquet": ParquetFile,
+}
+
+
+class EventReader:
+    """The events of one file as record batches, with what was found wrong on the way.
+
+    Opening decides the schema and finds every malformed row; iterating delivers the others, in the order
+    of the file, as often as wanted.
+    """
+
+    def __init__(
+        self, reader: CsvFile | JsonLinesFile | ParquetFile, source: Input, letters: DeadLetters
+    ) -> None:
+        self._reader, self._source, self._letters = reader, source, letters
+        self.schema: pa.Schema = reader.schema
+        self.rows = 0
+        """Events delivered by the latest iteration."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        self.rows = 0
+        for batch in self._reader.batches():
+            self.rows += batch.num_rows
+            yield batch
+
+    def read_all(self) -> pa.Table:
+        """All events as one table."""
+        return pa.Table.from_batches(list(self), schema=self.schema)
+
+    @property
+    def path(self) -> str:
+        """The file as it was named."""
+        return self._source.name
+
+    @property
+    def format(self) -> Format:
+        """csv, jsonl or parquet."""
+        return self._source.format
+
+    @property
+    def malformed(self) -> int:
+        """How many rows were malformed."""
+        return self._letters.count
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """Malformed rows by kind: fields, quote, encoding, json, object, time, type, value."""
+        return dict(self._letters.kinds)
+
+    @property
+    def examples(self) -> list[DeadLetter]:
+        """The first few malformed rows."""
+        return list(self._letters.examples)
+
+    @property
+    def dead_letter(self) -> Path | None:
+        """The file that holds the malformed rows, where one was asked for and there are any."""
+        return self._letters.path if self._letters.count else None
+
+
+def read_events(
+    path: str | os.PathLike[str],
+    time: str = "ts",
+    type: str = "type",
+    dead_letter: bool | str | os.PathLike[str] | None = None,
+    batch_rows: int = BATCH_ROWS,
+    *,
+    format: str | None = None,
+    schema: Mapping[str, pa.DataType] | pa.Schema | None = None,
+    progress: Progress | None = None,
+) -> EventReader:
+    """Open a file of events ("-" is standard input, with a `format`).
+
+    `time`, `type`: the columns that hold the time and the event type. `dead_letter`: where malformed rows
+    go, True for `<input>.dead.jsonl`; they are counted in any case. `schema`: types of columns that
+    should not be inferred; a value that does not fit makes its row malformed. `progress` is called with
+    (rows read, bytes read, total bytes). Raises SourceError if the file cannot be read at all.
+    """
+    if batch_rows < 1:
+        raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")
+    if time == type:
+        raise SourceError(f"the time and the type cannot both be column {time!r}. Name two columns")
+    source = Input(path, format, progress)
+    if schema is None:
+        declared: dict[str, pa.DataType] = {}
+    elif isinstance(schema, pa.Schema):
+        declared = {field.name: field.type for field in schema}
+    else:
+        declared = dict(schema)
+    letters = DeadLetters(source.name, dead_letter_path(dead_letter, source.name))
+    try:
+        reader = _READERS[source.format](source, time, type, declared, letters, batch_rows)
+    finally:
+        letters.close()
+    return EventReader(reader, source, letters)
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    time: str = "ts",
+    type: str = "type",
+    dead_letter: bool | str | os.PathLike[str] | None = None,
+    *,
+    format: str | None = None,
+    schema: Mapping[str, pa.DataType] | pa.Schema | None = None,
+    progress: Progress | None = None,
+) -> pa.Table:
+    """All events of a file as one table; see `read_events`."""
+    reader = read_events(path, time, type, dead_letter, format=format, schema=schema, progress=progress)
+    return reader.read_all()
