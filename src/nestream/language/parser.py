@@ -1,29 +1,132 @@
-"""From text to the syntax tree: `parse` accepts any text and gives a query or a QueryError."""
+"""From text to the syntax tree: `parse` gives a query for any text, or a QueryError with all its problems.
+
+The grammar is `grammar.lark`; the builder makes the tree while the parser reads. Where no rule takes a
+token, the mistake is explained, the part around it is repaired or left out, and the text is read again.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lark import Lark
-from lark.exceptions import UnexpectedInput
+from lark import Lark, Token
+from lark.exceptions import UnexpectedToken
+
 from nestream.language.ast import Dialect, Query
 from nestream.language.build import QueryBuilder
-from nestream.model.diagnostics import Diagnostic, QueryError, Span
+from nestream.language.build_formula import Children
+from nestream.language.literals import shortened
+from nestream.language.recovery import leave_out, outside, repaired
+from nestream.language.situation import END, Situation
+from nestream.language.syntax_errors import explain
+from nestream.language.tokens import STRANGE, Tokens, tokenize
+from nestream.model.diagnostics import Diagnostic, QueryError, Span, in_text_order
 
-_builder: ContextVar[QueryBuilder] = ContextVar("builder")
+_MOST_REPAIRS = 20
+_MOST_TOKENS_READ_AGAIN = 200_000
+_MOST_DIAGNOSTICS = 50
+
+_current_builder: ContextVar[QueryBuilder] = ContextVar("builder")
+
+
+def parse(text: str, dialect: Dialect | str | None = None) -> Query:
+    """The query that a text says.
+
+    The dialect is recognised from the text; a text that is clearly of another one than `dialect` is
+    rejected. Raises QueryError, with every problem that was found, and nothing else.
+    """
+    if not isinstance(text, str):
+        message = f"a query is a text, not {type(text).__name__}"
+        raise QueryError([Diagnostic("not-text", message)])
+    forced = _known_dialect(dialect)
+    read = tokenize(_parser(), text)
+    query, builder, diagnostics = _read(text, read)
+    if query is None or diagnostics:
+        raise QueryError(_first(diagnostics), text)
+    wrong = _wrong_dialect(query, builder, forced)
+    if wrong is not None:
+        raise QueryError([wrong], text)
+    return query if forced is None else replace(query, dialect=forced)
+
+
+def _read(text: str, read: Tokens) -> tuple[Query | None, QueryBuilder, list[Diagnostic]]:
+    """The query, or None, with all problems: each syntax error is repaired and the tokens are read again."""
+    diagnostics, tokens = list(read.diagnostics), read.tokens
+    tokens_read = 0
+    for _ in range(_MOST_REPAIRS):
+        builder = QueryBuilder(text)
+        built = _build(tokens, builder)
+        if isinstance(built, Query):
+            return built, builder, diagnostics + builder.diagnostics
+        situation = Situation(text, tokens, *built)
+        if _is_follow_up(situation, read):
+            diagnostics += builder.diagnostics
+            break
+        explanation = None if situation.token.type in {STRANGE, "UNREADABLE"} else explain(situation)
+        repair = (explanation and explanation.repair) or leave_out(situation)
+        diagnostics += outside(builder.diagnostics, tokens, repair)
+        if explanation is not None:
+            diagnostics.append(explanation.diagnostic)
+        tokens_read += len(tokens)
+        if (explanation is not None and explanation.final) or tokens_read > _MOST_TOKENS_READ_AGAIN:
+            break
+        tokens = repaired(tokens, repair)
+    return None, builder, diagnostics
+
+
+def _build(tokens: Sequence[Token], builder: QueryBuilder) -> Query | tuple[int, frozenset[str]]:
+    """The query; or the index of the token that no rule takes, and the types of those that one would."""
+    reading = _parser().parse_interactive()
+    context = _current_builder.set(builder)
+    index = 0
+    try:
+        for index, token in enumerate(tokens):  # noqa: B007
+            reading.feed_token(token)
+        index = len(tokens)
+        query: Query = reading.feed_eof(tokens[-1] if tokens else None)
+        return query
+    except UnexpectedToken:
+        return index, frozenset(reading.accepts())
+    finally:
+        _current_builder.reset(context)
+
+
+def _is_follow_up(situation: Situation, read: Tokens) -> bool:
+    """Whether the place cannot be told from what follows from an unclosed bracket, string or comment."""
+    if read.ends_inside:
+        return situation.token.type == END or situation.token is read.tokens[-1]
+    return read.unbalanced is not None and situation.index >= read.unbalanced
+
+
+def _first(diagnostics: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
+    """The problems in the order of the text; of very many only the first, and how many more there are."""
+    ordered = in_text_order(diagnostics)
+    if len(ordered) <= _MOST_DIAGNOSTICS:
+        return ordered
+    more = len(ordered) - _MOST_DIAGNOSTICS
+    kept = ordered[:_MOST_DIAGNOSTICS]
+    return [*kept, Diagnostic("more-problems", f"and {more:,} more problems", kept[-1].span)]
+
+
+# ---- the parser ----
 
 
 class _Callbacks:
-    def __getattr__(self, rule: str) -> Any:
+    """Hands what the parser reads to the builder of the query that is being read in this context."""
+
+    def __getattr__(self, rule: str) -> Callable[[Children], Any]:
         if rule.startswith("_") or not hasattr(QueryBuilder, rule):
             raise AttributeError(rule)
-        return lambda children: getattr(_builder.get(), rule)(children)
+        return lambda children: getattr(_current_builder.get(), rule)(children)
 
 
 @cache
 def _parser() -> Lark:
+    # The basic lexer, not the contextual one: a reserved word is reserved wherever it stands.
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     return Lark(
         grammar,
@@ -32,22 +135,43 @@ def _parser() -> Lark:
         lexer="basic",
         maybe_placeholders=False,
         keep_all_tokens=True,
-        transformer=_Callbacks(),
+        transformer=_Callbacks(),  # type: ignore[arg-type]
     )
 
 
-def parse(text: str, dialect: Dialect | str | None = None) -> Query:
-    """The query that a text says."""
-    builder = QueryBuilder(text)
-    token = _builder.set(builder)
+# ---- dialects ----
+
+
+def _known_dialect(dialect: Dialect | str | None) -> Dialect | None:
+    if dialect is None:
+        return None
     try:
-        query: Query = _parser().parse(text)
-    except UnexpectedInput as error:
-        raise QueryError(
-            [Diagnostic("syntax", "x", Span(error.pos_in_stream or 0, (error.pos_in_stream or 0) + 1))], text
+        return Dialect(dialect.lower() if isinstance(dialect, str) else dialect)
+    except ValueError:
+        known = ", ".join(known.value for known in Dialect)
+        message = f"unknown dialect `{shortened(str(dialect))}`"
+        raise QueryError([Diagnostic("unknown-dialect", message, hint=f"the dialects are {known}")]) from None
+
+
+def _wrong_dialect(query: Query, builder: QueryBuilder, forced: Dialect | None) -> Diagnostic | None:
+    """What shows that the text is of another dialect than the one that was asked for."""
+    if forced is None:
+        return None
+    if forced is Dialect.SASE and not query.sase:
+        start = Span(query.span.start, query.span.start + 1)
+        hint = "a query in the SASE spelling begins with EVENT"
+        return Diagnostic("wrong-dialect", "the query is not in the SASE spelling", start, hint=hint)
+    if forced is not Dialect.SASE and builder.event_keyword is not None:
+        name = "NEEL" if forced is Dialect.NEEL else "NEEL+"
+        message = f"EVENT belongs to the SASE spelling, not to {name}"
+        return Diagnostic(
+            "wrong-dialect", message, builder.event_keyword, hint="write PATTERN, or ask for sase"
         )
-    finally:
-        _builder.reset(token)
-    if builder.diagnostics:
-        raise QueryError(builder.diagnostics, text)
-    return query
+    if forced is Dialect.NEEL and builder.neel_plus_sign is not None:
+        sign = builder.neel_plus_sign
+        hint = "write `(A a, p)` instead of `(A a : p)`, or ask for neel+"
+        if sign.end - sign.start > 1 or builder.text[sign.start] == "∃":
+            hint = "leave EXISTS out and name the variables to keep in RETURN, or ask for neel+"
+        shown = builder.text[sign.start : sign.end]
+        return Diagnostic("wrong-dialect", f"`{shown}` belongs to NEEL+, not to NEEL", sign, hint=hint)
+    return None

@@ -101,6 +101,12 @@ def print_expression(expression: Expression) -> str:
     return _print(expression, _OR)
 
 
+def print_operands(formula: And | Or) -> list[str]:
+    """The formulas that AND or OR joins, each as text that can stand beside the word."""
+    place = _NOT if isinstance(formula, And) else _AND
+    return [_print(operand, place) for operand in formula.operands]
+
+
 def _print(expression: Expression, place: int) -> str:
     text, level = _text_and_level(expression)
     return text if level >= place else f"({text})"
@@ -137,10 +143,10 @@ def _text_and_level(expression: Expression) -> tuple[str, int]:
             return f"[{print_name(attribute)} = {print_value(value.value)}]", _CONDITION
         case Not(operand=operand):
             return f"NOT {_print(operand, _NOT)}", _NOT
-        case And(operands=operands):
-            return " AND ".join(_print(operand, _NOT) for operand in operands), _AND
-        case Or(operands=operands):
-            return " OR ".join(_print(operand, _AND) for operand in operands), _OR
+        case And():
+            return " AND ".join(print_operands(expression)), _AND
+        case Or():
+            return " OR ".join(print_operands(expression)), _OR
 
 
 def _listed(expressions: Iterable[Expression]) -> str:

@@ -1,0 +1,109 @@
+"""The one layout of a query: a clause a line, a pattern on one line where it fits, else a component a line.
+
+`parse(print_query(query)) == query`, and so printing what was printed changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nestream.language.ast import (
+    Composite,
+    Exists,
+    Negation,
+    Pattern,
+    Primitive,
+    Query,
+    ReturnExpression,
+    ReturnVariable,
+)
+from nestream.model.expression import And, Expression, Or
+from nestream.model.text import print_expression, print_name, print_operands
+
+__all__ = ["print_expression", "print_name", "print_pattern", "print_query"]
+
+WIDTH = 88
+_INDENT = "  "
+
+
+def print_query(query: Query) -> str:
+    """The query as text, without a newline at its end."""
+    keyword = "EVENT" if query.sase else "PATTERN"
+    lines = [f"{keyword} {_laid_out(query.pattern, '', len(keyword) + 1)}"]
+    if query.where is not None:
+        lines.append(_where(query.where))
+    if query.window is not None:
+        lines.append(f"WITHIN {query.window}")
+    if query.returns:
+        lines.append(_returns(query.returns))
+    if query.limit is not None:
+        lines.append(f"LIMIT {query.limit}")
+    return "\n".join(lines)
+
+
+def print_pattern(pattern: Pattern) -> str:
+    """The pattern on one line."""
+    head, items, tail = _parts(pattern)
+    return head + ", ".join(item if isinstance(item, str) else print_pattern(item) for item in items) + tail
+
+
+def _parts(pattern: Pattern) -> tuple[str, list[Pattern | str], str]:
+    """A pattern as its head, its list (components, and predicates as text) and its tail."""
+    match pattern:
+        case Negation(body=Primitive(predicates=(_, *_)) as body):
+            return "!(", [_event(body), *map(print_expression, body.predicates)], ")"
+        case Negation(body=body):
+            head, items, tail = _parts(body)
+            return "!" + head, items, tail
+        case Exists(variables=variables, body=body):
+            head, items, tail = _parts(body)
+            return f"EXISTS {', '.join(map(print_name, variables))} : {head}", items, tail
+        case Primitive(predicates=()):
+            return _event(pattern), [], ""
+        case Primitive(predicates=predicates):
+            return f"({_event(pattern)} : ", list(map(print_expression, predicates)), ")"
+        case Composite(operator=operator, components=components, predicates=predicates):
+            return f"{operator}(", [*components, *map(print_expression, predicates)], ")"
+
+
+def _event(primitive: Primitive) -> str:
+    types = list(map(print_name, primitive.types))
+    kind = types[0] if len(types) == 1 else f"ANY({', '.join(types)})"
+    return kind if primitive.variable is None else f"{kind} {print_name(primitive.variable)}"
+
+
+def _laid_out(pattern: Pattern, indent: str, used: int) -> str:
+    """The pattern, beginning after `used` columns; its further lines are indented by `indent` and more."""
+    line = print_pattern(pattern)
+    head, items, tail = _parts(pattern)
+    if used + len(line) <= WIDTH or not items:
+        return line
+    inner = indent + _INDENT
+    # One column is kept for the comma.
+    lines = [
+        inner + (item if isinstance(item, str) else _laid_out(item, inner, len(inner) + 1)) for item in items
+    ]
+    return f"{head.rstrip()}\n" + ",\n".join(lines) + f"\n{indent}{tail}"
+
+
+def _where(formula: Expression) -> str:
+    line = f"WHERE {print_expression(formula)}"
+    if len(line) <= WIDTH or not isinstance(formula, And | Or):
+        return line
+    word = "AND" if isinstance(formula, And) else "OR"
+    return "WHERE " + f"\n{_INDENT}{word} ".join(print_operands(formula))
+
+
+def _returns(items: Sequence[ReturnVariable | ReturnExpression]) -> str:
+    printed = list(map(_return_item, items))
+    line = f"RETURN {', '.join(printed)}"
+    if len(line) <= WIDTH:
+        return line
+    return "RETURN\n" + ",\n".join(_INDENT + item for item in printed)
+
+
+def _return_item(item: ReturnVariable | ReturnExpression) -> str:
+    if isinstance(item, ReturnVariable):
+        return print_name(item.variable)
+    expression = print_expression(item.expression)
+    return expression if item.name is None else f"{expression} AS {print_name(item.name)}"

@@ -1,0 +1,161 @@
+"""Where the parser stopped: the tokens around the place, and the clause and the brackets it lies in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from lark import Token
+
+from nestream.language.build import CLAUSES
+from nestream.language.build_formula import span_of
+from nestream.model.diagnostics import Diagnostic, Span
+from nestream.model.text import RESERVED_WORDS
+
+END = "$END"
+PATTERN_KEYWORDS = frozenset({"PATTERN", "EVENT"})
+OPERATORS = frozenset({"SEQ", "AND", "OR"})
+_ENDS_AN_OPERAND = frozenset(
+    {"NAME", "QUOTED_NAME", "NUMBER", "STRING", "RPAR", "RSQB", "NULL", "TRUE", "FALSE"}
+)
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What to read in place of the tokens `[start, end)`, so that the rest can be checked."""
+
+    start: int
+    end: int
+    tokens: tuple[Token, ...] = ()
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is wrong, and how to go on: by a repair, by leaving the element out, or not at all."""
+
+    diagnostic: Diagnostic
+    repair: Repair | None = None
+    final: bool = False
+
+
+@dataclass(frozen=True)
+class Situation:
+    """The token that no rule takes, in its surroundings. `accepted` are the types that could stand here."""
+
+    text: str
+    tokens: Sequence[Token]
+    index: int
+    accepted: Collection[str]
+
+    @cached_property
+    def token(self) -> Token:
+        """The token that is not accepted; one of type END after the last."""
+        return self.at(self.index)
+
+    def at(self, index: int) -> Token:
+        """The token of an index; beyond both ends it is one of type END."""
+        if 0 <= index < len(self.tokens):
+            return self.tokens[index]
+        place = span_of(self.tokens[-1]).end if index > 0 and self.tokens else 0
+        return Token(END, "", place, end_pos=place)
+
+    @property
+    def before(self) -> Token:
+        """The token before the one that is not accepted."""
+        return self.at(self.index - 1)
+
+    @property
+    def after(self) -> Token:
+        """The token after the one that is not accepted."""
+        return self.at(self.index + 1)
+
+    @property
+    def span(self) -> Span:
+        """The place of the token that is not accepted."""
+        return span_of(self.token)
+
+    @cached_property
+    def openers(self) -> tuple[int, ...]:
+        """The brackets that are open at the token, the outermost first."""
+        opened: list[int] = []
+        for index, token in enumerate(self.tokens[: self.index]):
+            if token in {"(", "["}:
+                opened.append(index)
+            elif token in {")", "]"} and opened:
+                opened.pop()
+        return tuple(opened)
+
+    @cached_property
+    def clause_start(self) -> int:
+        """The index of the keyword whose clause the token lies in or follows; 0 for a pattern without one."""
+        limit = self.openers[0] if self.openers else self.index
+        for index in range(limit - 1, -1, -1):
+            if self.tokens[index].type in PATTERN_KEYWORDS or self.tokens[index].type in CLAUSES:
+                return index
+        return 0
+
+    @property
+    def clause(self) -> str:
+        """The keyword of the clause; PATTERN also where the keyword is left out."""
+        kind = self.at(self.clause_start).type
+        return kind if kind in CLAUSES else "PATTERN"
+
+    @cached_property
+    def clause_end(self) -> int:
+        """The index of the next clause's keyword, or the number of tokens."""
+        depth = len(self.openers)
+        for index in range(self.index, len(self.tokens)):
+            token = self.tokens[index]
+            if token in {"(", "["}:
+                depth += 1
+            elif token in {")", "]"}:
+                depth -= 1
+            elif depth <= 0 and token.type in CLAUSES:
+                return index
+        return len(self.tokens)
+
+    def is_list(self, opener: int) -> bool:
+        """Whether a bracket holds components: that of an operator, or of a group."""
+        before = self.at(opener - 1)
+        return (
+            self.is_operator(opener - 1)
+            or before in {"(", ",", "!", "¬", ":"}
+            or before.type
+            in {
+                END,
+                "PATTERN",
+                "EVENT",
+                "NOT",
+            }
+        )
+
+    def is_operator(self, index: int) -> bool:
+        """Whether the token is SEQ, or AND or OR before its components rather than between two of them."""
+        token = self.at(index)
+        return token.type in OPERATORS and self.at(index - 1).type not in _ENDS_AN_OPERAND
+
+    def is_name(self, index: int) -> bool:
+        """Whether the token is a name."""
+        return self.at(index).type in {"NAME", "QUOTED_NAME"}
+
+    def is_reserved(self, index: int) -> bool:
+        """Whether the token is a keyword."""
+        return self.at(index).type in RESERVED_WORDS
+
+    def source(self, start: int, end: int) -> str:
+        """The text of the tokens `[start, end)`, on one line."""
+        if end <= start:
+            return ""
+        span = span_of(self.tokens[start]).to(span_of(self.tokens[end - 1]))
+        return " ".join(self.text[span.start : span.end].split())
+
+
+def retyped(token: Token, kind: str, value: str | None = None) -> Token:
+    """The token as one of another type, at the same place."""
+    return Token(kind, token.value if value is None else value, token.start_pos, end_pos=token.end_pos)
+
+
+def sign_after(token: Token, kind: str, value: str) -> Token:
+    """A token that is not in the text, at the end of another."""
+    return Token(kind, value, token.end_pos, end_pos=token.end_pos)

@@ -1,0 +1,220 @@
+"""From text to tokens: the limits of a query, the characters that mean nothing, and the brackets.
+
+Everything here is linear in the text and stops early, so that a megabyte of anything is answered at once.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from lark import Lark, Token
+from lark.exceptions import UnexpectedCharacters
+from lark.parsers.lalr_interactive_parser import InteractiveParser
+
+from nestream.language.build_formula import DEEPEST, span_of, too_deep
+from nestream.model.diagnostics import Diagnostic, QueryError, Span
+
+LONGEST_TEXT = 1_048_576
+"""The greatest number of characters of a query."""
+
+MOST_TOKENS = 100_000
+"""The greatest number of words and signs of a query."""
+
+STRANGE = "STRANGE"
+"""The type of the token that stands for characters which mean nothing; no rule of the grammar takes it."""
+
+_NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
+_STRANGE_RUN = re.compile(r"""[^\w\s"'`“‘()\[\],.:=<>!+\-*/%≠≤≥∧∨¬∃]+""")
+_MOST_STRANGE = 10
+_CLOSING = {"(": ")", "[": "]"}
+_UNARY = frozenset({"!", "¬", "-"})
+_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
+_INSTEAD = {"&&": "AND", "&": "AND", "^": "AND", "||": "OR", "|": "OR", "~": "NOT"}
+
+
+@dataclass
+class Tokens:
+    """The tokens of a query, with what is wrong with them alone.
+
+    `unbalanced` is the index of the first bracket without a partner, or None. `ends_inside` says that the
+    text ends in a string, a name in backticks or a comment, which hides what follows.
+    """
+
+    tokens: list[Token] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    unbalanced: int | None = None
+    ends_inside: bool = False
+
+
+def tokenize(parser: Lark, text: str) -> Tokens:
+    """The tokens of a text; a QueryError where it breaks a limit."""
+    _check_text(text)
+    result = Tokens()
+    reading = parser.parse_interactive(text)
+    while not result.ends_inside:
+        try:
+            _read(reading, text, result)
+            break
+        except UnexpectedCharacters as error:
+            _report_strange(reading, text, error.pos_in_stream, result)
+    if not result.ends_inside:
+        _check_brackets(text, result)
+    return result
+
+
+def _check_text(text: str) -> None:
+    if len(text) > LONGEST_TEXT:
+        message = f"the query has {len(text):,} characters; the greatest length is {LONGEST_TEXT:,}"
+        raise QueryError([Diagnostic("query-too-long", message, Span(0, 0))], "")
+    strange = _NOT_TEXT.search(text)
+    if strange is not None:
+        # The text is not shown: what is not text cannot be printed either.
+        code = ord(strange.group())
+        message = f"the query is not text: it holds the character U+{code:04X} at offset {strange.start()}"
+        raise QueryError([Diagnostic("not-text", message, Span(strange.start(), strange.end()))], "")
+    if not text.strip():
+        raise QueryError(
+            [
+                Diagnostic(
+                    "empty-query",
+                    "the query is empty",
+                    Span(0, 0),
+                    hint="write a pattern and a window",
+                    suggestion="PATTERN SEQ(A a, B b) WITHIN 10 minutes",
+                )
+            ],
+            text,
+        )
+
+
+def _read(reading: InteractiveParser, text: str, result: Tokens) -> None:
+    """Reads on to the end of the text, or to a character that begins no token."""
+    depth = sum((token in _CLOSING) - (token in {")", "]"}) for token in result.tokens)
+    unary = 0
+    for token in reading.lexer_thread.lex(reading.parser_state):
+        if token in _CLOSING:
+            depth += 1
+        elif token in {")", "]"}:
+            depth -= 1
+        unary = unary + 1 if token in _UNARY or token.type == "NOT" else 0
+        if depth > DEEPEST or unary > DEEPEST:
+            raise QueryError([too_deep(span_of(token))], text)
+        if len(result.tokens) == MOST_TOKENS:
+            message = f"the query has more than {MOST_TOKENS:,} words and signs"
+            raise QueryError([Diagnostic("query-too-large", message, span_of(token))], text)
+        if token == "*" and result.tokens and result.tokens[-1] == "/":
+            opening = result.tokens[-1]
+            if opening.end_pos == token.start_pos:
+                result.tokens.pop()
+                _ends_inside(
+                    result, text, span_of(opening).start, "comment", "/*", "write `*/` where the comment ends"
+                )
+                return
+        result.tokens.append(token)
+
+
+def _report_strange(reading: InteractiveParser, text: str, start: int, result: Tokens) -> None:
+    character = text[start]
+    if character in _QUOTES:
+        close = _QUOTES[character]
+        _ends_inside(
+            result, text, start, "string", character, f"write {close} at its end; {close * 2} is one inside"
+        )
+        return
+    if character == "`":
+        if text.startswith("``", start):
+            hint = "write a name between the backticks"
+            result.diagnostics.append(
+                Diagnostic("empty-name", "the name in backticks is empty", Span(start, start + 2), hint=hint)
+            )
+            _skip(reading, text, Span(start, start + 2), result)
+            return
+        _ends_inside(result, text, start, "name", "`", "write ` at its end; `` is one inside")
+        return
+    run = _STRANGE_RUN.match(text, start)
+    span = Span(start, run.end() if run else start + 1)
+    shown = text[span.start : span.end][:20]
+    instead = _INSTEAD.get(shown)
+    what = "character" if len(shown) == 1 else "characters"
+    result.diagnostics.append(
+        Diagnostic(
+            "unknown-character",
+            f"unknown {what} `{shown}`",
+            span,
+            hint=f"write {instead}"
+            if instead
+            else "a query ends without `;`"
+            if shown == ";"
+            else "a name with other characters than letters, digits, `_` and `-` is written in backticks",
+        )
+    )
+    _skip(reading, text, span, result)
+    if len(result.diagnostics) == _MOST_STRANGE:
+        result.ends_inside = True
+
+
+def _skip(reading: InteractiveParser, text: str, span: Span, result: Tokens) -> None:
+    """Puts one token in the place of the characters, and reads on after them."""
+    skipped = text[span.start : span.end]
+    result.tokens.append(Token(STRANGE, skipped, span.start, end_pos=span.end))
+    reading.lexer_thread.state.line_ctr.feed(skipped)
+
+
+def _ends_inside(result: Tokens, text: str, start: int, kind: str, sign: str, hint: str) -> None:
+    message = f"the {kind} that begins here is never closed"
+    result.diagnostics.append(
+        Diagnostic(f"unclosed-{kind}", message, Span(start, start + len(sign)), hint=hint)
+    )
+    result.tokens.append(Token(STRANGE, text[start:], start, end_pos=len(text)))
+    result.ends_inside = True
+
+
+def _check_brackets(text: str, result: Tokens) -> None:
+    """Reports every bracket without a partner."""
+    opened: list[int] = []
+    wrong: list[int] = []
+    for index, token in enumerate(result.tokens):
+        if token in _CLOSING:
+            opened.append(index)
+        elif token in {")", "]"}:
+            if opened and _CLOSING[result.tokens[opened[-1]]] == token:
+                opened.pop()
+            elif any(_CLOSING[result.tokens[earlier]] == token for earlier in opened):
+                while _CLOSING[result.tokens[opened[-1]]] != token:
+                    wrong.append(opened.pop())
+                opened.pop()
+            else:
+                wrong.append(index)
+    wrong = sorted([*wrong, *opened])
+    if wrong:
+        result.unbalanced = wrong[0]
+    for index in wrong[:5]:
+        result.diagnostics.append(_unbalanced(result.tokens, index))
+
+
+def _unbalanced(tokens: list[Token], index: int) -> Diagnostic:
+    token = tokens[index]
+    if token not in _CLOSING:
+        opening = next(opening for opening, closing in _CLOSING.items() if closing == token)
+        return Diagnostic(
+            "unexpected-parenthesis",
+            f"the `{token}` closes nothing",
+            span_of(token),
+            hint=f"remove it, or write the `{opening}` that it closes",
+        )
+    closing = _CLOSING[token]
+    clause = next(
+        (later for later in tokens[index:] if later.type in {"WHERE", "WITHIN", "RETURN", "LIMIT"}), None
+    )
+    place = f"before {clause.upper()}" if clause is not None else "at the end of its list"
+    before = tokens[index - 1] if index else None
+    opener = (
+        f"{before.upper()}(" if before is not None and before.type in {"SEQ", "AND", "OR", "ANY"} else token
+    )
+    return Diagnostic(
+        "unclosed-parenthesis",
+        f"the `{opener}` is never closed",
+        span_of(token),
+        hint=f"write `{closing}` {place}",
+    )
