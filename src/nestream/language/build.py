@@ -1,66 +1,36 @@
-"""Builds the syntax tree of a query while the parser reads: its patterns and its clauses.
-
-Where the grammar accepts more than the language, the mistake is reported here and the building goes on.
-"""
+"""Builds the syntax tree of a query while the parser reads: its clauses, and the query of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from dataclasses import dataclass
+from typing import Any
 
 from lark import Token
 
 from nestream.language.ast import (
-    Composite,
     Dialect,
-    Exists,
-    Negation,
-    Operator,
-    Pattern,
-    Primitive,
     Query,
     ReturnExpression,
     ReturnVariable,
 )
-from nestream.language.build_formula import Children, FormulaBuilder, Name, span_of, span_over
+from nestream.language.build_formula import Children, span_of, span_over
+from nestream.language.build_pattern import PatternBuilder
 from nestream.language.literals import (
     GREATEST_INTEGER,
-    Unreadable,
+    UnreadableError,
     duration_value,
     integer_too_large,
     shortened,
 )
-from nestream.model.diagnostics import Diagnostic, QueryError, Span
+from nestream.model.diagnostics import Span
 from nestream.model.expression import (
-    And,
-    Arithmetic,
     Attribute,
-    Equivalence,
-    Expression,
-    Negative,
-    Not,
-    Or,
-    walk,
 )
-from nestream.model.text import print_expression, print_name
+from nestream.model.text import print_name
 from nestream.model.time import UNBOUNDED, Window, WindowKind
-
-MOST_PARTS = 10_000
-"""The greatest number of components and predicates that a query may have."""
 
 CLAUSES = ("WHERE", "WITHIN", "RETURN", "LIMIT")
 """The clauses after the pattern, in their order."""
-
-UNREADABLE = Primitive(("unreadable",))
-"""Stands for a component that could not be read; a tree with it is never handed out."""
-
-
-@dataclass(frozen=True)
-class Several:
-    """Parentheses around several components, `(A a, B b)`: allowed only doubled, as in `SEQ((A a, B b))`."""
-
-    elements: tuple[Any, ...]
-    span: Span
 
 
 @dataclass(frozen=True)
@@ -72,150 +42,12 @@ class Clause:
     span: Span
 
 
-def is_pattern(part: object) -> TypeGuard[Pattern | Several]:
-    """Whether an element of a list is a component, rather than a predicate."""
-    return isinstance(part, Primitive | Composite | Negation | Exists | Several)
-
-
-class QueryBuilder(FormulaBuilder):
-    """The tree of one query. The signs of NEEL+ and SASE are kept for recognising the dialect."""
+class QueryBuilder(PatternBuilder):
+    """The tree of one query, with everything that is wrong with it in `diagnostics`."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.event_keyword: Span | None = None
-        self.neel_plus_sign: Span | None = None
-        self._formula_on_component = False
-        self._parts = 0
-
-    def _count_part(self, span: Span) -> None:
-        self._parts += 1
-        if self._parts > MOST_PARTS:
-            message = f"the query has more than {MOST_PARTS:,} components and predicates"
-            raise QueryError([*self.diagnostics, Diagnostic("too-many-parts", message, span)], self.text)
-
-    # ---- components ----
-
-    def primitive(self, children: Children) -> Primitive:
-        kind, *variable = children
-        span = span_over(children)
-        self._count_part(span)
-        return Primitive((kind.text,), variable[0].text if variable else None, (), span)
-
-    def any(self, children: Children) -> Primitive:
-        span = span_over(children)
-        self._count_part(span)
-        names = [child for child in children if isinstance(child, Name)]
-        variable = names.pop().text if isinstance(children[-1], Name) else None
-        return Primitive(tuple(name.text for name in names), variable, (), span)
-
-    def unreadable(self, children: Children) -> Primitive:
-        return UNREADABLE
-
-    def operator(self, children: Children) -> Composite:
-        keyword, _, elements, _ = children
-        span = span_over(children)
-        self._count_part(span)
-        if len(elements) == 1 and isinstance(elements[0], Several):
-            elements = elements[0].elements
-        components, predicates = self._sorted(elements, keyword)
-        return self.nested(
-            Composite(Operator(keyword.type), tuple(components), tuple(predicates), span), elements
-        )
-
-    def elements(self, children: Children) -> Children:
-        return children[0::2]
-
-    def predicate(self, children: Children) -> Expression:
-        formula: Expression
-        (formula,) = children
-        self._count_part(formula.span)
-        self._check_closed(formula, "a predicate of the pattern")
-        return formula
-
-    def _sorted(self, elements: Children, keyword: Token) -> tuple[list[Pattern], list[Expression]]:
-        """The components and the predicates of a list; the components come first."""
-        components: list[Pattern] = []
-        predicates: list[Expression] = []
-        for element in elements:
-            if not is_pattern(element):
-                predicates.append(element)
-                continue
-            if predicates and element is not UNREADABLE:
-                self._report_late_component(element, predicates[-1], keyword)
-            components.append(self._one(element))
-        if not components:
-            self.report(
-                "no-component",
-                f"{keyword.upper()} has no component",
-                span_of(keyword).to(span_of(elements[-1])),
-                hint=f"the components come first, then the predicates: "
-                f"`{keyword.upper()}(A a, B b, a.id = b.id)`",
-            )
-            components.append(UNREADABLE)
-        return components, predicates
-
-    def _report_late_component(self, element: Any, predicate: Expression, keyword: Token) -> None:
-        moved, before = self._source(element), self._source(predicate)
-        self.report(
-            "component-after-predicate",
-            f"the component `{shortened(moved)}` stands after a predicate",
-            span_of(element),
-            hint=f"the components of {keyword.upper()} come first, then the predicates: "
-            f"move `{shortened(moved)}` before `{shortened(before)}`",
-            suggestion=f"{moved}, {before}" if len(moved) + len(before) < 80 else None,
-        )
-
-    def _source(self, part: Any) -> str:
-        span = span_of(part)
-        return " ".join(self.text[span.start : span.end].split())
-
-    def _one(self, part: Pattern | Several) -> Pattern:
-        """A single component; parentheses around several need an operator."""
-        if isinstance(part, Several):
-            self.report(
-                "group-of-components",
-                "parentheses without an operator hold one component",
-                part.span,
-                hint="say how the components relate: `SEQ(...)`, `AND(...)` or `OR(...)`",
-            )
-            return UNREADABLE
-        return part
-
-    def infix(self, children: Children) -> Composite:
-        operator = Operator.AND if children[1] in {"∧"} or children[1].upper() == "AND" else Operator.OR
-        span = span_over(children)
-        self._count_part(span)
-        components = tuple(self._one(child) for child in children[0::2])
-        return self.nested(Composite(operator, components, (), span), children[0::2])
-
-    def negation(self, children: Children) -> Negation:
-        _, body = children
-        return self.nested(Negation(self._one(body), span_over(children)), [body])
-
-    def exists(self, children: Children) -> Exists:
-        body = children[-1]
-        self.neel_plus_sign = self.neel_plus_sign or span_of(children[0])
-        variables = tuple(child.text for child in children if isinstance(child, Name))
-        return self.nested(Exists(variables, self._one(body), span_over(children)), [body])
-
-    def qualified(self, children: Children) -> Pattern:
-        body, colon, formula = children
-        self.neel_plus_sign = self.neel_plus_sign or span_of(colon)
-        predicate = self.predicate([formula])
-        pattern = _with_predicates(self._one(body), (predicate,), span_over(children))
-        return self.nested(pattern, [body, predicate])
-
-    def group(self, children: Children) -> Pattern | Several:
-        span, elements = span_over(children), [child for child in children if not isinstance(child, Token)]
-        body, *predicates = elements
-        if any(is_pattern(element) for element in predicates):
-            return self.nested(Several(tuple(elements), span), elements)
-        self._formula_on_component |= any(map(_is_compound, predicates))
-        if isinstance(body, Several):
-            return self.nested(replace(body, elements=body.elements + tuple(predicates)), elements)
-        return self.nested(_with_predicates(body, tuple(predicates), span), elements)
-
-    # ---- clauses ----
 
     def where(self, children: Children) -> Clause:
         keyword, formula = children
@@ -229,7 +61,7 @@ class QueryBuilder(FormulaBuilder):
         span = span_over(children)
         try:
             return _read_window(*children), span
-        except Unreadable as wrong:
+        except UnreadableError as wrong:
             self._report_unreadable(wrong, span)
             return UNBOUNDED, span
 
@@ -290,7 +122,7 @@ class QueryBuilder(FormulaBuilder):
     def _recognised(self, sase: bool) -> Dialect:
         if sase:
             return Dialect.SASE
-        if self.neel_plus_sign is not None or self._formula_on_component:
+        if self.neel_plus_sign is not None or self.formula_on_component:
             return Dialect.NEEL_PLUS
         return Dialect.NEEL
 
@@ -320,46 +152,12 @@ class QueryBuilder(FormulaBuilder):
             values.setdefault(keyword, clause)
         return values
 
-    def _check_closed(self, formula: Expression, place: str) -> None:
-        """Only a WHERE clause may leave the variable out or test an equivalence."""
-        for part in walk(formula):
-            if isinstance(part, Attribute) and part.variable is None:
-                name = print_name(part.name)
-                self.report(
-                    "attribute-without-variable",
-                    f"the attribute `{shortened(name)}` has no variable",
-                    part.span,
-                    hint=f"in {place}, write the event's variable before it, as in `x.{shortened(name)}`; "
-                    "only WHERE takes attributes alone",
-                )
-            elif isinstance(part, Equivalence):
-                self.report(
-                    "equivalence-outside-where",
-                    f"`{shortened(print_expression(part))}` stands outside WHERE",
-                    part.span,
-                    hint=f"write it in the WHERE clause; in {place} write the comparison, "
-                    "as in `a.id = b.id = c.id`",
-                )
-
-
-def _with_predicates(pattern: Pattern, predicates: tuple[Expression, ...], span: Span) -> Pattern:
-    """The pattern with more predicates; those of a negation or a projection are its body's."""
-    match pattern:
-        case Primitive() | Composite():
-            return replace(pattern, predicates=pattern.predicates + predicates, span=span)
-        case Negation(body=body) | Exists(body=body):
-            return replace(pattern, body=_with_predicates(body, predicates, body.span), span=span)
-
-
-def _is_compound(formula: Any) -> bool:
-    return any(isinstance(part, And | Or | Not | Arithmetic | Negative) for part in walk(formula))
-
 
 def _read_window(size: Token, unit: Token | None = None) -> Window:
     if size.type == "NAME":
         if size.upper() == "UNBOUNDED":
             return UNBOUNDED
-        raise Unreadable(
+        raise UnreadableError(
             "bad-window",
             f"`{shortened(size)}` is not a window",
             "write a duration (`WITHIN 1 hours`), a number (`WITHIN 100`), a count (`WITHIN 100 EVENTS`) "
@@ -371,7 +169,7 @@ def _read_window(size: Token, unit: Token | None = None) -> Window:
     else:
         if not size.isdigit():
             counted = "events" if unit else "the time column's own unit"
-            raise Unreadable(
+            raise UnreadableError(
                 "bad-window",
                 f"a window in {counted} is a whole number, not {shortened(size)}",
                 None if unit else "write a unit for a duration, as in `1.5 hours`",
@@ -380,7 +178,7 @@ def _read_window(size: Token, unit: Token | None = None) -> Window:
             raise integer_too_large(size)
         window = Window(WindowKind.EVENTS if unit else WindowKind.NUMBER, int(size))
     if window.size == 0:
-        raise Unreadable(
+        raise UnreadableError(
             "empty-window",
             f"the window `{shortened(str(size))}{f' {unit}' if unit else ''}` is empty",
             "a window is greater than 0",

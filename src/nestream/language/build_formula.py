@@ -15,7 +15,7 @@ from lark import Token
 
 from nestream.language.literals import (
     GREATEST_INTEGER,
-    Unreadable,
+    UnreadableError,
     duration_value,
     integer_too_large,
     name_text,
@@ -130,7 +130,7 @@ class FormulaBuilder:
         (token,) = children
         return Name(name_text(token), span_of(token))
 
-    def _report_unreadable(self, wrong: Unreadable, span: Span) -> None:
+    def _report_unreadable(self, wrong: UnreadableError, span: Span) -> None:
         self.diagnostics.append(
             Diagnostic(wrong.code, wrong.message, span, hint=wrong.hint, suggestion=wrong.suggestion)
         )
@@ -138,7 +138,7 @@ class FormulaBuilder:
     def _constant(self, span: Span, read: Callable[[], Value]) -> Literal:
         try:
             return Literal(read(), span)
-        except Unreadable as wrong:
+        except UnreadableError as wrong:
             self._report_unreadable(wrong, span)
             return Literal(0, span)
 

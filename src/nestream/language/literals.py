@@ -14,8 +14,8 @@ GREATEST_INTEGER = 2**63 - 1
 _LONGEST_INTEGER = len(str(GREATEST_INTEGER))
 
 
-@dataclass(frozen=True)
-class Unreadable(Exception):
+@dataclass(eq=False)
+class UnreadableError(Exception):
     """A constant that has no value: the parts of its diagnostic."""
 
     code: str
@@ -44,7 +44,7 @@ def number_value(token: str) -> int | float:
         return int(digits)
     value = float(token)
     if value == float("inf"):
-        raise Unreadable(
+        raise UnreadableError(
             "number-too-large",
             f"the number {shortened(token)} is too large",
             "the greatest number is about 1.8e308",
@@ -52,9 +52,9 @@ def number_value(token: str) -> int | float:
     return value
 
 
-def integer_too_large(token: str) -> Unreadable:
+def integer_too_large(token: str) -> UnreadableError:
     """What to say of an integer beyond 64 bits."""
-    return Unreadable(
+    return UnreadableError(
         "number-too-large",
         f"the integer {shortened(token)} does not fit in 64 bits",
         "the greatest integer is 9223372036854775807; "
@@ -67,7 +67,7 @@ def duration_value(number: str, unit: str) -> Duration:
     size = UNITS.get(unit.lower())
     if size is None:
         raise unknown_unit(unit)
-    too_long = Unreadable(
+    too_long = UnreadableError(
         "duration-too-long",
         f"the duration {shortened(number)} {unit} is too long",
         "the longest duration is about 292,000 years",
@@ -80,7 +80,7 @@ def duration_value(number: str, unit: str) -> Duration:
             raise too_long
         return Duration(_whole(exact))
     except (DecimalException, ValueError):
-        raise Unreadable(
+        raise UnreadableError(
             "duration-too-fine",
             f"{shortened(number)} {unit} is not a whole number of microseconds",
             "the finest duration is `1 us`",
@@ -97,11 +97,11 @@ def _whole(number: Decimal) -> int:
     return whole
 
 
-def unknown_unit(unit: str) -> Unreadable:
+def unknown_unit(unit: str) -> UnreadableError:
     """What to say of a word after a number that is not a unit."""
     close = get_close_matches(unit.lower(), [*UNITS, "events"], n=1)
     known = "the units are us, ms, s, minutes, hours, days and weeks"
-    return Unreadable(
+    return UnreadableError(
         "unknown-unit",
         f"unknown unit `{shortened(unit)}`",
         f"did you mean `{close[0]}`? {known}" if close else known,
@@ -118,14 +118,14 @@ def timestamp_value(kind: str, text: str) -> datetime:
     """The moment of `TIMESTAMP '...'`, or the midnight of `DATE '...'`."""
     if kind.upper() not in {"TIMESTAMP", "DATE"}:
         close = get_close_matches(kind.upper(), ["TIMESTAMP", "DATE"], n=1)
-        raise Unreadable(
+        raise UnreadableError(
             "unexpected-string",
             f"unexpected string after the name `{shortened(kind)}`",
             f"did you mean `{close[0]}`?"
             if close
             else "only TIMESTAMP and DATE stand before a string; compare with `=`",
         )
-    wrong = Unreadable(
+    wrong = UnreadableError(
         "bad-timestamp",
         f"`{shortened(text)}` is not a {kind.lower()}",
         "write DATE '2026-01-31'"

@@ -19,10 +19,10 @@ from lark.exceptions import UnexpectedToken
 from nestream.language.ast import Dialect, Query
 from nestream.language.build import QueryBuilder
 from nestream.language.build_formula import Children
+from nestream.language.explain import explain
+from nestream.language.explain.recovery import leave_out, outside, repaired
+from nestream.language.explain.situation import END, Situation
 from nestream.language.literals import shortened
-from nestream.language.recovery import leave_out, outside, repaired
-from nestream.language.situation import END, Situation
-from nestream.language.syntax_errors import explain
 from nestream.language.tokens import STRANGE, Tokens, tokenize
 from nestream.model.diagnostics import Diagnostic, QueryError, Span, in_text_order
 
@@ -87,10 +87,10 @@ def _build(tokens: Sequence[Token], builder: QueryBuilder) -> Query | tuple[int,
         for index, token in enumerate(tokens):  # noqa: B007
             reading.feed_token(token)
         index = len(tokens)
-        query: Query = reading.feed_eof(tokens[-1] if tokens else None)
+        query: Query = reading.feed_eof(tokens[-1] if tokens else None)  # type: ignore[no-untyped-call]
         return query
     except UnexpectedToken:
-        return index, frozenset(reading.accepts())
+        return index, frozenset(reading.accepts())  # type: ignore[no-untyped-call]
     finally:
         _current_builder.reset(context)
 
@@ -135,7 +135,7 @@ def _parser() -> Lark:
         lexer="basic",
         maybe_placeholders=False,
         keep_all_tokens=True,
-        transformer=_Callbacks(),  # type: ignore[arg-type]
+        transformer=_Callbacks(),
     )
 
 

@@ -57,7 +57,7 @@ def tokenize(parser: Lark, text: str) -> Tokens:
             _read(reading, text, result)
             break
         except UnexpectedCharacters as error:
-            _report_strange(reading, text, error.pos_in_stream, result)
+            _report_strange(reading, text, error.pos_in_stream or 0, result)
     if not result.ends_inside:
         _check_brackets(text, result)
     return result
@@ -92,7 +92,7 @@ def _read(reading: InteractiveParser, text: str, result: Tokens) -> None:
     """Reads on to the end of the text, or to a character that begins no token."""
     depth = sum((token in _CLOSING) - (token in {")", "]"}) for token in result.tokens)
     unary = 0
-    for token in reading.lexer_thread.lex(reading.parser_state):
+    for token in reading.lexer_thread.lex(reading.parser_state):  # type: ignore[no-untyped-call]
         if token in _CLOSING:
             depth += 1
         elif token in {")", "]"}:
@@ -158,7 +158,9 @@ def _skip(reading: InteractiveParser, text: str, span: Span, result: Tokens) -> 
     """Puts one token in the place of the characters, and reads on after them."""
     skipped = text[span.start : span.end]
     result.tokens.append(Token(STRANGE, skipped, span.start, end_pos=span.end))
-    reading.lexer_thread.state.line_ctr.feed(skipped)
+    state = reading.lexer_thread.state
+    assert state is not None, "the text was given to the parser"
+    state.line_ctr.feed(skipped)
 
 
 def _ends_inside(result: Tokens, text: str, start: int, kind: str, sign: str, hint: str) -> None:

@@ -117,10 +117,9 @@ def _text_and_level(expression: Expression) -> tuple[str, int]:
         case Literal(value=value):
             text = print_value(value)
             return text, _FACTOR if text.startswith("-") else _ATOM
-        case Attribute(variable=None, name=name):
-            return print_name(name), _ATOM
         case Attribute(variable=variable, name=name):
-            return f"{print_name(variable)}.{print_name(name)}", _ATOM
+            owner = "" if variable is None else f"{print_name(variable)}."
+            return owner + print_name(name), _ATOM
         case Call(function=function, arguments=arguments):
             return f"{function}({_listed(arguments)})", _ATOM
         case Negative(operand=operand):
@@ -137,10 +136,9 @@ def _text_and_level(expression: Expression) -> tuple[str, int]:
             return f"{_print(operand, _SUM)} {'NOT ' * negated}BETWEEN {ends}", _CONDITION
         case IsNull(operand=operand, negated=negated):
             return f"{_print(operand, _SUM)} IS {'NOT ' * negated}NULL", _CONDITION
-        case Equivalence(attribute=attribute, value=None):
-            return f"[{print_name(attribute)}]", _CONDITION
         case Equivalence(attribute=attribute, value=value):
-            return f"[{print_name(attribute)} = {print_value(value.value)}]", _CONDITION
+            tested = "" if value is None else f" = {print_value(value.value)}"
+            return f"[{print_name(attribute)}{tested}]", _CONDITION
         case Not(operand=operand):
             return f"NOT {_print(operand, _NOT)}", _NOT
         case And():

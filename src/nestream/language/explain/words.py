@@ -7,14 +7,14 @@ from difflib import get_close_matches
 
 from nestream.language.build import CLAUSES
 from nestream.language.build_formula import span_of
-from nestream.language.literals import shortened
-from nestream.language.situation import (
+from nestream.language.explain.situation import (
     PATTERN_KEYWORDS,
     Explanation,
     Repair,
     Situation,
     retyped,
 )
+from nestream.language.literals import shortened
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.expression import FUNCTIONS
 from nestream.model.text import print_name

@@ -10,6 +10,7 @@ from lark import Token
 
 from nestream.language.build import CLAUSES
 from nestream.language.build_formula import span_of
+from nestream.language.literals import shortened
 from nestream.model.diagnostics import Diagnostic, Span
 from nestream.model.text import RESERVED_WORDS
 
@@ -101,6 +102,11 @@ class Situation:
         kind = self.at(self.clause_start).type
         return kind if kind in CLAUSES else "PATTERN"
 
+    @property
+    def part(self) -> str:
+        """The clause in words."""
+        return "pattern" if self.clause == "PATTERN" else f"{self.clause} clause"
+
     @cached_property
     def clause_end(self) -> int:
         """The index of the next clause's keyword, or the number of tokens."""
@@ -149,6 +155,11 @@ class Situation:
             return ""
         span = span_of(self.tokens[start]).to(span_of(self.tokens[end - 1]))
         return " ".join(self.text[span.start : span.end].split())
+
+
+def shown(token: Token) -> str:
+    """The token as a message shows it."""
+    return "end of the query" if token.type == END else f"`{shortened(token)}`"
 
 
 def retyped(token: Token, kind: str, value: str | None = None) -> Token:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lark import Token
 
 from nestream.language.build_formula import span_of
-from nestream.language.situation import Repair, Situation, sign_after
+from nestream.language.explain.situation import Repair, Situation, sign_after
 from nestream.model.diagnostics import Diagnostic, Span
 
 

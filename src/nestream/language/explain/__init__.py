@@ -1,0 +1,24 @@
+"""Explains where the parser stopped: what is wrong there, and what to write.
+
+Each explanation is a function that knows one mistake; the first that recognises its own speaks. Those about
+words come first, for a misspelt keyword looks like many other mistakes.
+"""
+
+from nestream.language.explain.clauses import CLAUSE_ERRORS, TRAILING_ERRORS
+from nestream.language.explain.expected import ENDING_ERRORS, SIGN_ERRORS, unexpected
+from nestream.language.explain.lists import LIST_ERRORS
+from nestream.language.explain.situation import Explanation, Situation
+from nestream.language.explain.words import WORD_ERRORS
+
+__all__ = ["explain"]
+
+_ALL = (*WORD_ERRORS, *CLAUSE_ERRORS, *SIGN_ERRORS, *LIST_ERRORS, *TRAILING_ERRORS, *ENDING_ERRORS)
+
+
+def explain(situation: Situation) -> Explanation:
+    """What is wrong at the token that no rule takes."""
+    for explanation in _ALL:
+        found = explanation(situation)
+        if found is not None:
+            return found
+    return unexpected(situation)

@@ -1,0 +1,120 @@
+"""Explains mistakes in the clauses of a query: WITHIN, RETURN and LIMIT, and what stands outside a clause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nestream.language.build import CLAUSES
+from nestream.language.explain.situation import (
+    END,
+    PATTERN_KEYWORDS,
+    Explanation,
+    Repair,
+    Situation,
+    retyped,
+    shown,
+)
+from nestream.language.literals import shortened
+from nestream.model.diagnostics import Diagnostic
+
+_ORDER = "the order is PATTERN (or EVENT), WHERE, WITHIN, RETURN, LIMIT"
+
+
+def _clause_inside_parentheses(at: Situation) -> Explanation | None:
+    if not at.openers or at.token.type not in {*CLAUSES, *PATTERN_KEYWORDS}:
+        return None
+    word = at.token.upper()
+    return Explanation(
+        Diagnostic(
+            "clause-inside-parentheses",
+            f"{word} stands inside parentheses",
+            at.span,
+            hint=f"close the parentheses of the pattern before {word}"
+            if at.token.type in CLAUSES
+            else f"a query inside another is written without {word}",
+        ),
+        final=True,
+    )
+
+
+def _window(at: Situation) -> Explanation | None:
+    if at.clause != "WITHIN" or at.openers:
+        return None
+    if at.before.type == "WITHIN" and at.token == "-":
+        return Explanation(
+            Diagnostic("empty-window", "a window is greater than 0", at.span, hint="remove the minus")
+        )
+    if at.token.type == "NUMBER" and at.before.type == "NAME":
+        return Explanation(
+            Diagnostic(
+                "bad-window",
+                "a window is one number with one unit",
+                at.span,
+                hint="write it in the smaller unit, as in `90 minutes`, or with a fraction: `1.5 hours`",
+            )
+        )
+    if at.token.type == "EVENT" and at.before.type == "NUMBER":
+        return Explanation(
+            Diagnostic("bad-window", "a count window is in EVENTS", at.span, suggestion="EVENTS"),
+            Repair(at.index, at.index + 1, (retyped(at.token, "NAME", "EVENTS"),)),
+        )
+    return None
+
+
+def _second_query(at: Situation) -> Explanation | None:
+    if at.token.type not in PATTERN_KEYWORDS or at.openers:
+        return None
+    if at.index and at.before.type not in PATTERN_KEYWORDS and at.before.type not in CLAUSES:
+        message, hint = "a second query begins here", "a text holds one query"
+        if not any(token.type in PATTERN_KEYWORDS for token in at.tokens[: at.index]):
+            message, hint = f"{at.token.upper()} stands after the beginning of the query", _ORDER
+        return Explanation(Diagnostic("text-after-end", message, at.span, hint=hint), final=True)
+    return None
+
+
+def _comma_in_where(at: Situation) -> Explanation | None:
+    if at.token != "," or at.openers or at.clause != "WHERE":
+        return None
+    return Explanation(
+        Diagnostic("comma-in-where", "the formulas of WHERE are joined with AND", at.span, suggestion="AND"),
+        Repair(at.index, at.index + 1, (retyped(at.token, "AND", "AND"),)),
+    )
+
+
+def _return_all(at: Situation) -> Explanation | None:
+    if at.token != "*" or at.before.type != "RETURN":
+        return None
+    hint = "leave RETURN out to get all variables"
+    return Explanation(
+        Diagnostic("unexpected-token", "RETURN takes variables and expressions", at.span, hint=hint)
+    )
+
+
+def _limit(at: Situation) -> Explanation | None:
+    if at.before.type != "LIMIT" or at.token.type == END:
+        return None
+    message = f"LIMIT takes a whole number, not `{shortened(at.token)}`"
+    return Explanation(Diagnostic("bad-limit", message, at.span, suggestion="LIMIT 10"))
+
+
+def _after_the_end(at: Situation) -> Explanation | None:
+    if at.openers or END not in at.accepted or at.token.type == END:
+        return None
+    hint = f"only WHERE, WITHIN, RETURN or LIMIT can follow; {_ORDER}" if at.clause == "PATTERN" else _ORDER
+    if at.clause == "PATTERN" and at.before == ")" and at.is_name(at.index):
+        hint = "only a type has a variable, an operator has none"
+    message = f"unexpected {shown(at.token)} after the end of the {at.part}"
+    return Explanation(Diagnostic("text-after-end", message, at.span, hint=hint))
+
+
+CLAUSE_ERRORS: tuple[Callable[[Situation], Explanation | None], ...] = (
+    _clause_inside_parentheses,
+    _window,
+    _second_query,
+    _comma_in_where,
+    _return_all,
+    _limit,
+)
+
+TRAILING_ERRORS: tuple[Callable[[Situation], Explanation | None], ...] = (_after_the_end,)
+"""Asked last: where a query could end, almost any mistake looks like text after its end."""
