@@ -1,0 +1,1 @@
+"""Properties that hold of random queries over random histories."""

@@ -1,0 +1,1 @@
+"""Random queries and histories for the property tests."""

@@ -1,0 +1,209 @@
+"""Random nesting of SEQ, AND, OR and negation, and which variables may be mentioned where.
+
+The rules of scope are written here again, from docs/semantics.md and not from the binder, so that a query
+that the generator takes to be valid and the binder rejects shows that one of the two is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from nestream.language.ast import Composite, Exists, Negation, Operator, Pattern, Primitive
+from nestream.model.expression import Expression
+from tests.strategies.choices import Choices, chance, pick, some, weighted
+from tests.strategies.histories import TYPES
+
+
+@dataclass(frozen=True)
+class Style:
+    """What sort of queries to make; the numbers are chances in percent or limits."""
+
+    max_depth: int = 4
+    most_positive: int = 5
+    most_leaves: int = 9
+    nested: int = 35
+    nested_negation: int = 45
+    negation: int = 34
+    any_of_types: int = 8
+    roots: tuple[tuple[int, str], ...] = ((60, "SEQ"), (18, "AND"), (14, "OR"), (4, "event"))
+    inner: tuple[tuple[int, str], ...] = ((5, "SEQ"), (3, "AND"), (2, "OR"))
+    exists: int = 6
+    keys: tuple[tuple[int, str], ...] = ((35, "all"), (30, "none"), (20, "some"), (15, "two"))
+    predicates: int = 40
+    sase: int = 25
+    windows: tuple[tuple[int, str], ...] = ((70, "number"), (20, "events"), (10, "unbounded"))
+    returns: int = 30
+    limit: int = 3
+
+
+@dataclass(eq=False)
+class Shape:
+    """An event expression while it is being made: `kind` is "event" or an operator."""
+
+    kind: str
+    parent: Shape | None = None
+    negated: bool = False
+    types: tuple[str, ...] = ()
+    name: str = ""
+    implicit: bool = False
+    components: list[Shape] = field(default_factory=list)
+    predicates: list[Expression] = field(default_factory=list)
+    hidden: tuple[str, ...] = ()
+
+    def walk(self) -> Iterator[Shape]:
+        """This expression and all in it, outermost first."""
+        yield self
+        for component in self.components:
+            yield from component.walk()
+
+    def positive(self) -> list[Shape]:
+        """The events that a match of this expression may bind."""
+        if self.kind == "event":
+            return [self]
+        return [leaf for part in self.components if not part.negated for leaf in part.positive()]
+
+    # -- scope ---------------------------------------------------------------------------------------------
+
+    @property
+    def is_place(self) -> bool:
+        """Whether predicates are written with it: an operator, or an event that stands alone."""
+        return self.kind != "event" or self.parent is None or self.negated or self.parent.kind == "OR"
+
+    @property
+    def place(self) -> Shape:
+        """The place that declares this event."""
+        return self if self.is_place or self.parent is None else self.parent
+
+    def own(self) -> list[str]:
+        """The variables that this place declares itself."""
+        if self.kind == "event":
+            return [self.name]
+        return [part.name for part in self.components if part.kind == "event" and part.place is self]
+
+    def inner(self) -> list[str]:
+        """The variables of positive nested places that are visible here."""
+        if self.kind == "OR":
+            return []
+        return [name for part in self.components if not part.negated for name in part.shown(self)]
+
+    def shown(self, around: Shape) -> list[str]:
+        """The variables of this place that the place around it sees."""
+        if self.place is around:
+            return []
+        return [name for name in (*self.own(), *self.inner()) if name not in self.hidden]
+
+    def outer(self) -> list[str]:
+        """The variables that the places around this one declare."""
+        return [] if self.parent is None else [*self.parent.outer(), *self.parent.own()]
+
+    def local(self) -> list[list[str]]:
+        """The variables that this place binds and sees; an OR has a list for each branch."""
+        if self.kind == "OR":
+            return [branch for part in self.components if (branch := part.shown(self))]
+        return [[*self.own(), *self.inner()]]
+
+    def sees(self, names: Collection[str]) -> bool:
+        """Whether a predicate over the variables may be written here."""
+        outer = set(self.outer())
+        return any(set(names) <= outer | set(local) for local in (self.local() or [[]]))
+
+    # -- the tree ------------------------------------------------------------------------------------------
+
+    def pattern(self) -> Pattern:
+        """The expression as a syntax tree."""
+        body: Pattern
+        if self.kind == "event":
+            body = Primitive(self.types, None if self.implicit else self.name, tuple(self.predicates))
+        else:
+            components = tuple(part.pattern() for part in self.components)
+            body = Composite(Operator(self.kind), components, tuple(self.predicates))
+        if self.hidden:
+            body = Exists(self.hidden, body)
+        return Negation(body) if self.negated else body
+
+
+@dataclass
+class _Budget:
+    positive: int
+    leaves: int
+
+
+def shape(choices: Choices, style: Style) -> Shape:
+    """A random nesting, without predicates."""
+    kind = weighted(choices, *style.roots)
+    budget = _Budget(style.most_positive, style.most_leaves)
+    if kind == "event":
+        root = _event(choices, style, None, budget)
+    else:
+        root = _operator(choices, style, kind, None, budget, style.max_depth, True)
+    _name(choices, root)
+    for place in root.walk():
+        if chance(choices, style.exists):
+            _hide(choices, place)
+    return root
+
+
+def _event(choices: Choices, style: Style, parent: Shape | None, budget: _Budget) -> Shape:
+    types = (pick(choices, TYPES),)
+    if chance(choices, style.any_of_types):
+        types = tuple(some(choices, TYPES, 2, 3))
+    budget.leaves -= 1
+    return Shape("event", parent, types=types)
+
+
+def _operator(
+    choices: Choices,
+    style: Style,
+    kind: str,
+    parent: Shape | None,
+    budget: _Budget,
+    depth: int,
+    positive: bool,
+) -> Shape:
+    """An operator with at least one positive component; `positive` says that no negation is around it."""
+    node = Shape(kind, parent)
+    count = (
+        weighted(choices, (2, 1), (35, 2), (40, 3), (15, 4), (8, 5))
+        if kind != "OR"
+        else choices.integer(2, 3)
+    )
+    sure = choices.integer(0, count - 1)  # this one is positive
+    for index in range(count):
+        left = count - index
+        if index != sure and (budget.leaves < left or (positive and budget.positive < left)):
+            continue
+        negated = kind != "OR" and index != sure and chance(choices, style.negation)
+        nested = style.nested_negation if negated else style.nested
+        counted = positive and not negated
+        if depth > 1 and budget.leaves > left and chance(choices, nested):
+            inner = weighted(choices, *style.inner)
+            part = _operator(choices, style, inner, node, budget, depth - 1, counted)
+        else:
+            part = _event(choices, style, node, budget)
+            budget.positive -= counted
+        part.negated = negated
+        node.components.append(part)
+    return node
+
+
+def _name(choices: Choices, root: Shape) -> None:
+    """Give every event a variable: `a`, `a2`, ..., or at times its type's name, where that is clear."""
+    leaves = [part for part in root.walk() if part.kind == "event"]
+    implicit = chance(choices, 6)
+    used: dict[str, int] = {}
+    for leaf in leaves:
+        if implicit and sum(other.types == leaf.types for other in leaves) == 1:
+            leaf.implicit, leaf.name = True, "_or_".join(leaf.types)
+            continue
+        base = leaf.types[0].lower()
+        used[base] = used.get(base, 0) + 1
+        leaf.name = base if used[base] == 1 else f"{base}{used[base]}"
+
+
+def _hide(choices: Choices, place: Shape) -> None:
+    """Drop some variables with EXISTS; outside a negation at least one is kept."""
+    names = [leaf.name for leaf in place.positive() if not leaf.implicit]
+    most = len(names) if place.negated else len(place.positive()) - 1
+    if place.is_place and names and most > 0:
+        place.hidden = tuple(some(choices, names, 1, min(most, len(names))))
