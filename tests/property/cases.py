@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from textwrap import indent
 
 import pyarrow as pa
 
@@ -22,23 +22,13 @@ class Case:
     seed: int = 0
     name: str = ""
 
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """What `Query.prepare` takes beside the events."""
-        return {"time": "ts", "type": "type", "types": None, "order": self.order, "strategy": "reference"}
-
     def __str__(self) -> str:
-        head = [f"case {self.name}"] if self.name else []
-        return "\n".join(
-            [
-                *head,
-                f"order: {self.order}",
-                "query:",
-                self.text,
-                "events, as they arrive:",
-                compact(self.table),
-            ]
-        )
+        """The case in the notation of the corpus, up to what is expected."""
+        lines = [f"== {self.name or 'a random case'}"]
+        if self.order != "time":
+            lines.append(f"order: {self.order}")
+        lines += ["query:", indent(self.text, "    "), f"events: {compact(self.table, self.text)}"]
+        return "\n".join(lines)
 
 
 def random_case(seed: int, index: int) -> Case:

@@ -112,7 +112,13 @@ def formula(choices: Choices, local: Sequence[str], visible: Sequence[str], dept
     others = [name for name in visible if name != first]
     if depth > 0 and chance(choices, 20):
         parts = tuple(formula(choices, local, visible, depth - 1) for _ in range(choices.integer(2, 3)))
-        return weighted(choices, (6, Or(parts)), (2, And(parts)), (1, Not(Or(parts))), (1, Not(And(parts))))
+        kinds: tuple[tuple[int, Expression], ...] = (
+            (6, Or(parts)),
+            (2, And(parts)),
+            (1, Not(Or(parts))),
+            (1, Not(And(parts))),
+        )
+        return weighted(choices, *kinds)
     if chance(choices, 5):
         return Not(formula(choices, local, visible, 0))
     if len(others) > 1 and chance(choices, 8):

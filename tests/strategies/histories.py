@@ -92,20 +92,31 @@ def histories(draw: st.DrawFn, most_events: int = 14, types: Sequence[str] = TYP
     return history(DrawnChoices(draw), most_events, types)
 
 
-def compact(table: pa.Table) -> str:
-    """The events in the order of their arrival, one a line: `A@3 id=1 x=2`; what is NULL is left out."""
-    lines = []
-    for row in table.to_pylist():
-        values = (
-            f"{name}={_shown(value)}"
-            for name, value in row.items()
-            if name not in ("ts", "type", "n") and value is not None
-        )
-        lines.append(" ".join([f"{row['type']}@{row['ts']}", *values]))
-    return "\n".join(lines)
+def labels(table: pa.Table) -> list[str]:
+    """The name of each event in the notation of the corpus: `a3`, or `a3'` where that is taken."""
+    names: list[str] = []
+    for row in table.select(["type", "ts"]).to_pylist():
+        name = f"{row['type'].lower()}{row['ts']}"
+        while name in names:
+            name += "'"
+        names.append(name)
+    return names
 
 
-def _shown(value: Any) -> str:
+def compact(table: pa.Table, query: str) -> str:
+    """The events in the notation of the corpus, as they arrive, with the attributes that the query reads."""
+    read = [name for name in ("id", "x", "f", "s", "flag", "n") if re.search(rf"\b{name}\b", query)]
+    events = []
+    for label, row in zip(labels(table), table.to_pylist(), strict=True):
+        values = ", ".join(f"{name}={shown(row[name])}" for name in read)
+        events.append(f"{label}({values})" if values else label)
+    return " ".join(events)
+
+
+def shown(value: Any) -> str:
+    """A value in the notation of the corpus."""
+    if value is None:
+        return "null"
     if isinstance(value, str):
-        return f'"{value}"'
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return f"'{value}'"
+    return str(value).lower()

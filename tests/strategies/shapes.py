@@ -145,7 +145,7 @@ def shape(choices: Choices, style: Style) -> Shape:
 
 
 def _event(choices: Choices, style: Style, parent: Shape | None, budget: _Budget) -> Shape:
-    types = (pick(choices, TYPES),)
+    types: tuple[str, ...] = (pick(choices, TYPES),)
     if chance(choices, style.any_of_types):
         types = tuple(some(choices, TYPES, 2, 3))
     budget.leaves -= 1
