@@ -35,7 +35,7 @@ def sase_query(
     `negated_ends` lets a negation stand first or last, too.
 
     >>> print(sase_query(length=2, negations=1, attributes=["id"], seed=4))
-    EVENT SEQ(F x1, !(H y1), D x2)
+    EVENT SEQ(S x1, !(T y1), J x2)
     WHERE [id]
     WITHIN 10000 EVENTS
     """

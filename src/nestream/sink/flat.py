@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as pacsv
 
 from nestream.sink.json_text import iso_timestamps, json_texts, plain
 
@@ -17,6 +19,30 @@ def flatten(batch: pa.RecordBatch) -> pa.RecordBatch:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         _add(name, column, names, columns)
     return pa.RecordBatch.from_arrays(columns, names)
+
+
+def csv_header(names: list[str]) -> bytes:
+    """The first line of a CSV file."""
+    return (",".join(_header_field(name) for name in names) + "\n").encode()
+
+
+def csv_rows(batch: pa.RecordBatch) -> bytes:
+    """Rows of CSV: NULL is nothing, the empty text is `""`, and quotes stand only where they are needed."""
+    quote = any(_needs_quotes(column) for column in batch.columns)
+    options = pacsv.WriteOptions(include_header=False, quoting_style="needed" if quote else "none")
+    out = io.BytesIO()
+    pacsv.write_csv(batch, out, options)
+    return out.getvalue()
+
+
+def _needs_quotes(column: pa.Array) -> bool:
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return False
+    return bool(pc.any(pc.match_substring_regex(column, r'[",\r\n]|^$')).as_py())
+
+
+def _header_field(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if any(c in name for c in '",\r\n') else name
 
 
 def _add(name: str, column: pa.Array, names: list[str], columns: list[pa.Array]) -> None:

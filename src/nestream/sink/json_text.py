@@ -52,9 +52,10 @@ def _texts(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return _quoted(values.cast(pa.string()))
     if pa.types.is_duration(kind):
         return _floats(pc.divide(values.cast(pa.int64()).cast(pa.float64()), float(_SECONDS[kind.unit])))
-    return pa.array(
-        [None if v is None else json.dumps(plain(v), ensure_ascii=False) for v in values.to_pylist()]
-    )
+    if pa.types.is_decimal(kind):
+        return values.cast(pa.string())
+    texts = [None if v is None else json.dumps(plain(v), ensure_ascii=False) for v in values.to_pylist()]
+    return pa.array(texts, pa.string())
 
 
 def iso_timestamps(values: pa.Array) -> pa.Array:

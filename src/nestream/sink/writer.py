@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from nestream.sink.flat import flatten
+from nestream.sink.flat import csv_header, csv_rows, flatten
 from nestream.sink.json_text import json_lines
 
 FORMATS = ("jsonl", "csv", "parquet")
@@ -92,9 +91,8 @@ def _writer(format: str, file: IO[bytes], schema: pa.Schema | None) -> Iterator[
         yield write
     elif format == "csv":
         empty = flatten(pa.RecordBatch.from_pylist([], schema=schema))
-        options = pacsv.WriteOptions(quoting_style="needed", quoting_header="needed")
-        with pacsv.CSVWriter(pa.PythonFile(file, mode="w"), empty.schema, write_options=options) as writer:
-            yield lambda batch: writer.write_batch(flatten(batch))
+        file.write(csv_header(empty.schema.names))
+        yield lambda batch: file.write(csv_rows(flatten(batch)))
     else:
         with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema, compression="zstd") as writer:
             yield lambda batch: writer.write_batch(batch)

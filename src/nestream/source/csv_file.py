@@ -8,6 +8,7 @@ the same meaning, with malformed rows beside them or not.
 
 from __future__ import annotations
 
+import codecs
 import io
 import secrets
 import tempfile
@@ -19,11 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from nestream.source.csv_records import Record, field_value, records
+from nestream.source.csv_records import Record, records
 from nestream.source.dead_letter import DeadLetters
 from nestream.source.errors import SourceError, missing_column
 from nestream.source.input import Input
-from nestream.source.kinds import ARROW_TYPES, Kind, convert, find_misfits, widen
+from nestream.source.kinds import ARROW_TYPES, Kind, convert, find_misfits, non_empty, widen
 from nestream.source.times import convert_times, time_type, vote, widen_time, winner, wrong_times
 
 _CHUNK = 16_384  # records that are checked at a time
@@ -95,16 +96,11 @@ class CsvFile:
             record = next(records(file), None)
         if record is None:
             raise SourceError(f"{where} is empty. It needs a header line with the columns' names")
-        try:
-            if record.fields is None:
-                raise SourceError(
-                    f"{where} line {record.line}: a quote in the header is never closed. Close it"
-                )
-            names = [(field_value(field) or "").strip() for field in record.fields]
-        except UnicodeDecodeError as error:
-            raise SourceError(
-                f"{where} is not UTF-8 text (line {record.line}). Convert it, or give the right format"
-            ) from error
+        if record.problem is not None:
+            kind, reason = record.problem
+            hint = "Close it" if kind == "quote" else "Convert it to UTF-8 text, or give the right format"
+            raise SourceError(f"{where} line {record.line}, the header: {reason}. {hint}")
+        names = [name.strip() for name in record.values]
         names = [name or f"column{number}" for number, name in enumerate(names, start=1)]
         for role, name in (("time", self._time), ("type", self._type)):
             if name not in names:
@@ -192,60 +188,58 @@ class CsvFile:
             raise _MalformedError
 
     def _filter(self) -> IO[bytes]:
-        """Copy the good records, in two readings: one to see which form the times have, one to copy."""
-        votes: Counter[str] = Counter()
+        """Copy the good records. The first ones tell the form of the times; if all together tell
+        another, the copy is made again with that."""
+        form = None
         for chunk in self._well_formed(None):
-            vote(pa.array([row[1] for row in chunk], pa.string()), votes)
-        form = winner(votes)
-        clean: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=64 * 1024 * 1024)  # noqa: SIM115
-        places = {name: self._names.index(name) for name in self._declared if name in self._names}
-        for chunk in self._well_formed(self._letters):
-            problems = {
-                at: ("time", reason)
-                for at, reason in wrong_times(pa.array([row[1] for row in chunk], pa.string()), form).items()
-            }
-            for at, (_, _, type) in enumerate(chunk):
-                if not type:
-                    problems.setdefault(at, ("type", "type is missing"))
-            for name, place in places.items():
-                if name in (self._time, self._type):
-                    continue
-                texts = pa.array([field_value((row[0].fields or [])[place]) for row in chunk], pa.string())
-                for at in _declared_misfits(texts, self._declared[name]):
-                    reason = f"{name} {texts[at].as_py()!r} is not of type {self._declared[name]}"
-                    problems.setdefault(at, ("value", reason))
-            for at, (record, _, _) in enumerate(chunk):
-                if at in problems:
-                    kind, reason = problems[at]
-                    self._letters.add(record.line + self._header_lines, kind, reason, record.raw)
-                else:
-                    clean.write(record.raw + b"\n")
+            votes: Counter[str] = Counter()
+            vote(non_empty(_column(chunk, self._names.index(self._time))), votes)
+            form = winner(votes)
+            break
+        clean, all_votes = self._copy(form)
+        if winner(all_votes) != form:
+            self._letters.forget()
+            clean, _ = self._copy(winner(all_votes))
         return clean
 
-    def _well_formed(
-        self, letters: DeadLetters | None
-    ) -> Iterator[list[tuple[Record, str | None, str | None]]]:
-        """Chunks of (record, time, type) with the right number of fields; the others go to `letters`."""
-        time, type, width = self._names.index(self._time), self._names.index(self._type), len(self._names)
-        chunk: list[tuple[Record, str | None, str | None]] = []
+    def _copy(self, form: str | None) -> tuple[IO[bytes], Counter[str]]:
+        """The records that are fine if times have this form, and how often each form occurs."""
+        time, type = self._names.index(self._time), self._names.index(self._type)
+        votes: Counter[str] = Counter()
+        clean: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=64 * 1024 * 1024)  # noqa: SIM115
+        for chunk in self._well_formed(self._letters):
+            vote(non_empty(_column(chunk, time)), votes)
+            reasons = wrong_times(_column(chunk, time), form)
+            problems = {at: ("time", reason) for at, reason in reasons.items()}
+            for at, record in enumerate(chunk):
+                if not record.values[type]:
+                    problems.setdefault(at, ("type", "type is missing"))
+            for name, wanted in self._declared.items():
+                if name in self._names and name not in (self._time, self._type):
+                    texts = _column(chunk, self._names.index(name))
+                    for at in _declared_misfits(texts, wanted):
+                        reason = f"{name} {texts[at].as_py()!r} is not of type {wanted}"
+                        problems.setdefault(at, ("value", reason))
+            for at, record in enumerate(chunk):
+                if at in problems:
+                    self._letters.add(record.line + self._header_lines, *problems[at], record.raw)
+                else:
+                    clean.write(record.raw + b"\n")
+        return clean, votes
+
+    def _well_formed(self, letters: DeadLetters | None) -> Iterator[list[Record]]:
+        """Chunks of records with the right number of fields; the others go to `letters`."""
+        width = len(self._names)
+        chunk: list[Record] = []
         with self._source.open() as file:
             file.seek(self._body)
             for record in records(file):
-                problem = None
-                try:
-                    record.raw.decode()
-                except UnicodeDecodeError as error:
-                    problem = ("encoding", f"not valid UTF-8 at byte {error.start + 1} of the row")
-                fields = record.fields
-                if problem is None and fields is None:
-                    problem = ("quote", "a quoted field is never closed")
-                if problem is None and fields is not None and len(fields) != width:
-                    problem = ("fields", f"expected {width} fields, found {len(fields)}")
-                if problem is not None or fields is None:
-                    if letters is not None and problem is not None:
-                        letters.add(record.line + self._header_lines, *problem, record.raw)
-                    continue
-                chunk.append((record, field_value(fields[time]), field_value(fields[type])))
+                if record.problem is None and len(record.values) == width:
+                    chunk.append(record)
+                elif letters is not None:
+                    found = len(record.values)
+                    problem = record.problem or ("fields", f"expected {width} fields, found {found}")
+                    letters.add(record.line + self._header_lines, *problem, record.raw)
                 if len(chunk) == _CHUNK:
                     self._source.inspected(record.end)
                     yield chunk
@@ -254,21 +248,38 @@ class CsvFile:
             yield chunk
 
 
+def _column(chunk: list[Record], place: int) -> pa.Array:
+    return pa.array([record.values[place] for record in chunk], pa.string())
+
+
 class _Ended(io.RawIOBase):
-    """A file with one more line at its end."""
+    """A file of UTF-8 text with one more line at its end; where it is no such text, it just ends.
+
+    Arrow shows refused rows as text and cannot show those that are none, so they must not reach it.
+    """
 
     def __init__(self, file: IO[bytes], end: bytes) -> None:
         self._file, self._end, self.position = file, b"\n" + end + b"\n", 0
+        self._held = b""  # the beginning of a character whose end was not read yet
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size)
+        data = self._file.read(size - len(self._held) if size > 0 else size)
         self.position += len(data)
-        if not data:
-            data, self._end = self._end, b""
-        return data
+        if data.isascii() and not self._held:
+            if not data:
+                data, self._end = self._end, b""
+            return data
+        whole = self._held + data
+        try:
+            used = codecs.utf_8_decode(whole, "strict", not data)[1]
+        except UnicodeDecodeError:
+            self._file, self._end, self._held = io.BytesIO(), b"", b""
+            return b""
+        self._held = whole[used:]
+        return whole[:used] or self.read(size)
 
 
 def _has_blank(values: pa.Array) -> bool:

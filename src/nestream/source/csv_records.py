@@ -7,6 +7,7 @@ end in LF, CRLF or CR.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,13 +18,14 @@ _INSIDE = re.compile(rb'(?:[^"]|"")*+"')
 _QUOTED = re.compile(rb'"(?:[^"]|"")*+"')
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Record:
-    """One row: where it starts, its bytes without the line end, and its fields (None: no closing quote)."""
+    """One row: where it starts, its bytes without the line end, and its values or what is wrong with it."""
 
     line: int
     raw: bytes
-    fields: list[bytes] | None
+    values: list[str]
+    problem: tuple[str, str] | None
     end: int
     """Bytes read up to and including this record."""
 
@@ -32,22 +34,59 @@ def records(file: IO[bytes]) -> Iterator[Record]:
     """Every record that is not blank, from the current position of the file."""
     lines = _Lines(file)
     while (raw := lines.next()) is not None:
-        first, after_first = lines.number, lines.position
-        if not raw.strip():
+        if raw.isspace():
             continue
-        taken: list[bytes] = []
-        size = len(raw)
-        is_open = ends_open(raw, inside=False)
-        while is_open and size <= RECORD_LIMIT and (more := lines.next()) is not None:
-            taken.append(more)
-            size += len(more)
-            is_open = ends_open(more, inside=True)
-        if is_open:  # give the lines back: only the first one is at fault
-            lines.give_back(taken, first, after_first)
-            yield Record(first, raw.rstrip(b"\r\n"), None, after_first)
-            continue
-        text = b"".join((raw, *taken)).rstrip(b"\r\n")
-        yield Record(first, text, None if size > RECORD_LIMIT else split_fields(text), lines.position)
+        text = raw.rstrip(b"\r\n")
+        values = _values_of_line(text)
+        if values is not None:
+            yield Record(lines.number, text, values, None, lines.position)
+        else:
+            yield _careful_record(raw, lines)
+
+
+def _values_of_line(text: bytes) -> list[str] | None:
+    """The values of a record that is one plain line; None where more care is needed."""
+    try:
+        decoded = text.decode()
+        if '"' not in decoded:
+            return decoded.split(",")
+        return next(csv.reader((decoded,), strict=True))
+    except (UnicodeDecodeError, csv.Error):
+        return None
+
+
+def _careful_record(raw: bytes, lines: _Lines) -> Record:
+    """The record that begins with this line: of several lines, not text, or with a stray quote."""
+    first, after_first = lines.number, lines.position
+    taken: list[bytes] = []
+    size = len(raw)
+    is_open = ends_open(raw, inside=False)
+    while is_open and size <= RECORD_LIMIT and (more := lines.next()) is not None:
+        taken.append(more)
+        size += len(more)
+        is_open = ends_open(more, inside=True)
+    if is_open:  # give the lines back: only the first one is at fault
+        lines.give_back(taken, first, after_first)
+        text = raw.rstrip(b"\r\n")
+        return Record(first, text, [], ("quote", "a quoted field is never closed"), after_first)
+    text = b"".join((raw, *taken)).rstrip(b"\r\n")
+    if size > RECORD_LIMIT:
+        problem = ("value", f"the row is longer than {RECORD_LIMIT} bytes")
+        return Record(first, text, [], problem, lines.position)
+    try:
+        values = [field_value(field) for field in split_fields(text)]
+    except UnicodeDecodeError as error:
+        problem = ("encoding", f"not valid UTF-8 at byte {_first_wrong_byte(text, error)} of the row")
+        return Record(first, text, [], problem, lines.position)
+    return Record(first, text, values, None, lines.position)
+
+
+def _first_wrong_byte(text: bytes, error: UnicodeDecodeError) -> int:
+    try:
+        text.decode()
+    except UnicodeDecodeError as whole:
+        error = whole
+    return error.start + 1
 
 
 def ends_open(line: bytes, inside: bool) -> bool:
@@ -70,8 +109,8 @@ def ends_open(line: bytes, inside: bool) -> bool:
         position = comma + 2 if inside else comma + 1
 
 
-def split_fields(text: bytes) -> list[bytes] | None:
-    """The fields as written, quotes included; None where a quote is not closed."""
+def split_fields(text: bytes) -> list[bytes]:
+    """The fields of a record whose quotes are closed, as written."""
     if b'"' not in text:
         return text.split(b",")
     fields: list[bytes] = []
@@ -80,9 +119,7 @@ def split_fields(text: bytes) -> list[bytes] | None:
         after = start
         if text[start : start + 1] == b'"':
             quoted = _QUOTED.match(text, start)
-            if quoted is None:
-                return None
-            after = quoted.end()
+            after = quoted.end() if quoted is not None else len(text)
         comma = text.find(b",", after)
         if comma < 0:
             return [*fields, text[start:]]
@@ -90,11 +127,11 @@ def split_fields(text: bytes) -> list[bytes] | None:
         start = comma + 1
 
 
-def field_value(field: bytes) -> str | None:
-    """What a field means: NULL where nothing is written, without the quotes. May raise UnicodeDecodeError."""
+def field_value(field: bytes) -> str:
+    """What a field means, without the quotes. May raise UnicodeDecodeError."""
     quoted = _QUOTED.match(field)
     if quoted is None:
-        return field.decode() if field else None
+        return field.decode()
     inside = quoted.group()[1:-1].replace(b'""', b'"')
     return (inside + field[quoted.end() :]).decode()
 

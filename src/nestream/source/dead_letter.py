@@ -63,6 +63,15 @@ class DeadLetters:
                 ) from error
         return self._file
 
+    def forget(self) -> None:
+        """Start over: the rows are judged again."""
+        self.count = 0
+        self.kinds.clear()
+        self.examples.clear()
+        if self._file is not None:
+            self._file.seek(0)
+            self._file.truncate()
+
     def close(self) -> None:
         """Finish the file."""
         if self._file is not None:

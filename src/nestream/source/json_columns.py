@@ -23,6 +23,10 @@ class Column:
         """The values at these places."""
         return Column(self.kind, self.values.take(places))
 
+    def has_values(self) -> bool:
+        """Whether not everything is NULL."""
+        return bool(self.values.null_count < len(self.values))
+
     def misfits(self, wanted: pa.DataType) -> list[int]:
         """The places of values that cannot be cast."""
 

@@ -203,8 +203,9 @@ class JsonLinesFile:
             if wrong:
                 problems |= {chunk.lines[at].as_py(): problem for at, problem in wrong.items()}
                 stay = pa.array([at for at in range(len(chunk.lines)) if at not in wrong], pa.int64())
-                columns = {name: column.take(stay) for name, column in chunk.columns.items()}
-                chunk = _Chunk(chunk.lines.take(stay), columns)
+                taken = {name: column.take(stay) for name, column in chunk.columns.items()}
+                used = {name: column for name, column in taken.items() if column.has_values()}
+                chunk = _Chunk(chunk.lines.take(stay), used)
             if len(chunk.lines):
                 good.append(chunk)
         if problems:

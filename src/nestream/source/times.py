@@ -6,6 +6,7 @@ three is the column's; rows with another are malformed.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pyarrow as pa
@@ -36,10 +37,10 @@ def widen_time(kind: Kind, values: pa.Array) -> Kind:
 
 def time_form(value: str) -> str | None:
     """Which of the three forms a single text has."""
-    array = pa.array([value], pa.string())
     for form, kinds in _KINDS.items():
-        if any(fits(kind, array) for kind in kinds):
-            return form
+        if re.search(_SHAPES[form], value, re.ASCII):
+            array = pa.array([value], pa.string())
+            return form if any(fits(kind, array) for kind in kinds) else None
     return None
 
 

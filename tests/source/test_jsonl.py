@@ -1,0 +1,156 @@
+"""JSON lines: one object a line, absent members are NULL, and malformed lines are told apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from nestream.source import EventReader, SourceError, read_events
+
+
+def opened(tmp_path: Path, *lines: str | bytes | dict[str, Any], **options: Any) -> EventReader:
+    texts = [json.dumps(line) if isinstance(line, dict) else line for line in lines]
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"\n".join(text.encode() if isinstance(text, str) else text for text in texts) + b"\n")
+    return read_events(path, **options)
+
+
+def event(**members: Any) -> dict[str, Any]:
+    return {"ts": 1, "type": "A", **members}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "read"),
+    [
+        ([1, 2], "int64", [1, 2]),
+        ([1, 2.5], "double", [1.0, 2.5]),
+        ([1, "x"], "string", ["1", "x"]),
+        ([1.5, "x"], "string", ["1.5", "x"]),
+        ([True, False], "bool", [True, False]),
+        ([True, 1], "string", ["true", "1"]),
+        (["1", "2"], "string", ["1", "2"]),
+        ([10**20, 1], "string", ["100000000000000000000", "1"]),
+        ([None, 1], "int64", [None, 1]),
+        ([None, None], "string", [None, None]),
+        ([{"a": [1]}, 2], "string", ['{"a":[1]}', "2"]),
+    ],
+)
+def test_a_column_has_the_narrowest_type_that_holds_all_its_values(
+    tmp_path: Path, values: list[Any], expected: str, read: list[Any]
+) -> None:
+    table = opened(tmp_path, *(event(x=value) for value in values)).read_all()
+    assert str(table.schema.field("x").type) == expected
+    assert table["x"].to_pylist() == read
+
+
+def test_types_widen_over_the_whole_file(tmp_path: Path) -> None:
+    lines = [event(x=i) for i in range(40_000)]
+    assert opened(tmp_path, *lines, event(x=0.5)).read_all()["x"][-2:].to_pylist() == [39_999.0, 0.5]
+    assert opened(tmp_path, *lines, event(x="z")).read_all()["x"][-2:].to_pylist() == ["39999", "z"]
+
+
+def test_members_may_come_and_go(tmp_path: Path) -> None:
+    table = opened(tmp_path, event(a=1), event(b="x"), event(a=2)).read_all()
+    assert table.column_names == ["ts", "type", "a", "b"]
+    assert table["a"].to_pylist() == [1, None, 2]
+    assert table["b"].to_pylist() == [None, "x", None]
+
+
+def test_text_that_is_always_iso_becomes_a_timestamp(tmp_path: Path) -> None:
+    table = opened(tmp_path, event(ts="2026-01-01T00:00:00Z", due="2026-01-02")).read_all()
+    assert table.schema.field("ts").type == pa.timestamp("us", "UTC")
+    assert table.schema.field("due").type == pa.timestamp("us")
+
+
+def test_every_malformed_line_is_counted_with_its_line_and_reason(tmp_path: Path) -> None:
+    reader = opened(
+        tmp_path,
+        event(),
+        '{"ts": 2, "type": "A"',
+        "[1, 2]",
+        "",
+        "null",
+        {"type": "A"},
+        {"ts": None, "type": "A"},
+        {"ts": "soon", "type": "A"},
+        {"ts": 1.5, "type": "A"},
+        {"ts": "2026-01-01", "type": "A"},
+        {"ts": 3},
+        {"ts": 3, "type": ["A"]},
+        {"ts": 3, "type": ""},
+        '{"ts": 4, "type": "A", "x": NaN}',
+        b'{"ts": 5, "type": "\xff"}',
+        '{"ts": 6, "type": "A", "x": "\\ud800"}',
+        '{"ts": 7, "type": "A"} {"ts": 8, "type": "A"}',
+        "[" * 100_000,
+        event(ts=9),
+        dead_letter=True,
+    )
+    assert reader.read_all()["ts"].to_pylist() == [1, 9]
+    assert reader.malformed == 16
+    lines = (tmp_path / "events.jsonl.dead.jsonl").read_text().splitlines()
+    reasons = {letter["line"]: letter["reason"] for letter in map(json.loads, lines)}
+    assert reasons == {
+        2: "invalid JSON at column 22: expecting ',' delimiter",
+        3: "expected a JSON object, found an array",
+        5: "expected a JSON object, found null",
+        6: "time is missing",
+        7: "time is missing",
+        8: "time 'soon' is neither an integer nor an ISO-8601 timestamp",
+        9: "time '1.5' is not an integer of 64 bits; count in a finer unit or write ISO-8601",
+        10: "time '2026-01-01' is not like the others: most times of the file are integers",
+        11: "type is missing",
+        12: "type is an array, and text is needed",
+        13: "type is missing",
+        14: "invalid JSON: NaN is not JSON",
+        15: "not valid UTF-8 at byte 20 of the line",
+        16: "a value is not valid Unicode",
+        17: "invalid JSON at column 24: extra data",
+        18: "invalid JSON: nested too deeply",
+    }
+
+
+def test_a_malformed_line_adds_no_column(tmp_path: Path) -> None:
+    reader = opened(tmp_path, event(), {"ts": "soon", "type": "A", "surprise": 1})
+    assert reader.read_all().column_names == ["ts", "type"]
+
+
+def test_two_halves_of_an_object_are_two_malformed_lines(tmp_path: Path) -> None:
+    reader = opened(tmp_path, event(), '{"ts": 2, "type": "A", "x": [{}', "{}]}", '{"ts":3,"type":"B"}')
+    assert reader.read_all()["ts"].to_pylist() == [1, 3]
+    assert reader.malformed == 2
+
+
+def test_a_declared_type_makes_a_value_that_does_not_fit_malformed(tmp_path: Path) -> None:
+    reader = opened(tmp_path, event(x="1"), event(x="n/a"), schema={"x": pa.int64()})
+    assert reader.read_all()["x"].to_pylist() == [1]
+    assert [(letter.line, letter.reason) for letter in reader.examples] == [
+        (2, "x 'n/a' is not of type int64")
+    ]
+
+
+def test_an_integer_type_becomes_text(tmp_path: Path) -> None:
+    assert opened(tmp_path, event(type=7), event(type="B")).read_all()["type"].to_pylist() == ["7", "B"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[{"ts": 1, "type": "A"}]', "is a JSON array, not JSON lines"),
+        ("ts,type\n1,A", "is not JSON lines: no line is a JSON object"),
+        (
+            '{"time": 1, "type": "A"}',
+            "has no time column 'ts'; its columns are: time, type. did you mean 'time'?",
+        ),
+        ('{"ts": 1, "typ": "A"}', "has no type column 'type'"),
+        ("\n\n", "is not JSON lines"),
+    ],
+)
+def test_a_file_that_is_not_json_lines_of_events_is_an_error(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        opened(tmp_path, text)
+    assert message in str(caught.value)
