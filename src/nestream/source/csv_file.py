@@ -8,8 +8,6 @@ the same meaning, with malformed rows beside them or not.
 
 from __future__ import annotations
 
-import codecs
-import io
 import secrets
 import tempfile
 from collections import Counter
@@ -22,6 +20,7 @@ import pyarrow.csv as pacsv
 
 from nestream.source.csv_records import Record, records
 from nestream.source.dead_letter import DeadLetters
+from nestream.source.ended_text import EndedText
 from nestream.source.errors import SourceError, missing_column
 from nestream.source.input import Input
 from nestream.source.kinds import ARROW_TYPES, Kind, convert, find_misfits, non_empty, widen
@@ -159,7 +158,7 @@ class CsvFile:
 
         file = self._clean if self._clean is not None else self._source.open()
         file.seek(0 if self._clean is not None else self._body)
-        body = _Ended(file, end)
+        body = EndedText(file, end)
         try:
             reader = pacsv.open_csv(
                 pa.PythonFile(body, mode="r"),
@@ -250,36 +249,6 @@ class CsvFile:
 
 def _column(chunk: list[Record], place: int) -> pa.Array:
     return pa.array([record.values[place] for record in chunk], pa.string())
-
-
-class _Ended(io.RawIOBase):
-    """A file of UTF-8 text with one more line at its end; where it is no such text, it just ends.
-
-    Arrow shows refused rows as text and cannot show those that are none, so they must not reach it.
-    """
-
-    def __init__(self, file: IO[bytes], end: bytes) -> None:
-        self._file, self._end, self.position = file, b"\n" + end + b"\n", 0
-        self._held = b""  # the beginning of a character whose end was not read yet
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size - len(self._held) if size > 0 else size)
-        self.position += len(data)
-        if data.isascii() and not self._held:
-            if not data:
-                data, self._end = self._end, b""
-            return data
-        whole = self._held + data
-        try:
-            used = codecs.utf_8_decode(whole, "strict", not data)[1]
-        except UnicodeDecodeError:
-            self._file, self._end, self._held = io.BytesIO(), b"", b""
-            return b""
-        self._held = whole[used:]
-        return whole[:used] or self.read(size)
 
 
 def _has_blank(values: pa.Array) -> bool:
