@@ -125,8 +125,17 @@ class Shape:
 
 @dataclass
 class _Budget:
+    """How many events may still be made: those that a match binds, and all. Some are promised already."""
+
     positive: int
     leaves: int
+
+    def promise(self, count: int, counted: bool) -> None:
+        self.leaves -= count
+        self.positive -= count * counted
+
+    def allows(self, counted: bool) -> bool:
+        return self.leaves > 0 and (self.positive > 0 or not counted)
 
 
 def shape(choices: Choices, style: Style) -> Shape:
@@ -134,7 +143,7 @@ def shape(choices: Choices, style: Style) -> Shape:
     kind = weighted(choices, *style.roots)
     budget = _Budget(style.most_positive, style.most_leaves)
     if kind == "event":
-        root = _event(choices, style, None, budget)
+        root = _event(choices, style, None)
     else:
         root = _operator(choices, style, kind, None, budget, style.max_depth, True)
     _name(choices, root)
@@ -144,11 +153,10 @@ def shape(choices: Choices, style: Style) -> Shape:
     return root
 
 
-def _event(choices: Choices, style: Style, parent: Shape | None, budget: _Budget) -> Shape:
+def _event(choices: Choices, style: Style, parent: Shape | None) -> Shape:
     types: tuple[str, ...] = (pick(choices, TYPES),)
     if chance(choices, style.any_of_types):
         types = tuple(some(choices, TYPES, 2, 3))
-    budget.leaves -= 1
     return Shape("event", parent, types=types)
 
 
@@ -169,19 +177,21 @@ def _operator(
         else choices.integer(2, 3)
     )
     sure = choices.integer(0, count - 1)  # this one is positive
+    budget.promise(1, positive)
     for index in range(count):
-        left = count - index
-        if index != sure and (budget.leaves < left or (positive and budget.positive < left)):
-            continue
         negated = kind != "OR" and index != sure and chance(choices, style.negation)
-        nested = style.nested_negation if negated else style.nested
         counted = positive and not negated
-        if depth > 1 and budget.leaves > left and chance(choices, nested):
+        if index == sure:
+            budget.promise(-1, positive)
+        elif not budget.allows(counted):
+            continue
+        nested = style.nested_negation if negated else style.nested
+        if depth > 1 and budget.leaves > 1 and chance(choices, nested):
             inner = weighted(choices, *style.inner)
             part = _operator(choices, style, inner, node, budget, depth - 1, counted)
         else:
-            part = _event(choices, style, node, budget)
-            budget.positive -= counted
+            part = _event(choices, style, node)
+            budget.promise(1, counted)
         part.negated = negated
         node.components.append(part)
     return node
