@@ -95,6 +95,7 @@ class _Binding:
             exclusive=self.tree.sase,
             limit=self.tree.limit,
             variables=self.declared.order,
+            window_span=self.tree.window_span,
         )
         return BoundQuery(self.text, self.tree, check_plan(plan, "binding"), tuple(self.diagnostics))
 
@@ -188,7 +189,7 @@ class _Binding:
                     detail="a predicate on a negated event says which events must not occur",
                     hint="write the predicate with the negation"
                     if fits
-                    else "negations are independent: compare each with positive variables only",
+                    else self.why_unfit(predicate, inside),
                     suggestion=negation_with(inside, predicate) if fits else None,
                 )
             case Unseen.BRANCH | Unseen.OTHER_BRANCH:
@@ -200,14 +201,17 @@ class _Binding:
                     hint="write the predicate inside the OR, with the branch that binds the variable",
                 )
             case Unseen.SIBLING:
+                under_negation = any(scope.negated for scope in place.path if scope not in target.path)
                 return Diagnostic(
                     "sibling-variable",
                     f"`{name}` is declared in a sibling expression and is not visible here",
                     at,
                     detail="a variable is visible where it is declared, in what is nested there, "
                     "and in the expressions around it",
-                    hint="write the predicate in the expression around both, after its components",
-                    suggestion=print_expression(predicate),
+                    hint=self.why_unfit(predicate, place)
+                    if under_negation
+                    else "write the predicate in the expression around both, after its components",
+                    suggestion=None if under_negation else print_expression(predicate),
                 )
             case Unseen.HIDDEN:
                 return Diagnostic(
@@ -216,6 +220,12 @@ class _Binding:
                     at,
                     hint="write the predicate inside the EXISTS",
                 )
+
+    def why_unfit(self, predicate: Expression, negation: Scope) -> str:
+        """Why a predicate fits nowhere in a negation, and what to compare with instead."""
+        if any(self.scopes.unseen(name, negation) is Unseen.SIBLING for name in variables(predicate)):
+            return "a negation sees the variables that the expressions around it declare: compare with one of those"
+        return "negations are independent: compare each with positive variables only"
 
     # -- WHERE ---------------------------------------------------------------------------------------------
 

@@ -103,6 +103,26 @@ class Scopes:
             return Unseen.BRANCH
         return None
 
+    def meeting(self, first: str, second: str) -> Scope:
+        """The innermost scope that holds the declarations of both variables."""
+        around = self.of[second].path
+        return next(scope for scope in reversed(self.of[first].path) if scope in around)
+
+    def alternatives(self, first: str, second: str) -> bool:
+        """Whether two branches of one OR bind the variables, so that no match has both."""
+        return self.meeting(first, second).is_or and self.of[first] is not self.of[second]
+
+    def see_each_other(self, first: str, second: str) -> bool:
+        """Whether a predicate on both variables can be written somewhere."""
+        places = (self.of[first], self.of[second], self.meeting(first, second))
+        return any(
+            self.unseen(first, place) is None and self.unseen(second, place) is None for place in places
+        )
+
+    def certain(self, variable: str) -> bool:
+        """Whether every match binds the variable: no negation and no OR is around it."""
+        return not any(scope.negated or scope.is_or for scope in self.of[variable].path)
+
     def branch(self, variable: str, place: Scope) -> Scope | None:
         """The branch of the OR `place` that binds the variable; None for a variable from elsewhere."""
         path = self.of[variable].path

@@ -99,7 +99,7 @@ class _Checking:
         if kind not in (Kind.BOOLEAN, Kind.UNKNOWN):
             self.report(
                 "not-a-condition",
-                f"`{print_expression(formula)}` is a {kind}, and a predicate is a condition",
+                f"`{print_expression(formula)}` is {_a(kind)}, and a predicate is a condition",
                 formula,
                 "compare it with something",
             )
@@ -110,7 +110,7 @@ class _Checking:
         """The kind of an expression; problems in it are reported and give UNKNOWN."""
         match expression:
             case Literal(value=datetime() as value):
-                return Kind.ZONED if value.tzinfo is not None else Kind.UNKNOWN
+                return Kind.ZONED if value.tzinfo is not None else Kind.TIMESTAMP
             case Literal(value=value):
                 return _KINDS[type(value)]
             case Attribute():
@@ -170,7 +170,7 @@ class _Checking:
                 if any(self.schema.has(t, name) for t in self.types[variable])
             }
         )
-        close = get_close_matches(attribute.name, known, 1, 0.5)
+        close = get_close_matches(attribute.name, known, 1)
         base, hyphen, rest = attribute.name.partition("-")
         if hyphen and base in known:
             hint = f"names may contain `-`: if a subtraction is meant, write `{variable}.{base} - {rest}`"
@@ -186,20 +186,35 @@ class _Checking:
             hint=hint,
         )
 
+    def kinds(self, left: Expression, right: Expression) -> tuple[Kind, Kind]:
+        """The kinds of two expressions that meet in one operation."""
+        (_, first), (_, second) = self.common_zone((left, right))
+        return first, second
+
+    def common_zone(self, operands: tuple[Expression, ...]) -> list[tuple[Expression, Kind]]:
+        """The operands with their kinds; beside times with a zone, one written without stands for UTC."""
+        kinds = [(operand, self.kind(operand)) for operand in operands]
+        if Kind.ZONED not in (kind for _, kind in kinds):
+            return kinds
+        return [
+            (operand, Kind.ZONED if _is_constant(operand) and kind is Kind.TIMESTAMP else kind)
+            for operand, kind in kinds
+        ]
+
     def require(self, operand: Expression, holds: Callable[[Kind], bool], what: str) -> Kind:
         kind = self.kind(operand)
         if kind is Kind.UNKNOWN or holds(kind):
             return kind
-        self.report("wrong-type", f"`{print_expression(operand)}` is a {kind}, not {what}", operand)
+        self.report("wrong-type", f"`{print_expression(operand)}` is {_a(kind)}, not {what}", operand)
         return Kind.UNKNOWN
 
     def arithmetic(self, expression: Arithmetic) -> Kind:
-        left, right = self.kind(expression.left), self.kind(expression.right)
+        left, right = self.kinds(expression.left, expression.right)
         result = _arithmetic_kind(expression.operator, left, right)
         if result is None:
             self.report(
                 "wrong-type",
-                f"`{expression.operator}` does not apply to a {left} and a {right}",
+                f"`{expression.operator}` does not apply to {_a(left)} and {_a(right)}",
                 expression,
                 _clock_hint(left, right),
             )
@@ -207,7 +222,7 @@ class _Checking:
         return result
 
     def comparable(self, operator: str, left: Expression, right: Expression, whole: Expression) -> None:
-        kinds = self.kind(left), self.kind(right)
+        kinds = self.kinds(left, right)
         if Kind.UNKNOWN in kinds:
             return
         if Kind.OTHER in kinds:
@@ -220,9 +235,9 @@ class _Checking:
             )
         elif not (kinds[0] is kinds[1] or (kinds[0].is_number and kinds[1].is_number)):
             hint = _clock_hint(*kinds)
-            self.report("wrong-type", f"cannot compare a {kinds[0]} with a {kinds[1]}", whole, hint)
+            self.report("wrong-type", f"cannot compare {_a(kinds[0])} with {_a(kinds[1])}", whole, hint)
         elif operator not in ("=", "!=") and kinds[0] not in _ORDERED:
-            self.report("wrong-type", f"a {kinds[0]} has no order, so `{operator}` does not apply", whole)
+            self.report("wrong-type", f"{_a(kinds[0])} has no order, so `{operator}` does not apply", whole)
 
     def call(self, call: Call) -> Kind:
         least, most = FUNCTIONS[call.function]
@@ -246,7 +261,7 @@ class _Checking:
 
     def common_kind(self, call: Call) -> Kind:
         """The kind of a coalesce: that of its arguments, FLOAT where numbers are mixed."""
-        kinds = [self.kind(argument) for argument in call.arguments]
+        kinds = [kind for _, kind in self.common_zone(call.arguments)]
         distinct = set(kinds) - {Kind.UNKNOWN}
         if Kind.OTHER in distinct or (len(distinct) > 1 and not all(kind.is_number for kind in distinct)):
             self.report("wrong-type", f"the arguments of {call.function} differ in type", call)
@@ -265,6 +280,7 @@ class _Checking:
                 Diagnostic(
                     "window-unit",
                     f"WITHIN {window} is a duration, and the time column `{schema.time}` holds integers",
+                    self.plan.window_span,
                     hint="give the window as a bare number in the column's own unit, "
                     "or convert the column to timestamps",
                 )
@@ -274,6 +290,7 @@ class _Checking:
                 Diagnostic(
                     "window-unit",
                     f"WITHIN {window} has no unit, and the time column `{schema.time}` holds timestamps",
+                    self.plan.window_span,
                     hint=f"say the unit, for example `WITHIN {window} seconds`, or `WITHIN {window} EVENTS`",
                 )
             )
@@ -331,6 +348,15 @@ def _arithmetic_kind(operator: str, left: Kind, right: Kind) -> Kind | None:
         case "/" if left is right is Kind.DURATION:
             return Kind.FLOAT
     return None
+
+
+def _is_constant(expression: Expression) -> bool:
+    return not any(True for _ in attributes(expression))
+
+
+def _a(kind: Kind) -> str:
+    """The kind with its article."""
+    return f"an {kind}" if kind is Kind.INTEGER else f"a {kind}"
 
 
 def _clock_hint(left: Kind, right: Kind) -> str | None:

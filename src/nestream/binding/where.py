@@ -60,15 +60,24 @@ def expand_equivalences(where: Expression, order: tuple[str, ...], scopes: Scope
 
 
 def _anchor(name: str, order: tuple[str, ...], scopes: Scopes) -> str | None:
-    """The positive variable that the given one is compared with: the first that both can be seen with."""
-    for other in order:
-        if other == name:
-            if not scopes.negated(name):
-                return None
-            continue
-        if not scopes.negated(other) and scopes.unseen(other, scopes.of[name]) is None:
-            return other
-    return None
+    """The positive variable that the given one is compared with, so that all events of a match agree.
+
+    The first variable that every match binds serves where it can be seen. Where no variable can be seen that
+    may be in the same match, the first of them is given, and placing the comparison reports why it cannot be.
+    """
+    before = order[: order.index(name)]
+    certain = [other for other in order if other != name and scopes.certain(other)]
+    if scopes.certain(name):
+        candidates = [other for other in certain if other in before]
+    else:
+        others = before if not scopes.negated(name) else order
+        candidates = certain + [
+            other
+            for other in others
+            if not scopes.negated(other) and other not in certain and not scopes.alternatives(other, name)
+        ]
+    visible = (other for other in candidates if scopes.see_each_other(other, name))
+    return next(visible, candidates[0] if candidates else None)
 
 
 def alternatives(where: Expression, is_negative: Callable[[Expression], bool]) -> list[list[Expression]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from nestream.model.diagnostics import NOWHERE, Span
 from nestream.model.expression import Expression, variables
 from nestream.model.time import Window
 
@@ -107,6 +108,7 @@ class Plan:
     exclusive: bool = False
     limit: int | None = None
     variables: tuple[str, ...] = field(default=())
+    window_span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 def positive(node: Operator) -> tuple[Node, ...]:
