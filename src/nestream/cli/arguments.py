@@ -1,0 +1,138 @@
+"""The arguments that commands share: a query as a file or as text, a dialect, formats and columns."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import nestream
+from nestream.sink.writer import SUFFIXES
+
+
+class Dialect(StrEnum):
+    """The three spellings."""
+
+    NEEL = "neel"
+    NEEL_PLUS = "neel+"
+    SASE = "sase"
+
+
+class AnswerFormat(StrEnum):
+    """How an answer is printed: for people or for programs."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class FileFormat(StrEnum):
+    """What a file of events or matches holds. json is one object a line; jsonl is the same."""
+
+    CSV = "csv"
+    JSON = "json"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+    @property
+    def stored(self) -> str:
+        """The name of the format in the readers and writers."""
+        return "jsonl" if self is FileFormat.JSON else self.value
+
+
+class Order(StrEnum):
+    """What orders the events."""
+
+    TIME = "time"
+    ARRIVAL = "arrival"
+
+
+QueryArgument = Annotated[
+    str, typer.Argument(metavar="QUERY", help="A file with a query, or the text itself.", show_default=False)
+]
+DialectOption = Annotated[
+    Dialect | None,
+    typer.Option("--dialect", help="Force a spelling instead of recognising it.", show_default=False),
+]
+AnswerOption = Annotated[AnswerFormat, typer.Option("--format", help="json is for programs.")]
+EventsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--events",
+        metavar="FILE",
+        help="Also check attributes and types against the columns of this file.",
+        show_default=False,
+    ),
+]
+TimeOption = Annotated[str, typer.Option("--time", metavar="COLUMN", help="The column with the time.")]
+TypeOption = Annotated[str, typer.Option("--type", metavar="COLUMN", help="The column with the event type.")]
+InputFormatOption = Annotated[
+    FileFormat | None,
+    typer.Option("--input-format", help="Where the suffix does not tell (and for -).", show_default=False),
+]
+
+
+@dataclass(frozen=True)
+class QueryText:
+    """The text of a query and the file it is from, if any."""
+
+    text: str
+    path: Path | None = None
+
+    def parse(self, dialect: Dialect | None) -> nestream.Query:
+        """The query; raises QueryError."""
+        return nestream.query(self.text, dialect=dialect.value if dialect else None)
+
+
+def query_text(argument: str) -> QueryText:
+    """What QUERY stands for: a path that exists is a file, what has a space or parentheses is text."""
+    if not os.path.exists(argument):
+        if re.search(r"[\s()]", argument):
+            return QueryText(_checked(argument))
+        raise _wrong_query(
+            f"there is no file {argument!r}. (A text would have a space or parentheses.)"
+            if argument
+            else "it is empty: give a file or the text of a query."
+        )
+    try:
+        return QueryText(Path(argument).read_text(encoding="utf-8-sig"), Path(argument))
+    except UnicodeDecodeError:
+        raise _wrong_query(f"the file {argument!r} is not UTF-8 text.") from None
+    except OSError as error:
+        why = os.strerror(error.errno or 0)
+        raise _wrong_query(f"cannot read {argument!r}: {why[:1].lower()}{why[1:]}.") from None
+
+
+def _checked(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _wrong_query("the text is not UTF-8.") from None
+    return text
+
+
+def _wrong_query(message: str) -> typer.BadParameter:
+    return typer.BadParameter(message, param_hint="QUERY")
+
+
+def output_format(path: str, wanted: FileFormat | None, option: str) -> FileFormat:
+    """The format to write, checked together with the place before the work begins."""
+    if path != "-" and not Path(path).absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {str(Path(path).parent)!r}.", param_hint=option)
+    if path != "-" and Path(path).is_dir():
+        raise typer.BadParameter(f"{path!r} is a folder.", param_hint=option)
+    if wanted is not None:
+        return wanted
+    if path == "-":
+        return FileFormat.JSON
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise typer.BadParameter(
+            f"cannot tell the format of {path!r}: use one of {', '.join(SUFFIXES)}, or --format.",
+            param_hint=option,
+        )
+    return FileFormat(SUFFIXES[suffix])

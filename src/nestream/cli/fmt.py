@@ -1,0 +1,104 @@
+"""`nestream fmt`: queries in the one canonical layout."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nestream import QueryError
+from nestream.cli.arguments import Dialect, DialectOption, QueryText, query_text
+from nestream.cli.console import messages, note, show_diagnostics, show_error
+
+_COMMENT = r"/\*.*?\*/|//[^\n]*"
+_HEADING = re.compile(rf"(?:\s*(?:{_COMMENT}))+", re.DOTALL)
+_LEXICAL = re.compile(
+    rf"""'[^']*'|"[^"]*"|“[^”]*”|‘[^’]*’|`[^`]*`|(?P<comment>{_COMMENT})""",
+    re.DOTALL,
+)
+
+
+def fmt(
+    queries: Annotated[
+        list[str],
+        typer.Argument(metavar="QUERY...", help="Files with a query each, or texts.", show_default=False),
+    ],
+    write: Annotated[bool, typer.Option("--write", help="Rewrite the files.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit with 1 if a file would change.")
+    ] = False,
+    dialect: DialectOption = None,
+) -> None:
+    """Print queries in the canonical layout, or rewrite their files.
+
+    Comments before the query are kept. A file with comments inside it is left as it is: they would be lost.
+    """
+    if write and check:
+        raise typer.BadParameter("--write and --check exclude each other.", param_hint="--check")
+    sources = [query_text(query) for query in queries]
+    if write and any(source.path is None for source in sources):
+        raise typer.BadParameter("--write needs files, and this is the text of a query.", param_hint="QUERY")
+    results = [_one(source, write, check, dialect) for source in sources]
+    if not all(results):
+        raise typer.Exit(1)
+
+
+def _one(source: QueryText, write: bool, check: bool, dialect: Dialect | None) -> bool:
+    """Format one query; whether all is well with it."""
+    name = str(source.path or "the query")
+    try:
+        wanted = layout(source, dialect)
+    except QueryError as error:
+        if source.path is not None:
+            note(f"{name}:")
+        show_diagnostics(messages(), error.diagnostics, error.text)
+        return False
+    changed = source.text != wanted if source.path else source.text.strip() != wanted.strip()
+    lost = comments_lost(source.text)
+    if check:
+        if lost:
+            note(f"{name} has comments inside the query; its layout is not checked")
+        elif changed:
+            note(f"{name} would change")
+        return lost or not changed
+    if write and lost:
+        show_error(f"{name} has comments inside the query, which would be lost; it is left as it is")
+        return False
+    if write and source.path is not None:
+        if changed:
+            _rewrite(source.path, wanted)
+            note(f"{name} rewritten")
+        return True
+    if lost:
+        note("comments inside the query are left out")
+    typer.echo(wanted, nl=False)
+    return True
+
+
+def layout(source: QueryText, dialect: Dialect | None) -> str:
+    """The comments before the query, and the query in its layout."""
+    heading = _HEADING.match(source.text)
+    kept = heading[0].strip() + "\n" if heading else ""
+    return f"{kept}{source.parse(dialect).formatted}\n"
+
+
+def comments_lost(text: str) -> bool:
+    """Whether comments stand behind the beginning of the query."""
+    heading = _HEADING.match(text)
+    rest = text[heading.end() :] if heading else text
+    return any(found["comment"] for found in _LEXICAL.finditer(rest))
+
+
+def _rewrite(path: Path, text: str) -> None:
+    """Through a second file, so that the query is never half written."""
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        beside.chmod(path.stat().st_mode)
+        os.replace(beside, path.resolve())
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise

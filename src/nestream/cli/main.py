@@ -1,0 +1,123 @@
+"""The command `nestream`: its commands put together, and how each kind of failure ends the program."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import nestream
+from nestream.cli.check import check, explain
+from nestream.cli.console import messages, show_diagnostics, show_error
+from nestream.cli.data import data
+from nestream.cli.fmt import fmt
+from nestream.cli.run import run
+from nestream.sink import SinkError
+from nestream.source import SourceError
+
+
+class Commands(TyperGroup):
+    """Turns what goes wrong for a user into a message and an exit code; usage errors are Typer's own (2)."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except nestream.QueryError as error:
+            show_diagnostics(messages(), error.diagnostics, error.text)
+        except (nestream.EventError, SourceError, SinkError) as error:
+            show_error(str(error))
+        except BrokenPipeError:  # the reader, `head` say, has seen enough
+            _forget_output()
+            raise typer.Exit(0) from None
+        except OSError as error:
+            name = f"{error.filename}: " if error.filename else ""
+            show_error(f"{name}{error.strerror or error}")
+        raise typer.Exit(1)
+
+
+def _forget_output() -> None:
+    """Python flushes standard output once more at its end, which must not fail again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+app = typer.Typer(
+    name="nestream",
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nestream {nestream.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Find patterns in event data: sequences, combinations and alternatives, nested and negated.
+
+    QUERY is a file or the text itself.
+    """
+
+
+def _examples(*lines: str) -> str:
+    """The foot of a command's help."""
+    return "\n".join(["[bold]Examples[/bold]", *(line.replace("[", r"\[") for line in lines)])
+
+
+app.command(
+    no_args_is_help=True,
+    epilog=_examples(
+        'nestream check "SEQ(Recycle r, !Washing w, Operating o) WITHIN 1 hours"',
+        "nestream check query.neel --events hospital.csv",
+        "nestream check query.neel --format json",
+    ),
+)(check)
+app.command(
+    no_args_is_help=True,
+    epilog=_examples("nestream fmt query.neel", "nestream fmt --write *.neel", "nestream fmt --check *.neel"),
+)(fmt)
+app.command(
+    no_args_is_help=True,
+    epilog=_examples("nestream explain query.neel", "nestream explain query.neel --format json"),
+)(explain)
+app.command(
+    no_args_is_help=True,
+    epilog=_examples(
+        "nestream run query.neel hospital.csv",
+        "nestream run query.neel trades.parquet --time timestamp --type ticker --output matches.parquet",
+        "nestream run query.neel hospital.csv | jq .match_end",
+        "gzip -dc events.csv.gz | nestream run query.neel - --input-format csv",
+    ),
+)(run)
+app.command(
+    epilog=_examples(
+        "nestream data",
+        "nestream data stock",
+        "nestream data stock --events 1000000 --out trades.parquet",
+        "nestream data hospital --seed 7 --set violations=0.1 --out hospital.csv",
+    ),
+)(data)
+
+
+def main() -> None:
+    """The entry point."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a file's name may hold what the terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
+    app(prog_name="nestream")

@@ -1,0 +1,145 @@
+"""`nestream run`: the matches of a query over a file of events."""
+
+from __future__ import annotations
+
+import os
+import time as clock
+from enum import StrEnum
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from nestream.cli.arguments import (
+    DialectOption,
+    FileFormat,
+    InputFormatOption,
+    Order,
+    QueryArgument,
+    TimeOption,
+    TypeOption,
+    output_format,
+    query_text,
+)
+from nestream.cli.console import count, is_terminal, note, output, working
+from nestream.cli.events import load_events
+from nestream.cli.table import matches_table
+from nestream.query import STRATEGIES
+from nestream.sink import write_matches
+
+FIRST_MATCHES = 20
+
+
+class MatchFormat(StrEnum):
+    """How matches are written. json is one object a line; jsonl is the same."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+def _known_strategy(value: str) -> str:
+    if value not in STRATEGIES:
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(STRATEGIES)}.")
+    return value
+
+
+def run(
+    query: QueryArgument,
+    events: Annotated[
+        str,
+        typer.Argument(
+            metavar="EVENTS",
+            help="A CSV, JSON lines or Parquet file; - is standard input.",
+            show_default=False,
+        ),
+    ],
+    time: TimeOption = "ts",
+    type: TypeOption = "type",
+    order: Annotated[
+        Order, typer.Option("--order", help="arrival: events with equal times follow as they come.")
+    ] = Order.TIME,
+    strategy: Annotated[
+        str,
+        typer.Option(
+            "--strategy",
+            metavar="|".join(STRATEGIES),
+            callback=_known_strategy,
+            help="How to find the matches; the result is the same.",
+        ),
+    ] = "auto",
+    destination: Annotated[
+        str | None,
+        typer.Option("--output", metavar="FILE", help="Where to; - is standard output.", show_default=False),
+    ] = None,
+    format: Annotated[
+        MatchFormat | None,
+        typer.Option("--format", help="By default a table on a terminal, else json.", show_default=False),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            min=0,
+            help=f"The first matches only; a table shows {FIRST_MATCHES} unless told.",
+            show_default=False,
+        ),
+    ] = None,
+    dead_letter: Annotated[
+        str | None,
+        typer.Option("--dead-letter", metavar="FILE", help="Keep malformed rows here.", show_default=False),
+    ] = None,
+    dialect: DialectOption = None,
+    input_format: InputFormatOption = None,
+) -> None:
+    """Find the matches of a query in a file of events.
+
+    On a terminal they are shown as a table; in a pipe they are one JSON object a line.
+    They are ordered by match_end, then by the positions of their events.
+    """
+    begin = clock.perf_counter()
+    chosen = _format(destination, format, events)
+    parsed = query_text(query).parse(dialect)
+    reader, table = load_events(events, time, type, input_format, dead_letter)
+    with working("matching"):
+        matches = parsed.match(table, time=time, type=type, order=order.value, strategy=strategy)
+    shown = matches.slice(0, FIRST_MATCHES if limit is None and chosen is None else limit)
+    if chosen is None:
+        if shown.num_rows:
+            output().print(matches_table(shown, time, type))
+    else:
+        write_matches(shown, destination or "-", chosen.stored)
+    if chosen is None or is_terminal(error=True):
+        note(_summary(table.num_rows, matches, shown, reader.malformed, clock.perf_counter() - begin))
+
+
+def _format(destination: str | None, wanted: MatchFormat | None, events: str) -> FileFormat | None:
+    """The format to write, None for a table."""
+    to_screen = destination in (None, "-") and is_terminal()
+    if wanted is MatchFormat.TABLE or (wanted is None and destination is None and to_screen):
+        if destination not in (None, "-"):
+            raise typer.BadParameter("a table is for the screen, not for a file.", param_hint="--format")
+        return None
+    if wanted is MatchFormat.PARQUET and to_screen:
+        raise typer.BadParameter("parquet is not for a terminal: add --output FILE.", param_hint="--format")
+    if destination not in (None, "-") and events != "-" and _same(str(destination), events):
+        raise typer.BadParameter("this file holds the events.", param_hint="--output")
+    return output_format(destination or "-", FileFormat(wanted.value) if wanted else None, "--output")
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
+
+
+def _summary(events: int, matches: pa.Table, shown: pa.Table, malformed: int, seconds: float) -> str:
+    parts = [
+        count(events, "event"),
+        count(matches.num_rows, "match", "matches"),
+        count(malformed, "dead letter"),
+        f"{seconds:.2f} seconds",
+    ]
+    if shown.num_rows < matches.num_rows:
+        parts[1] += f" (the first {shown.num_rows:,} shown)"
+    return ", ".join(parts)
