@@ -224,7 +224,10 @@ class _Binding:
     def why_unfit(self, predicate: Expression, negation: Scope) -> str:
         """Why a predicate fits nowhere in a negation, and what to compare with instead."""
         if any(self.scopes.unseen(name, negation) is Unseen.SIBLING for name in variables(predicate)):
-            return "a negation sees the variables that the expressions around it declare: compare with one of those"
+            return (
+                "a negation sees the variables that the expressions around it declare: "
+                "compare with one of those"
+            )
         return "negations are independent: compare each with positive variables only"
 
     # -- WHERE ---------------------------------------------------------------------------------------------
@@ -276,13 +279,15 @@ class _Binding:
 
     def home(self, condition: Expression) -> Scope:
         """The scope that a condition of WHERE belongs to: the innermost one that sees all its variables."""
+        mentioned = [name for name in self.declared.order if name in variables(condition)]
         declaring = sorted(
-            {self.scopes.of[name] for name in variables(condition)}, key=lambda scope: -len(scope.path)
+            dict.fromkeys(self.scopes.of[name] for name in mentioned), key=lambda scope: -len(scope.path)
         )
         for scope in declaring:
-            if all(self.scopes.unseen(name, scope) is None for name in variables(condition)):
+            if all(self.scopes.unseen(name, scope) is None for name in mentioned):
                 return scope
-        return declaring[0] if declaring and mentions_negative(condition, self.scopes) else self.scopes.root
+        negative = (self.scopes.of[name] for name in mentioned if self.scopes.negated(name))
+        return next(negative, self.scopes.root)
 
     # -- the rest ------------------------------------------------------------------------------------------
 
