@@ -125,11 +125,7 @@ def write_matches(matches: pa.Table) -> list[str]:
 
     Where a line does not show all its events, it ends with the span of the match.
     """
-    events = {
-        field.name
-        for field in matches.schema
-        if pa.types.is_struct(field.type) and LABEL_COLUMN in _names(field)
-    }
+    events = {field.name for field in matches.schema if LABEL_COLUMN in _fields(field.type)}
     return [_write_match(row, events) for row in matches.to_pylist()]
 
 
