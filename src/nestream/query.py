@@ -16,13 +16,17 @@ from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, ValueColumn
-from nestream.model.columns import attributes_by_type, check_events, resolution, to_table
+from nestream.engine.program import Options
+from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.schema import Kind, Schema
 from nestream.reference import Order
+from nestream.physical.compile import compile_plan
+from nestream.runtime.local import LocalRun
 from nestream.runtime.reference import match_reference
 
 STRATEGIES = ("auto", "reference")
+"""How a query can be run: by the columnar engine, or by the reference evaluator."""
 
 
 def query(text: str, dialect: str | None = None) -> Query:
@@ -97,6 +101,7 @@ class Query:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
+        options: Options | None = None,
     ) -> pa.Table:
         """Every match of the query over a finite set of events, as an Arrow table.
 
@@ -110,7 +115,12 @@ class Query:
         Its rows are ordered by `match_end`, then by the positions of the events.
         """
         run = self.prepare(events, time=time, type=type, types=types, order=order, strategy=strategy)
-        return match_reference(run.plan, run.table, run.schema, run.kinds, run.unit, run.order)
+        if strategy == "reference":
+            return match_reference(run.plan, run.table, run.schema, run.kinds, run.unit, run.order)
+        local = run.local(options)
+        tables = list(local.over(run.table))
+        matches = pa.concat_tables(tables) if tables else local.wanted.empty_table()
+        return matches if run.plan.limit is None else matches.slice(0, run.plan.limit)
 
     def prepare(
         self,
@@ -156,3 +166,9 @@ class Run:
     kinds: Mapping[str, Kind]
     unit: str
     order: Order
+
+    def local(self, options: Options | None = None) -> LocalRun:
+        """The columnar engine in this process, ready for the events."""
+        by_arrival = self.order is Order.ARRIVAL
+        program = compile_plan(self.plan, self.schema, per_microsecond(self.unit), by_arrival, options)
+        return LocalRun(self.plan, program, self.schema, self.kinds, self.unit)

@@ -38,6 +38,12 @@ def reference(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     return query(text).match(table, order=order, strategy="reference")
 
 
+def engine(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+    """The columnar engine over the whole table."""
+    return query(text).match(table, order=order)
+
+
 RUNNERS: dict[str, Runner] = {
     "reference": Runner(reference, ordered=True),
+    "engine": Runner(engine, ordered=True),
 }

@@ -1,0 +1,259 @@
+"""Sequences without dead ends: for each event the latest start of any prefix that can end in it.
+
+Going forward through the steps, an event that no prefix reaches is left out, and each other remembers the
+latest start of its prefixes. It grows along the stack, so the predecessors whose prefix still fits the window
+of a trigger are a tail of the range; every row that is built belongs to a match of the sequence with its
+bounds. Negations between two steps only make the ranges shorter. Cost is linear in events plus matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from nestream.engine.context import Bindings, Mask, Round
+from nestream.engine.join import Join, _pieces, _split
+from nestream.engine.program import Block, Negation
+from nestream.engine.stack import Stack, before, expand
+from nestream.engine.store import Ints
+from nestream.model.expression import variables
+
+
+@dataclass
+class Step:
+    """The events of one step that some prefix reaches.
+
+    `start` is the latest start of a prefix (a coordinate); `lowest` and `end` are the places of the first and
+    one past the last event of the previous step that may come before it, the window aside.
+    """
+
+    stack: Stack
+    start: Ints
+    lowest: Ints
+    end: Ints
+
+
+def is_chain(block: Block) -> bool:
+    """Whether a block can be run as a chain: totally ordered, with no equality beside its key."""
+    return block.chain is not None and not block.equalities
+
+
+class Chain:
+    """The steps of a sequence over a store, ready to give the matches of any of its last events."""
+
+    def __init__(self, round: Round, block: Block, limit: int) -> None:
+        assert block.chain is not None
+        self.round = round
+        self.block = block
+        self.names = block.chain
+        self.limit = limit
+        self.join = Join(round, block, block, None, limit)
+        self.gaps: dict[tuple[str, str], list[Negation]] = {}
+        self.late: list[Negation] = []
+        for negation in block.negations:
+            gap = self._gap(negation)
+            if gap is None:
+                self.late.append(negation)
+            else:
+                self.gaps.setdefault(gap, []).append(negation)
+        self.steps = self._steps()
+        self._starts: dict[int, Ints] = {}
+
+    def _gap(self, negation: Negation) -> tuple[str, str] | None:
+        """The neighbouring steps between which a negation bounds the range; None where it must filter."""
+        interval, link = negation.interval, negation.link
+        for left, right in pairwise(self.names):
+            if (interval.after, interval.before) == ((left,), (right,)) and negation.stair is not None:
+                by_key = link is not None and self.block.key and self.block.key.get(link[0]) == link[1]
+                if link is None or by_key or link[0] == right:
+                    return left, right
+        return None
+
+    # -- forward -------------------------------------------------------------------------------------------
+
+    def _steps(self) -> list[Step]:
+        steps: list[Step] = []
+        for place, name in enumerate(self.names):
+            key = self.block.key[name] if self.block.key else None
+            stack = self.narrowed(self.round.stack(self.block.leaves[name], key))
+            if place == 0:
+                empty = np.zeros(len(stack), np.int64)
+                steps.append(Step(stack, stack.pos, empty, empty))
+            else:
+                steps.append(self._step(steps[-1], stack, (self.names[place - 1], name)))
+        return steps
+
+    def narrowed(self, stack: Stack) -> Stack:
+        """The stack without the events that have no event of the rarest leaf within a window of them."""
+        store = self.round.store
+        if not self.round.program.options.narrowing:
+            return stack
+        rarest = min((store.leaf_rows[leaf] for leaf in self.block.leaves.values()), key=len)
+        if len(rarest) * 8 > len(stack):
+            return stack
+        if not len(rarest):
+            return stack.only(np.empty(0, np.int64))
+        following = np.searchsorted(rarest, stack.rows, "left")
+        after = np.minimum(following, len(rarest) - 1)
+        near_after = (following < len(rarest)) & (store.reach(rarest)[after] <= store.pos[stack.rows])
+        preceding = np.maximum(np.searchsorted(rarest, stack.rows, "right") - 1, 0)
+        earlier = rarest[preceding]
+        near_before = (earlier <= stack.rows) & (store.reach(stack.rows) <= store.pos[earlier])
+        return stack.only(near_after | near_before)
+
+    def _step(self, previous: Step, stack: Stack, pair: tuple[str, str]) -> Step:
+        end = before(previous.stack, stack.low)
+        lowest = self._bounded(previous, stack, pair)
+        if not len(previous.stack):
+            possible = np.zeros(len(stack), bool)
+        else:
+            possible = end > 0
+            possible &= previous.stack.pos[end - 1] >= stack.start
+            if lowest is not None:
+                possible &= end > lowest
+        if lowest is None:
+            lowest = np.zeros(len(stack), np.int64)
+        if self.round.program.options.reach:
+            kept = np.flatnonzero(possible)
+            if len(kept) < len(stack):
+                stack, end, lowest = stack.only(kept), end[kept], lowest[kept]
+            start = previous.start[end - 1] if len(kept) else np.empty(0, np.int64)
+        else:
+            start = np.zeros(len(stack), np.int64)
+        return Step(stack, start, lowest, end)
+
+    def _bounded(self, previous: Step, stack: Stack, pair: tuple[str, str]) -> Ints | None:
+        """The first place of the previous step that no negation of the gap rules out."""
+        bounds = []
+        for negation in self.gaps.get(pair, ()):
+            staircase = self.round.staircases.of(negation)
+            low = stack.low - stack.start
+            start = self._key_start(negation, stack)
+            latest = staircase.latest_low(start, low)
+            latest[start < 0] = -1
+            bounds.append(latest)
+        if not bounds:
+            return None
+        bound = np.maximum.reduce(bounds)
+        return np.where(
+            bound < 0, 0, np.searchsorted(previous.stack.pos, stack.start + np.maximum(bound, 0), "left")
+        )
+
+    def _key_start(self, negation: Negation, stack: Stack) -> Ints:
+        """Where a negation's key begins for each event of the step after the gap."""
+        if negation.link is None:
+            return np.zeros(len(stack), np.int64)
+        if self.block.key and self.block.key.get(negation.link[0]) == negation.link[1]:
+            return stack.start
+        return self.round.keys.numbers(negation.link[1])[stack.rows] * self.round.stride
+
+    # -- backward ------------------------------------------------------------------------------------------
+
+    def triggers(self, first: int, end: int) -> Ints:
+        """The places in the last stack of the events with positions in `[first, end)`, in that order."""
+        places, positions = self._in_order
+        return places[np.searchsorted(positions, first) : np.searchsorted(positions, end)]
+
+    @cached_property
+    def _in_order(self) -> tuple[Ints, Ints]:
+        """The places of the last stack by position, of those events that have a match of the sequence."""
+        step, store = self.steps[-1], self.round.store
+        stack = step.stack
+        places: Ints = np.arange(len(stack))
+        if len(self.names) > 1 and self.round.program.options.reach:
+            places = places[step.start >= stack.reach]
+        if stack.keyed:  # put them back into the order of their rows
+            place_of = np.full(len(store), -1, np.int64)
+            place_of[stack.rows[places]] = places
+            places = place_of[place_of >= 0]
+        return places, store.pos[stack.rows[places]]
+
+    def matches(self, triggers: Ints) -> Iterator[Bindings]:
+        """The matches that the triggers are the last events of."""
+        level = len(self.names) - 1
+        kept = self._keep([triggers], level)
+        yield from self._extend([triggers if kept is None else triggers[kept]], level)
+
+    def _extend(self, places: list[Ints], level: int) -> Iterator[Bindings]:
+        """Extend partial matches, given by their places from `level` on, to the left."""
+        if not len(places[0]):
+            return
+        if level == 0:
+            yield self.bindings(places, 0)
+            return
+        first, counts = self._ranges(places, level)
+        if not len(counts):
+            return
+        if counts.max() > self.limit:
+            which, first, counts = _split(first, counts, self.limit)
+            places = [column[which] for column in places]
+        for piece in _pieces(counts, self.limit):
+            longer = [expand(counts[piece], first[piece])]
+            longer += [np.repeat(column[piece], counts[piece]) for column in places]
+            kept = self._keep(longer, level - 1)
+            if kept is not None:
+                longer = [column[kept] for column in longer]
+            yield from self._extend(longer, level - 1)
+
+    def _ranges(self, places: list[Ints], level: int) -> tuple[Ints, Ints]:
+        """The range of the previous step for each partial match."""
+        step = self.steps[level]
+        here = places[0]
+        first = np.maximum(step.lowest[here], self._window_start(level - 1)[places[-1]])
+        return first, np.maximum(step.end[here] - first, 0)
+
+    def _window_start(self, level: int) -> Ints:
+        """For each event of the last step, the first place of a step that its window reaches."""
+        if level not in self._starts:
+            last, step = self.steps[-1].stack, self.steps[level]
+            measure = step.start if self.round.program.options.reach else step.stack.pos
+            self._starts[level] = np.searchsorted(measure, last.reach, "left")
+        return self._starts[level]
+
+    def _keep(self, places: list[Ints], level: int) -> Mask | None:
+        """Which partial matches satisfy the predicates and the late negations now decidable, None for all."""
+        name = self.names[level]
+        bound = set(self.names[level:])
+        due = [p for p in self.block.predicates if name in variables(p) and variables(p) <= bound]
+        constant = [p for p in self.block.predicates if not variables(p)] if level == 0 else []
+        if not due and not constant and (level > 0 or not self.late):
+            return None
+        bindings = self.bindings(places, level)
+        kept = np.arange(bindings.count)
+        for predicate in (*due, *constant):
+            held = self.round.satisfied(predicate, bindings)
+            kept, bindings = kept[held], bindings.only(held)
+        if level == 0:
+            for negation in self.late:
+                if bindings.count:
+                    stays = ~self.join.drops(negation, bindings)
+                    kept, bindings = kept[stays], bindings.only(stays)
+        return kept  # type: ignore[return-value]
+
+    def bindings(self, places: list[Ints], level: int) -> Bindings:
+        """The partial matches as rows of the store."""
+        rows = {
+            name: self.steps[level + number].stack.rows[column]
+            for number, (name, column) in enumerate(zip(self.names[level:], places, strict=True))
+        }
+        return Bindings(rows, len(places[0]))
+
+    def count(self, triggers: Ints) -> int:
+        """How many matches the triggers have; the last extension is counted, not built."""
+        if len(self.names) == 1 or self.late or self.block.predicates:
+            return sum(bindings.count for bindings in self.matches(triggers))
+        return sum(self._count([triggers], len(self.names) - 1))
+
+    def _count(self, places: list[Ints], level: int) -> Iterator[int]:
+        first, counts = self._ranges(places, level)
+        if level == 1:
+            yield int(counts.sum())
+            return
+        for piece in _pieces(counts, self.limit):
+            longer = [expand(counts[piece], first[piece])]
+            longer += [np.repeat(column[piece], counts[piece]) for column in places]
+            yield from self._count(longer, level - 1)

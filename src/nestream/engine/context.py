@@ -1,0 +1,145 @@
+"""What the joins of one round share: the store, the stacks of its leaves, the keys and the staircases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from nestream.engine.keys import Keys
+from nestream.engine.program import Block, Edge, Negation, Program
+from nestream.engine.stack import Stack
+from nestream.engine.staircase import Staircases
+from nestream.engine.store import Ints, Store
+from nestream.engine.values import Vector
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass
+class Bindings:
+    """Partial matches as columns: for each bound variable the rows of its events.
+
+    `outer` says, for matches of a negated expression, which outer match each belongs to.
+    """
+
+    rows: dict[str, Ints]
+    count: int
+    outer: Ints | None = None
+
+    def only(self, which: npt.NDArray[np.int64] | Mask) -> Bindings:
+        """Some of the partial matches."""
+        rows = {name: column[which] for name, column in self.rows.items()}
+        outer = None if self.outer is None else self.outer[which]
+        count = int(np.count_nonzero(which)) if which.dtype == np.bool_ else len(which)
+        return Bindings(rows, count, outer)
+
+    def extended(self, counts: Ints, name: str, rows: Ints) -> Bindings:
+        """Every partial match repeated, once for each of its events for one more variable."""
+        bound = {other: np.repeat(column, counts) for other, column in self.rows.items()}
+        bound[name] = rows
+        outer = None if self.outer is None else np.repeat(self.outer, counts)
+        return Bindings(bound, len(rows), outer)
+
+
+@dataclass
+class Round:
+    """One evaluation over a store. Everything in it is built when first needed and used by all blocks."""
+
+    store: Store
+    program: Program = field(init=False)
+    stride: int = field(init=False)
+    keys: Keys = field(init=False)
+    staircases: Staircases = field(init=False)
+    _stacks: dict[tuple[int, tuple[str, ...] | None], Stack] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.program = self.store.program
+        length = int(self.store.pos[-1]) + 2 if len(self.store) else 2
+        self.stride = 1 << length.bit_length()
+        self.keys = Keys(self.store)
+        self.staircases = Staircases(self.store, self.stack, self.stride)
+
+    def stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
+        """The stack of a leaf, ordered by the key's attributes first."""
+        if (leaf, key) not in self._stacks:
+            numbers = self.keys.numbers(key) if key else None
+            self._stacks[leaf, key] = Stack(self.store, self.store.leaf_rows[leaf], numbers, self.stride)
+        return self._stacks[leaf, key]
+
+    def fetch(self, bindings: Bindings, variable: str, attribute: str) -> Vector:
+        """The values of an attribute of the events bound to a variable."""
+        return self.store.attribute(attribute).take(bindings.rows[variable])
+
+    def satisfied(self, formula: object, bindings: Bindings) -> Mask:
+        """Which of the partial matches satisfy a formula whose variables are all bound."""
+        return self.store.evaluator.satisfied(
+            formula,  # type: ignore[arg-type]
+            lambda variable, attribute: self.fetch(bindings, variable, attribute),
+            bindings.count,
+        )
+
+    # -- negations that are bounds -------------------------------------------------------------------------
+
+    def occurs(self, negation: Negation, bindings: Bindings, root: Block) -> Mask:
+        """Which matches a bound negation drops: some inner match lies in its interval."""
+        store = self.store
+        staircase = self.staircases.of(negation)
+        if negation.link is None:
+            start: Ints = np.zeros(bindings.count, np.int64)
+        else:
+            name, attributes = negation.link
+            start = self.keys.numbers(attributes)[bindings.rows[name]] * self.stride
+        interval = negation.interval
+        after = since = None
+        if isinstance(interval.after, Edge):
+            since = store.reach(self.last(bindings, root))
+        else:
+            after = np.maximum.reduce([store.pos[bindings.rows[name]] for name in interval.after])
+        match interval.before:
+            case Edge.WINDOW_END:
+                upto = "reach", store.pos[self.first(bindings, root)]
+            case Edge.MATCH_END:
+                upto = "low", store.pos[self.last(bindings, root)]
+            case names:
+                upto = "before", np.minimum.reduce([store.low[bindings.rows[n]] for n in names])  # type: ignore[union-attr]
+        found = staircase.occurs(start, upto, after, since)
+        return found & (start >= 0) if negation.link else found
+
+    def first(self, bindings: Bindings, root: Block) -> Ints:
+        """The rows of the first events of the outer matches."""
+        return np.minimum.reduce([bindings.rows[name] for name in root.leaves])
+
+    def last(self, bindings: Bindings, root: Block) -> Ints:
+        """The rows of the last events of the outer matches."""
+        return np.maximum.reduce([bindings.rows[name] for name in root.leaves])
+
+
+def needed(negation: Negation, root: Block) -> frozenset[str]:
+    """The outer variables that must be bound before a negation can be decided."""
+    interval = negation.interval
+    names: set[str] = set()
+    for limit in (interval.after, interval.before):
+        names |= set(root.leaves) if isinstance(limit, Edge) else set(limit)
+    if negation.link:
+        names.add(negation.link[0])
+    return frozenset(names) | _mentioned(negation, root)
+
+
+def _mentioned(negation: Negation, root: Block) -> set[str]:
+    """The outer variables that a negation's predicates, order and own negations mention."""
+    from nestream.model.expression import variables
+
+    block = negation.block
+    names = {name for predicate in block.predicates for name in variables(predicate)}
+    names |= {name for e in block.equalities for name in (e.left[0], e.right[0])}
+    names |= {name for pair in (*block.order, *block.apart) for name in pair}
+    for inner in block.negations:
+        names |= needed(inner, root)
+    return names - set(block.leaves)
+
+
+Ranges = Mapping[str, tuple[int, int]]
+"""For some variables, the positions `[first, end)` that their events must have."""

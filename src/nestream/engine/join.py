@@ -1,0 +1,281 @@
+"""The general path: joins leaf by leaf, in any order, with negations as lateral anti-joins.
+
+Each next leaf has, for every partial match, a range of its stack: bounded below and above by the events already
+bound, within the key that equalities give. Partial matches are taken in pieces, so that what is built stays
+within the budget whatever the fan-out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from nestream.engine.context import Bindings, Mask, Ranges, Round, needed
+from nestream.engine.program import Block, Edge, Negation
+from nestream.engine.stack import Stack, expand
+from nestream.engine.store import Ints
+from nestream.model.expression import variables
+
+_SAMPLE = 256
+"""How many partial matches are looked at to choose the next leaf."""
+
+
+@dataclass
+class Join:
+    """Finds the matches of a block, given matches of what is around it.
+
+    `root` is the block of the whole query, whose first and last events the edges of intervals refer to.
+    `limit` is the number of partial matches that may be held at once.
+    """
+
+    round: Round
+    block: Block
+    root: Block
+    negation: Negation | None
+    limit: int
+
+    def from_start(self, ranges: Ranges) -> Iterator[Bindings]:
+        """The matches of the root block whose variables lie in the ranges."""
+        name = self.starting_leaf(ranges)
+        rows = self.within(self.round.store.leaf_rows[self.block.leaves[name]], name, ranges)
+        for start in range(0, len(rows), self.limit):
+            piece = rows[start : start + self.limit]
+            bindings = self.filtered(Bindings({name: piece}, len(piece)), name, ranges)
+            yield from self.extended(bindings, ranges, None)
+
+    def starting_leaf(self, ranges: Ranges) -> str:
+        """The leaf to start at: the rarest, or the last of the sequence where ordering is switched off."""
+        sizes = {
+            name: len(self.within(self.round.store.leaf_rows[leaf], name, ranges))
+            for name, leaf in self.block.leaves.items()
+        }
+        if not self.round.program.options.ordering:
+            return min(reversed(sizes), key=lambda name: name not in ranges)
+        return min(sizes, key=lambda name: (sizes[name], name not in ranges))
+
+    def within(self, rows: Ints, name: str, ranges: Ranges) -> Ints:
+        """The rows whose positions lie in the range of a variable."""
+        if name not in ranges:
+            return rows
+        return rows[self.in_range(rows, name, ranges)]
+
+    def in_range(self, rows: Ints, name: str, ranges: Ranges) -> Mask:
+        first, end = ranges[name]
+        positions = self.round.store.pos[rows]
+        return (positions >= first) & (positions < end)
+
+    def extended(self, bindings: Bindings, ranges: Ranges, found: Mask | None) -> Iterator[Bindings]:
+        """The matches that the partial matches extend to, piece by piece.
+
+        With `found`, partial matches of outer matches for which one was already found are left out.
+        """
+        if found is not None and bindings.outer is not None:
+            bindings = bindings.only(~found[bindings.outer])
+        if not bindings.count:
+            return
+        remaining = [name for name in self.block.leaves if name not in bindings.rows]
+        if not remaining:
+            yield bindings
+            return
+        name = self.next_leaf(remaining, bindings)
+        stack, first, counts = self.range(name, bindings)
+        if counts.max() > self.limit:
+            places, first, counts = _split(first, counts, self.limit)
+            bindings = bindings.only(places)
+        for piece in _pieces(counts, self.limit):
+            part = bindings.only(np.arange(piece.start, piece.stop))
+            places = expand(counts[piece], first[piece])
+            longer = part.extended(counts[piece], name, stack.rows[places])
+            yield from self.extended(self.filtered(longer, name, ranges), ranges, found)
+
+    def next_leaf(self, remaining: list[str], bindings: Bindings) -> str:
+        """The leaf that promises the fewest partial matches, measured on a sample."""
+        if len(remaining) == 1:
+            return remaining[0]
+        if not self.round.program.options.ordering:
+            return remaining[-1]
+        step = max(1, bindings.count // _SAMPLE)
+        sample = bindings.only(np.arange(0, bindings.count, step))
+        return min(remaining, key=lambda name: int(self.range(name, sample)[2].sum()))
+
+    # -- the range of a leaf -------------------------------------------------------------------------------
+
+    def range(self, name: str, bindings: Bindings) -> tuple[Stack, Ints, Ints]:
+        """For each partial match, the first place in the leaf's stack and how many events may follow."""
+        stack, start = self.lookup(name, bindings)
+        first = self.lower(name, bindings, stack, start)
+        end = self.upper(name, bindings, stack, start)
+        counts = np.maximum(end - first, 0)
+        counts[start < 0] = 0  # a NULL key equals nothing
+        return stack, first, counts
+
+    def lookup(self, name: str, bindings: Bindings) -> tuple[Stack, Ints]:
+        """The leaf's stack by the attributes that equal bound ones, and the start of each match's key."""
+        own, other = [], []
+        for equality in self.equalities():
+            for mine, theirs in ((equality.left, equality.right), (equality.right, equality.left)):
+                if mine[0] == name and theirs[0] in bindings.rows and mine[1] not in own:
+                    own.append(mine[1])
+                    other.append(theirs)
+        round = self.round
+        leaf = self.block.leaves[name]
+        if not own:
+            return round.stack(leaf, None), np.zeros(bindings.count, np.int64)
+        # one attribute after the other, so that the numbers of both sides are put together alike
+        size_of = [round.keys._combined((attribute,))[1] for attribute in own]
+        numbers = np.zeros(bindings.count, np.int64)
+        missing = np.zeros(bindings.count, bool)
+        for (variable, attribute), size in zip(other, size_of, strict=True):
+            part = round.keys.numbers((attribute,))[bindings.rows[variable]]
+            missing |= part < 0
+            numbers = numbers * size + part
+        return round.stack(leaf, tuple(own)), np.where(missing, -1, numbers) * round.stride
+
+    def equalities(self) -> Iterator:  # type: ignore[type-arg]
+        """The equalities of the block, those of its key included."""
+        from nestream.engine.program import Equality
+
+        yield from self.block.equalities
+        if self.block.key:
+            names = list(self.block.key)
+            for left in names:
+                for right in names:
+                    if left < right:
+                        for a, b in zip(self.block.key[left], self.block.key[right], strict=True):
+                            yield Equality((left, a), (right, b))
+
+    def lower(self, name: str, bindings: Bindings, stack: Stack, start: Ints) -> Ints:
+        store = self.round.store
+        earlier = [store.pos[bindings.rows[x]] for x, y in self.block.order if y == name and x in bindings.rows]
+        if earlier:
+            return np.searchsorted(stack.low, start + np.maximum.reduce(earlier), "right")
+        since: Ints | None = None
+        if self.negation is None:
+            since = store.reach(np.maximum.reduce(list(bindings.rows.values())))
+        elif self.negation.interval.after is Edge.WINDOW_START:
+            since = store.reach(self.round.last(bindings, self.root))
+        return np.searchsorted(stack.pos, start if since is None else start + since, "left")
+
+    def upper(self, name: str, bindings: Bindings, stack: Stack, start: Ints) -> Ints:
+        store = self.round.store
+        later = [store.low[bindings.rows[y]] for x, y in self.block.order if x == name and y in bindings.rows]
+        ends = []
+        if later:
+            ends.append(np.searchsorted(stack.pos, start + np.minimum.reduce(later), "left"))
+        if self.negation is None:
+            if not later:
+                first = np.minimum.reduce(list(bindings.rows.values()))
+                ends.append(np.searchsorted(stack.reach, start + store.pos[first], "right"))
+        elif self.negation.interval.before is Edge.WINDOW_END:
+            first = self.round.first(bindings, self.root)
+            ends.append(np.searchsorted(stack.reach, start + store.pos[first], "right"))
+        elif self.negation.interval.before is Edge.MATCH_END:
+            last = self.round.last(bindings, self.root)
+            ends.append(np.searchsorted(stack.low, start + store.pos[last], "right"))
+        if not ends:
+            ends.append(np.searchsorted(stack.pos, start + self.round.stride, "left"))
+        return np.minimum.reduce(ends)
+
+    # -- filters -------------------------------------------------------------------------------------------
+
+    def filtered(self, bindings: Bindings, name: str, ranges: Ranges) -> Bindings:
+        """The partial matches that pass everything that is known once `name` is bound."""
+        bound = set(bindings.rows)
+        if name in ranges and bindings.count:
+            bindings = bindings.only(self.in_range(bindings.rows[name], name, ranges))
+        for x, y in self.block.apart:
+            if name in (x, y) and {x, y} <= bound and bindings.count:
+                bindings = bindings.only(bindings.rows[x] != bindings.rows[y])
+        for predicate in self.block.predicates:
+            mentioned = variables(predicate)
+            ready = name in mentioned or not mentioned & set(self.block.leaves)
+            if ready and mentioned <= bound and bindings.count:
+                bindings = bindings.only(self.round.satisfied(predicate, bindings))
+        for equality in self.same_variable_twice(name, bound):
+            bindings = self.equal_terms(bindings, equality)
+        return self.without_negated(bindings, name)
+
+    def same_variable_twice(self, name: str, bound: set[str]) -> list:  # type: ignore[type-arg]
+        """The equalities that the lookup of `name` could not use: a second one on the same attribute."""
+        used: set[str] = set()
+        rest = []
+        for equality in self.equalities():
+            for mine, theirs in ((equality.left, equality.right), (equality.right, equality.left)):
+                if mine[0] == name and theirs[0] in bound:
+                    if mine[1] in used:
+                        rest.append(equality)
+                    used.add(mine[1])
+        return rest
+
+    def equal_terms(self, bindings: Bindings, equality: object) -> Bindings:
+        sides = []
+        for variable, attribute in (equality.left, equality.right):  # type: ignore[attr-defined]
+            sides.append(self.round.keys.numbers((attribute,))[bindings.rows[variable]])
+        return bindings.only((sides[0] == sides[1]) & (sides[0] >= 0))
+
+    def without_negated(self, bindings: Bindings, name: str) -> Bindings:
+        """The partial matches without those that a negation drops, for the negations now decidable."""
+        bound = set(bindings.rows)
+        for negation in self.block.negations:
+            if not bindings.count:
+                break
+            wanted = needed(negation, self.root)
+            own = wanted & set(self.block.leaves)
+            if not wanted <= bound or (own and name not in own):
+                continue
+            bindings = bindings.only(~self.drops(negation, bindings))
+        return bindings
+
+    def drops(self, negation: Negation, bindings: Bindings) -> Mask:
+        """Which partial matches have a match of the negation in its interval."""
+        if negation.stair is not None:
+            return self.round.occurs(negation, bindings, self.root)
+        found = np.zeros(bindings.count, bool)
+        inner = Join(self.round, negation.block, self.root, negation, self.limit)
+        around = Bindings(dict(bindings.rows), bindings.count, np.arange(bindings.count))
+        for predicate in negation.block.predicates:
+            if not variables(predicate) & set(negation.block.leaves):
+                around = around.only(self.round.satisfied(predicate, around))
+        for match in inner.extended(around, {}, found):
+            assert match.outer is not None
+            found[match.outer] = True
+        return found
+
+
+def _split(first: Ints, counts: Ints, limit: int) -> tuple[Ints, Ints, Ints]:
+    """Ranges of at most `limit` events: the partial match of each, its first place and its length."""
+    parts = np.maximum(-(-counts // limit), 1)
+    places = np.repeat(np.arange(len(counts)), parts)
+    number = expand(parts, np.zeros(len(parts), np.int64))
+    return places, first[places] + number * limit, np.minimum(counts[places] - number * limit, limit)
+
+
+def _pieces(counts: Ints, limit: int) -> Iterator[slice]:
+    """Consecutive runs of partial matches that extend to at most `limit` each, or to one's own number."""
+    ends = np.cumsum(counts)
+    start, done = 0, 0
+    while start < len(counts):
+        end = int(np.searchsorted(ends, done + limit, "right"))
+        end = max(end, start + 1)
+        yield slice(start, end)
+        done = int(ends[end - 1])
+        start = end
+
+
+def ranges_of(block: Block, first: int, end: int, *, by_last: bool, length: int) -> Iterator[Mapping]:  # type: ignore[type-arg]
+    """The ranges whose matches together are those with their last (or first) event in `[first, end)`."""
+    if first <= 0 and end >= length:
+        yield {}
+        return
+    place = 0 if by_last else 1
+    inner = {pair[place] for pair in block.order if pair[0] in block.leaves and pair[1] in block.leaves}
+    outermost = [name for name in block.leaves if name not in inner]
+    for number, name in enumerate(outermost):
+        ranges = {name: (first, end)}
+        for other in outermost[:number]:
+            ranges[other] = (0, first) if by_last else (end, length)
+        for other in outermost[number + 1 :]:
+            ranges[other] = (0, end) if by_last else (first, length)
+        yield ranges

@@ -1,0 +1,120 @@
+"""Keys as small numbers: attributes that a query compares for equality share one numbering of their values.
+
+Numbers are per store; NULL has none (-1), because it equals nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+
+from nestream.engine.program import Block, Program
+from nestream.engine.store import Ints, Store
+
+_DIRECT = 1 << 22
+"""Up to this range of values, an integer is numbered by its distance from the least one."""
+
+
+class Keys:
+    """The numbers of key values for the rows of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.groups = attribute_groups(store.program)
+        self._numbers: dict[str, tuple[Ints, int]] = {}
+        self._tuples: dict[tuple[str, ...], tuple[Ints, int]] = {}
+
+    def numbers(self, attributes: tuple[str, ...]) -> Ints:
+        """The number of the attributes' values for every row, the same for equal values."""
+        return self._combined(attributes)[0]
+
+    def _combined(self, attributes: tuple[str, ...]) -> tuple[Ints, int]:
+        if len(attributes) == 1:
+            return self._single(attributes[0])
+        slots = tuple(self.groups.get(name, name) for name in attributes)
+        if attributes in self._tuples:
+            return self._tuples[attributes]
+        numbers, size = self._single(attributes[0])
+        missing = numbers < 0
+        for name in attributes[1:]:
+            more, count = self._single(name)
+            missing = missing | (more < 0)
+            numbers, size = numbers * count + more, size * count
+            if size > 1 << 38:  # leave room for the positions beside the numbers
+                raise OverflowError(f"too many combinations of key values over {slots}")
+        result = np.where(missing, -1, numbers), size
+        self._tuples[attributes] = result
+        return result
+
+    def _single(self, attribute: str) -> tuple[Ints, int]:
+        if attribute not in self._numbers:
+            group = [name for name in self.groups if self.groups[name] == self.groups.get(attribute)]
+            names = group or [attribute]
+            for name, numbers in zip(names, *self._number(names), strict=True):  # type: ignore[call-overload]
+                self._numbers[name] = numbers
+        return self._numbers[attribute]
+
+    def _number(self, names: list[str]) -> tuple[list[tuple[Ints, int]]]:
+        vectors = [self.store.attribute(name) for name in names]
+        if vectors[0].is_string:
+            joined = pa.chunked_array([vector.values for vector in vectors])
+            encoded = joined.combine_chunks().dictionary_encode()
+            numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            size = len(encoded.dictionary)
+        else:
+            values = np.concatenate([vector.values for vector in vectors])
+            numbers, size = _number_values(values)
+            for place, vector in enumerate(vectors):
+                if vector.valid is not None:
+                    count = len(vector.values)
+                    part = slice(place * count, (place + 1) * count)
+                    numbers[part] = np.where(vector.valid, numbers[part], -1)
+        parts = np.split(numbers, len(names))
+        return ([(part, max(size, 1)) for part in parts],)
+
+
+def _number_values(values: np.ndarray) -> tuple[Ints, int]:  # type: ignore[type-arg]
+    if not len(values):
+        return np.empty(0, np.int64), 1
+    if values.dtype.kind in "ib":
+        values = values.astype(np.int64)
+        least, most = int(values.min()), int(values.max())
+        if most - least < _DIRECT:
+            return values - least, most - least + 1
+    distinct, numbers = np.unique(values, return_inverse=True)
+    return numbers.astype(np.int64), len(distinct)
+
+
+def attribute_groups(program: Program) -> dict[str, str]:
+    """The attributes that are compared with each other, each with the first of its group."""
+    parent: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        parent.setdefault(name, name)
+        while parent[name] != name:
+            name = parent[name]
+        return name
+
+    for left, right in _compared(program.blocks):
+        parent[find(right)] = find(left)
+    return {name: find(name) for name in parent}
+
+
+def _compared(blocks: Iterable[Block]) -> Iterable[tuple[str, str]]:
+    for block in blocks:
+        for equality in block.equalities:
+            yield equality.left[1], equality.right[1]
+        yield from _key_pairs(list((block.key or {}).values()))
+        for negation in block.negations:
+            key = list((negation.key or {}).values())
+            yield from _key_pairs([*key, negation.link[1]] if negation.link else key)
+            yield from _compared((negation.block,))
+
+
+def _key_pairs(keys: list[tuple[str, ...]]) -> Iterable[tuple[str, str]]:
+    for key in keys:
+        yield from zip(keys[0], key, strict=True)
+
+

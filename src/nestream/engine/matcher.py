@@ -1,0 +1,282 @@
+"""The engine: ordered events in, matches out, up to a watermark; and what it must hold to go on.
+
+A match is given when it is decided: with its last event, or when the time of its last event, or the window of
+its first, has passed. So the state is only the events that can still take part and how far was decided;
+nothing of a match is kept between two batches but, where the output is distinct, what was already given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from nestream.engine.chain import Chain, is_chain
+from nestream.engine.context import Bindings, Round
+from nestream.engine.distinct import Given
+from nestream.engine.join import Join, ranges_of
+from nestream.engine.program import Block, Decided, Measure, Program
+from nestream.engine.store import Ints, Store
+from nestream.model.schema import Schema
+
+UNBOUND = -1
+END = np.iinfo(np.int64).max
+"""The watermark at the end of a finite input: all time has passed."""
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Some matches: for each kept variable the rows of its events in the store, UNBOUND where it has none."""
+
+    rows: dict[str, Ints]
+    count: int
+
+
+class Matcher:
+    """Runs a program over events that arrive in order.
+
+    `columns` are the columns of the events that the output shows; those that predicates read are held too.
+    """
+
+    def __init__(self, program: Program, schema: Schema, unit: str, columns: Sequence[str]) -> None:
+        self.program = program
+        read = [schema.column(name) for name in program.attributes]
+        self.store = Store(program, schema, unit, list(dict.fromkeys([*columns, *read])))
+        self.seen = 0
+        """How many events have arrived: the position of the next one."""
+        self.decided = [0] * len(program.blocks)
+        """For each block, the position up to which its matches were given, by their last or first event."""
+        self.watermark: int | None = None
+        self.given = Given(program.kept) if program.distinct else None
+        width = max(len(block.leaves) for block in program.blocks)
+        self.limit = max(1, program.options.memory // (64 * (width + 1)))
+
+    # -- events in -----------------------------------------------------------------------------------------
+
+    def append(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """Take events that follow all earlier ones in the order of time and arrival."""
+        self.store.append(batch, self.seen)
+        self.seen += batch.num_rows
+
+    # -- matches out ---------------------------------------------------------------------------------------
+
+    def advance(self, watermark: int) -> Iterator[Matches]:
+        """Give the matches that are decided once no event earlier than the watermark can come."""
+        self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
+        self.store.seal()
+        if len(self.store):
+            yield from self._decide(self.watermark)
+        self._expire()
+
+    def count(self) -> int:
+        """How many matches there are when all the events have arrived, without building what it need not."""
+        self.watermark = END
+        self.store.seal()
+        if not len(self.store):
+            return 0
+        if self.given is None and all(is_chain(block) for block in self.program.blocks):
+            round = Round(self.store)
+            length = int(self.store.pos[-1]) + 1
+            chains = [Chain(round, block, self.limit) for block in self.program.blocks]
+            return sum(chain.count(chain.triggers(0, length)) for chain in chains)
+        return sum(matches.count for matches in self.advance(END))
+
+    def _decide(self, watermark: int) -> Iterator[Matches]:
+        targets = [self._decidable(decided, watermark) for decided in self.program.decided]
+        store, base = self.store, self.store.base
+        if all(done >= target for done, target in zip(self.decided, targets, strict=True)):
+            return
+        runs = [
+            _BlockRun(Round(store) if number == 0 else None, block, decided, self.limit)
+            for number, (block, decided) in enumerate(
+                zip(self.program.blocks, self.program.decided, strict=True)
+            )
+        ]
+        for run in runs[1:]:
+            run.round = runs[0].round
+        first = max(min(self.decided) - base, 0)
+        end = max(targets) - base
+        size = end - first
+        while first < end:
+            until = self._cut(first, size, end)
+            try:
+                found = self._collect(runs, first, until, targets, base, splittable=True)
+            except _TooManyError:
+                size = max(1, (until - first) // 2)
+                if self._cut(first, size, end) < until:
+                    continue
+                found = self._collect(runs, first, until, targets, base, splittable=False)
+            yield from found
+            first = until
+        self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
+
+    def _cut(self, first: int, size: int, end: int) -> int:
+        """A position at most `size` on where the time changes, so that equal ends stay together."""
+        if first + size >= end:
+            return end
+        store = self.store
+        row = int(np.searchsorted(store.pos, first + size, "left"))
+        if row >= len(store):
+            return end
+        row = int(np.searchsorted(store.ts, store.ts[row], "left"))
+        if store.pos[row] <= first:
+            row = int(np.searchsorted(store.ts, store.ts[row], "right"))
+            return int(store.pos[row]) if row < len(store) else end
+        return int(store.pos[row])
+
+    def _decidable(self, decided: Decided, watermark: int) -> int:
+        """The position up to which the matches of a block are decided."""
+        store, program = self.store, self.program
+        if watermark == END:
+            return self.seen
+        match decided:
+            case Decided.LAST:
+                return self.seen
+            case Decided.CLOSED:
+                row = int(np.searchsorted(store.ts, watermark, "left"))
+            case Decided.WINDOW:
+                if program.measure is Measure.NONE:
+                    return 0
+                if program.measure is Measure.EVENTS:
+                    return max(self.seen - (program.window - 1), 0)
+                side = "right" if program.exclusive else "left"
+                row = int(np.searchsorted(store.ts, watermark - program.window, side))  # type: ignore[call-overload]
+        return int(store.pos[row]) + store.base if row < len(store) else self.seen
+
+    def _collect(
+        self,
+        runs: list[_BlockRun],
+        first: int,
+        end: int,
+        targets: list[int],
+        base: int,
+        *,
+        splittable: bool,
+    ) -> Iterator[Matches] | list[Matches]:
+        """The matches decided in a range of positions: all at once and sorted, or where one moment alone
+        has too many, in pieces as they are found."""
+        parts = self._parts(runs, first, end, targets, base)
+        if not splittable:
+            return self._in_pieces(parts)
+        held: list[Bindings] = []
+        total = 0
+        for bindings in parts:
+            total += bindings.count
+            if total > self.limit:
+                raise _TooManyError
+            held.append(bindings)
+        return self._sorted(held)
+
+    def _in_pieces(self, parts: Iterator[Bindings]) -> Iterator[Matches]:
+        for bindings in parts:
+            yield from self._sorted([bindings])
+
+    def _parts(
+        self, runs: list[_BlockRun], first: int, end: int, targets: list[int], base: int
+    ) -> Iterator[Bindings]:
+        length = int(self.store.pos[-1]) + 1
+        for run, done, target in zip(runs, self.decided, targets, strict=True):
+            since, until = max(first, done - base), min(end, target - base)
+            if since < until:
+                yield from run.matches(since, until, length)
+
+    def _sorted(self, held: list[Bindings]) -> list[Matches]:
+        """The kept rows of the matches, distinct where asked, by the time of their end and their positions."""
+        held = [bindings for bindings in held if bindings.count]
+        if not held:
+            return []
+        columns = [
+            np.concatenate(
+                [b.rows[name] if name in b.rows else np.full(b.count, UNBOUND, np.int64) for b in held]
+            )
+            for name in self.program.kept
+        ]
+        if self.given is not None:
+            columns = self.given.new(_with_an_event(columns), self.store)
+            if not len(columns[0]):
+                return []
+        order = output_order(columns, self.store.ts)
+        if order is not None:
+            columns = [column[order] for column in columns]
+        return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
+
+    # -- what is held --------------------------------------------------------------------------------------
+
+    def _expire(self) -> None:
+        """Forget the events that can take part in no match that is still to be decided."""
+        store, program, watermark = self.store, self.program, self.watermark
+        if not len(store) or watermark is None or program.measure is Measure.NONE:
+            if watermark == END:
+                store.drop_rows(len(store))
+            return
+        if watermark == END:
+            store.drop_rows(len(store))
+            return
+        waiting = Decided.WINDOW in program.decided
+        windows = 2 if waiting and program.looks_back else 1
+        if program.measure is Measure.EVENTS:
+            oldest = self.seen - windows * (program.window - 1) - store.base
+            if Decided.CLOSED in program.decided:
+                oldest = min(oldest, min(self.decided) - (program.window - 1) - store.base)
+            row = int(np.searchsorted(store.pos, oldest, "left"))
+        else:
+            row = int(np.searchsorted(store.ts, watermark - windows * program.window, "left"))
+        if row >= 1024 or row * 4 >= len(store):  # moving the columns has a price
+            store.drop_rows(row)
+            if self.given is not None:
+                self.given.forget_before(store.base)
+
+
+class _TooManyError(Exception):
+    """More matches in a range than the budget holds."""
+
+
+class _BlockRun:
+    """One block over a store: as a chain where it is one, else by the general join."""
+
+    def __init__(self, round: Round | None, block: Block, decided: Decided, limit: int) -> None:
+        self.round = round
+        self.block = block
+        self.by_last = decided is not Decided.WINDOW
+        self.limit = limit
+        self._chain: Chain | None = None
+
+    def matches(self, first: int, end: int, length: int) -> Iterator[Bindings]:
+        assert self.round is not None
+        everything = first <= 0 and end >= length
+        if is_chain(self.block) and (self.by_last or everything):
+            if self._chain is None:
+                self._chain = Chain(self.round, self.block, self.limit)
+            yield from self._chain.matches(self._chain.triggers(first, end))
+            return
+        for ranges in ranges_of(self.block, first, end, by_last=self.by_last, length=length):
+            yield from Join(self.round, self.block, self.block, None, self.limit).from_start(ranges)
+
+
+def _with_an_event(columns: list[Ints]) -> list[Ints]:
+    """The matches that keep at least one event."""
+    bound = np.maximum.reduce(columns) != UNBOUND
+    return columns if bound.all() else [column[bound] for column in columns]
+
+
+def output_order(columns: Sequence[Ints], ts: Ints) -> Ints | None:
+    """The order by the time of the last event, then by the events' positions; None where it is so already."""
+    last = ts[np.maximum.reduce(columns)]
+    keys = [last, *columns]
+    if _is_sorted(keys):
+        return None
+    return np.lexsort(keys[::-1])
+
+
+def _is_sorted(keys: Sequence[Ints]) -> bool:
+    tied = np.ones(len(keys[0]) - 1, bool)
+    for key in keys:
+        step = key[1:] - key[:-1]
+        if (step[tied] < 0).any():
+            return False
+        tied &= step == 0
+        if not tied.any():
+            return True
+    return True

@@ -1,0 +1,169 @@
+"""What the engine runs: leaves, blocks of joined leaves, and negations, as plain data.
+
+A block is one choice of a branch of every OR: a conjunctive query over leaves with a partial order. A match of
+the program is a match of one of its blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from nestream.model.expression import Expression
+
+EVENT = "_"
+"""The variable that the filters of a leaf use for the event they test."""
+
+
+@dataclass(frozen=True)
+class LeafSpec:
+    """The events of some types that pass single-event predicates: an active instance stack to be."""
+
+    types: tuple[str, ...]
+    filters: tuple[Expression, ...] = ()
+
+
+class Edge(StrEnum):
+    """A limit of the root that a negation's interval inherits."""
+
+    WINDOW_START = "window start"
+    """Events that fit in a window ending with the match's last event."""
+    WINDOW_END = "window end"
+    """Events that fit in a window starting with the match's first event: a trailing negation."""
+    MATCH_END = "match end"
+    """Events not after the match's last event: the right limit of a root AND."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a negation looks: after all of some variables and before all of others, or up to an edge."""
+
+    after: tuple[str, ...] | Edge
+    before: tuple[str, ...] | Edge
+
+
+@dataclass(frozen=True)
+class Equality:
+    """`left.attribute = right.attribute`, usable to look events up."""
+
+    left: tuple[str, str]
+    right: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Stair:
+    """How to find the latest start of an inner match: over a leaf, a sequence, or a conjunction.
+
+    In a sequence `gaps[i]` are the negations between item i and item i + 1; its items are then all leaves.
+    """
+
+    kind: str
+    leaf: str | None = None
+    items: tuple[Stair, ...] = ()
+    gaps: tuple[tuple[Negation, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Negation:
+    """One alternative of a negated expression, which must have no match in its interval.
+
+    `stair` is set where the negation is a bound; `reason` says why, or why not. `key` names for each inner
+    variable the attributes that equal the partition key, and for the outer match `link`, a variable with its
+    attributes; None where the negation is not keyed.
+    """
+
+    interval: Interval
+    block: Block
+    stair: Stair | None = None
+    reason: str = ""
+    key: Mapping[str, tuple[str, ...]] | None = None
+    link: tuple[str, tuple[str, ...]] | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """A conjunctive query over leaves.
+
+    `leaves` gives each variable's leaf; `order` holds the pairs that must follow each other; `apart` the pairs
+    that might be the same event and must not be. `equalities` and `predicates` relate several variables.
+    `chain` is set where the variables are totally ordered; `key` where every variable has attributes that are
+    equal in all of them.
+    """
+
+    leaves: Mapping[str, int]
+    order: frozenset[tuple[str, str]]
+    apart: frozenset[tuple[str, str]]
+    equalities: tuple[Equality, ...]
+    predicates: tuple[Expression, ...]
+    negations: tuple[Negation, ...]
+    chain: tuple[str, ...] | None = None
+    key: Mapping[str, tuple[str, ...]] | None = None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables in the order of the text."""
+        return tuple(self.leaves)
+
+
+class Measure(StrEnum):
+    """What a window measures."""
+
+    TIME = "time"
+    EVENTS = "events"
+    NONE = "none"
+
+
+class Decided(StrEnum):
+    """When a match of a block is known."""
+
+    LAST = "with its last event"
+    CLOSED = "when the time of its last event has passed"
+    WINDOW = "when the window of its first event has passed"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Everything the engine needs to know of a query.
+
+    `attributes` are the attributes that expressions read; `kept` the variables of a match that the output
+    keeps, `distinct` whether several bindings may give the same ones. Times are integers in one resolution.
+    """
+
+    leaves: tuple[LeafSpec, ...]
+    blocks: tuple[Block, ...]
+    decided: tuple[Decided, ...]
+    measure: Measure
+    window: int
+    exclusive: bool
+    by_arrival: bool
+    attributes: tuple[str, ...]
+    kept: tuple[str, ...]
+    distinct: bool
+    looks_back: bool
+    """Whether a negation looks before the match, so that twice the window is held where matches wait for it."""
+    options: Options = field(default_factory=lambda: Options())
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The event types that the program reads."""
+        return tuple(dict.fromkeys(name for leaf in self.leaves for name in leaf.types))
+
+
+@dataclass(frozen=True)
+class Options:
+    """Switches of single techniques, all of them on: what each is worth can be measured.
+
+    - bounds: negations whose condition holds are bounds, not joins.
+    - partition: the equivalence attribute leads the order of the stacks (PAIS).
+    - reach: no dead ends; a prefix that cannot reach into the window is not extended.
+    - ordering: joins start at the leaf and follow the order that promise the fewest rows.
+    - narrowing: leaves are narrowed to the windows around the rarest leaf before anything is built.
+    """
+
+    bounds: bool = True
+    partition: bool = True
+    reach: bool = True
+    ordering: bool = True
+    narrowing: bool = True
+    memory: int = 512 * 1024 * 1024

@@ -1,0 +1,71 @@
+"""Active instance stacks: the events of a leaf in the order of their key and position.
+
+An event's coordinates are its position, low and reach, moved by the number of its key times a stride, so that
+each key has a stretch of its own and one binary search finds a place within a key (SASE's PAIS).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from nestream.engine.store import Ints, Store
+
+
+class Stack:
+    """The rows of a leaf, sorted by key and position, with their coordinates."""
+
+    def __init__(self, store: Store, rows: Ints, numbers: Ints | None, stride: int) -> None:
+        self.store = store
+        if numbers is None:
+            self.rows = rows
+            self.start = np.zeros(len(rows), np.int64)
+        else:
+            own = numbers[rows]
+            if len(own) and own.min() < 0:  # NULL equals nothing
+                rows, own = rows[own >= 0], own[own >= 0]
+            small = len(own) == 0 or own.max() < 1 << 16
+            order = np.argsort(own.astype(np.uint16) if small else own, kind="stable")
+            self.rows = rows[order]
+            self.start = own[order] * stride
+        self.keyed = numbers is not None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def only(self, which: np.ndarray) -> Stack:  # type: ignore[type-arg]
+        """The stack with only some of its events (a mask or an increasing list of places)."""
+        part = object.__new__(Stack)
+        part.store, part.keyed = self.store, self.keyed
+        part.rows, part.start = self.rows[which], self.start[which]
+        return part
+
+    @cached_property
+    def pos(self) -> Ints:
+        """The events' positions as coordinates."""
+        return self.start + self.store.pos[self.rows]
+
+    @cached_property
+    def low(self) -> Ints:
+        """The positions of the first events with the same times, as coordinates."""
+        if self.store.low is self.store.pos:
+            return self.pos
+        return self.start + self.store.low[self.rows]
+
+    @cached_property
+    def reach(self) -> Ints:
+        """The first positions in a window that ends with the event, as coordinates."""
+        return self.start + self.store.reach(self.rows)
+
+
+def before(stack: Stack, low: Ints) -> Ints:
+    """How many events of the stack have a position before each coordinate."""
+    return np.searchsorted(stack.pos, low, "left")
+
+
+def expand(counts: Ints, first: Ints) -> Ints:
+    """The places `first[i], first[i] + 1, ...`, `counts[i]` of them, one run after the other."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total, dtype=np.int64) + np.repeat(first - (ends - counts), counts)

@@ -1,0 +1,231 @@
+"""The events that can still take part: their positions and times, the attributes that predicates read, and what
+the output shows of them. Only events of some leaf are kept, as columns, in the order of their positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nestream.engine.program import EVENT, LeafSpec, Measure, Program
+from nestream.engine.values import Evaluator, Vector
+from nestream.model.columns import computable, per_microsecond
+from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE, attributes
+from nestream.model.schema import Schema
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass
+class Piece:
+    """A run of events that passed the leaves, not yet joined to the others."""
+
+    pos: Ints
+    ts: Ints
+    type: npt.NDArray[np.int16]
+    payload: pa.Table
+    members: list[Ints]
+    """For each leaf, the rows of this piece that belong to it."""
+
+
+class Store:
+    """Columns of events in the order of their positions, with the rows of each leaf.
+
+    `pos` holds positions relative to `base`; `low[i]` is the position of the first event with the time of
+    event i. Rows are numbers into these columns.
+    """
+
+    def __init__(self, program: Program, schema: Schema, unit: str, columns: Sequence[str]) -> None:
+        self.program = program
+        self.schema = schema
+        self.unit = unit
+        self.columns = list(columns)
+        self.evaluator = Evaluator(per_microsecond(unit))
+        self.base = 0
+        self.pos: Ints = np.empty(0, np.int64)
+        self.ts: Ints = np.empty(0, np.int64)
+        self.type: npt.NDArray[np.int16] = np.empty(0, np.int16)
+        self.low: Ints = self.pos
+        self.payload = pa.schema(
+            [pa.field(name, schema.columns[name]) for name in self.columns]
+        ).empty_table()
+        self.leaf_rows: list[Ints] = [np.empty(0, np.int64) for _ in program.leaves]
+        self._pieces: list[Piece] = []
+        self._computed: dict[str, Vector] = {}
+        self._types = pa.array(program.types, pa.string())
+
+    def __len__(self) -> int:
+        return len(self.pos)
+
+    # -- arriving ------------------------------------------------------------------------------------------
+
+    def append(self, batch: pa.RecordBatch | pa.Table, first: int) -> None:
+        """Add events that follow all the others in order; the first of them has the position `first`."""
+        if isinstance(batch, pa.Table):
+            for part in batch.to_batches():
+                self.append(part, first)
+                first += part.num_rows
+            return
+        codes, rows = self._of_known_types(batch.column(self.schema.type))
+        if not len(rows):
+            return
+        part = batch.select(self.columns)
+        whole = len(rows) == batch.num_rows
+        taken = part if whole else part.take(pa.array(rows))
+        piece = Piece(
+            pos=rows + first,
+            ts=self._times(batch, None if whole else rows),
+            type=codes[rows].astype(np.int16),
+            payload=pa.Table.from_batches([taken]),
+            members=[],
+        )
+        piece.members = self._members(piece)
+        self._pieces.append(self._without_strangers(piece))
+
+    def _of_known_types(self, column: pa.Array) -> tuple[npt.NDArray[np.int64], Ints]:
+        """The number of each event's type among the program's types, and the rows of those that have one."""
+        if pa.types.is_dictionary(column.type):
+            known = pc.index_in(column.dictionary.cast(pa.string()), self._types).fill_null(-1).to_numpy()
+            indices = column.indices
+            if indices.null_count:
+                indices = indices.fill_null(0)
+            codes = known.astype(np.int64)[indices.to_numpy(zero_copy_only=False)]
+        else:
+            codes = pc.index_in(column.cast(pa.string()), self._types).fill_null(-1).to_numpy()
+        return codes, np.flatnonzero(codes >= 0)
+
+    def _times(self, batch: pa.RecordBatch, rows: Ints | None) -> Ints:
+        column = batch.column(self.schema.time)
+        if rows is not None:
+            column = column.take(pa.array(rows))
+        times = computable(column, self.unit, self.schema.time)
+        return np.asarray(times.to_numpy(zero_copy_only=False), np.int64)
+
+    def _members(self, piece: Piece) -> list[Ints]:
+        vectors: dict[str, Vector] = {}
+
+        def column(name: str) -> Vector:
+            if name == TIME_ATTRIBUTE:
+                return Vector(piece.ts)
+            if name == TYPE_ATTRIBUTE:
+                return Vector(self._types.take(pa.array(piece.type)).cast(pa.large_string()))
+            if name not in vectors:
+                source = piece.payload.column(self.schema.column(name))
+                vectors[name] = Vector.of(computable(source, self.unit, name))
+            return vectors[name]
+
+        return [self._leaf_members(leaf, piece, column) for leaf in self.program.leaves]
+
+    def _leaf_members(self, leaf: LeafSpec, piece: Piece, column: object) -> Ints:
+        numbers = [self.program.types.index(name) for name in leaf.types]
+        mask = piece.type == numbers[0]
+        for number in numbers[1:]:
+            mask |= piece.type == number
+        rows = np.flatnonzero(mask)
+        for formula in leaf.filters:
+            if not len(rows):
+                break
+            chosen = rows
+            taken = {part.name: column(part.name).take(chosen) for part in attributes(formula)}  # type: ignore[operator]
+            held = self.evaluator.satisfied(formula, lambda _, name, taken=taken: taken[name], len(chosen))
+            rows = rows[held]
+        return rows
+
+    def _without_strangers(self, piece: Piece) -> Piece:
+        """The piece without the events that no leaf took."""
+        if not any(leaf.filters for leaf in self.program.leaves):
+            return piece
+        wanted = np.zeros(len(piece.pos), bool)
+        for rows in piece.members:
+            wanted[rows] = True
+        if wanted.all():
+            return piece
+        keep = np.flatnonzero(wanted)
+        renumbered = np.cumsum(wanted) - 1
+        return Piece(
+            piece.pos[keep],
+            piece.ts[keep],
+            piece.type[keep],
+            piece.payload.take(pa.array(keep)),
+            [renumbered[rows] for rows in piece.members],
+        )
+
+    def seal(self) -> None:
+        """Join what has arrived since to the columns."""
+        if not self._pieces:
+            return
+        pieces, self._pieces = self._pieces, []
+        if not len(self):
+            self.base = int(pieces[0].pos[0]) if len(pieces[0].pos) else 0
+        offset = len(self)
+        for number, rows in enumerate(self.leaf_rows):
+            parts, start = [rows], offset
+            for piece in pieces:
+                parts.append(piece.members[number] + start)
+                start += len(piece.pos)
+            self.leaf_rows[number] = np.concatenate(parts)
+        self.pos = np.concatenate([self.pos, *(piece.pos - self.base for piece in pieces)])
+        self.ts = np.concatenate([self.ts, *(piece.ts for piece in pieces)])
+        self.type = np.concatenate([self.type, *(piece.type for piece in pieces)])
+        tables = [self.payload, *(piece.payload for piece in pieces)]
+        self.payload = pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
+        if self.payload.num_rows:
+            self.payload = self.payload.unify_dictionaries().combine_chunks()
+        self._computed = {}
+        self._find_ties()
+
+    def _find_ties(self) -> None:
+        self.low = self.pos
+        if self.program.by_arrival or len(self) < 2:
+            return
+        same = self.ts[1:] == self.ts[:-1]
+        if same.any():
+            start = np.concatenate(([0], np.where(same, 0, np.arange(1, len(self)))))
+            self.low = self.pos[np.maximum.accumulate(start)]
+
+    # -- leaving -------------------------------------------------------------------------------------------
+
+    def drop_rows(self, count: int) -> None:
+        """Forget the first rows."""
+        if count <= 0:
+            return
+        self.payload = self.payload.slice(count).combine_chunks()
+        self.ts, self.type = self.ts[count:].copy(), self.type[count:].copy()
+        pos = self.pos[count:] + self.base
+        self.base = int(pos[0]) if len(pos) else 0
+        self.pos = pos - self.base
+        self.leaf_rows = [rows[np.searchsorted(rows, count) :] - count for rows in self.leaf_rows]
+        self._computed = {}
+        self._find_ties()
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def attribute(self, name: str) -> Vector:
+        """The values of an attribute for every row."""
+        if name == TIME_ATTRIBUTE:
+            return Vector(self.ts)
+        if name not in self._computed:
+            if name == TYPE_ATTRIBUTE:
+                column = self._types.take(pa.array(self.type)).cast(pa.large_string())
+            else:
+                column = computable(self.payload.column(self.schema.column(name)), self.unit, name)
+            self._computed[name] = Vector.of(column)
+        return self._computed[name]
+
+    def reach(self, rows: Ints) -> Ints:
+        """For each row, the first position that fits in a window ending with it."""
+        program = self.program
+        match program.measure:
+            case Measure.NONE:
+                return np.zeros(len(rows), np.int64)
+            case Measure.EVENTS:
+                return np.maximum(self.pos[rows] - (program.window - 1), 0)
+            case Measure.TIME:
+                side = "right" if program.exclusive else "left"
+                start = np.searchsorted(self.ts, self.ts[rows] - program.window, side)  # type: ignore[call-overload]
+                return self.pos[np.minimum(start, len(self) - 1)]

@@ -1,0 +1,321 @@
+"""Compiles a logical plan to the engine's program.
+
+Single-event predicates go into the leaves, equalities into keys, the rest is left to the joins. Each negation
+becomes a bound where its condition holds: its predicates are local or equal on a key, and what its own
+negations see does not depend on the outer interval. Elsewhere it is a lateral join, which is always right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+
+from nestream.engine.program import (
+    EVENT,
+    Block,
+    Decided,
+    Edge,
+    Equality,
+    Interval,
+    LeafSpec,
+    Measure,
+    Negation,
+    Options,
+    Program,
+    Stair,
+)
+from nestream.logical.nodes import Leaf, Plan, ValueColumn, WinAnd, WinSeq
+from nestream.logical.nodes import Negation as LogicalNegation
+from nestream.model.expression import (
+    TIME_ATTRIBUTE,
+    TYPE_ATTRIBUTE,
+    Attribute,
+    Expression,
+    attributes,
+    conjuncts,
+    transform,
+    variables,
+)
+from nestream.model.schema import Schema
+from nestream.model.time import WindowKind
+from nestream.physical.choices import Chosen, choices
+from nestream.physical.equality import key_of, linked_key, split_equalities
+
+_MEASURES = {
+    WindowKind.TIME: Measure.TIME,
+    WindowKind.NUMBER: Measure.TIME,
+    WindowKind.EVENTS: Measure.EVENTS,
+    WindowKind.UNBOUNDED: Measure.NONE,
+}
+
+
+def compile_plan(
+    plan: Plan,
+    schema: Schema,
+    per_microsecond: int = 1,
+    by_arrival: bool = False,
+    options: Options | None = None,
+) -> Program:
+    """The program of a plan that was typed for the schema."""
+    return _Compiling(plan, schema, by_arrival, options or Options()).run(per_microsecond)
+
+
+@dataclass(frozen=True)
+class _Outer:
+    """What a negation sees around it: the bound variables, their order and their equalities."""
+
+    types: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    order: frozenset[tuple[str, str]] = frozenset()
+    facts: tuple[Equality, ...] = ()
+
+    def inside(self, block: Block, chosen: Chosen) -> _Outer:
+        """The same for what is nested in a block."""
+        types = {leaf.variable: frozenset(leaf.types) for leaf in chosen.leaves}
+        facts = (*block.equalities, *_key_equalities(block), *self.facts)
+        return _Outer({**types, **self.types}, self.order | block.order, facts)
+
+
+def _key_equalities(block: Block) -> Iterable[Equality]:
+    """The equalities that the key of a block stands for."""
+    if block.key is None:
+        return
+    for left, right in pairwise(block.key):
+        for a, b in zip(block.key[left], block.key[right], strict=True):
+            yield Equality((left, a), (right, b))
+
+
+class _Compiling:
+    def __init__(self, plan: Plan, schema: Schema, by_arrival: bool, options: Options) -> None:
+        self.plan = plan
+        self.schema = schema
+        self.by_arrival = by_arrival
+        self.options = options
+        self.leaves: dict[LeafSpec, int] = {}
+
+    def run(self, per_microsecond: int) -> Program:
+        plan = self.plan
+        chosen = choices(plan.root)
+        blocks = tuple(self.root_block(choice) for choice in chosen)
+        measure = _MEASURES[plan.window.kind]
+        scale = per_microsecond if plan.window.kind is WindowKind.TIME else 1
+        shared = len(blocks) > 1 and len({frozenset(block.leaves) for block in blocks}) < len(blocks)
+        return Program(
+            leaves=tuple(self.leaves),
+            blocks=blocks,
+            decided=tuple(self.decided(block) for block in blocks),
+            measure=measure,
+            window=plan.window.size * scale,
+            exclusive=plan.exclusive,
+            by_arrival=self.by_arrival,
+            attributes=self.read_attributes(),
+            kept=plan.output.kept,
+            distinct=plan.output.distinct or shared,
+            looks_back=any(Edge.WINDOW_START in edges(block) for block in blocks),
+            options=self.options,
+        )
+
+    def read_attributes(self) -> tuple[str, ...]:
+        """The attributes that predicates and returned expressions read, without time and type."""
+        read = [
+            part.name
+            for predicate in self.all_predicates()
+            for part in attributes(predicate)
+            if part.name not in (TIME_ATTRIBUTE, TYPE_ATTRIBUTE)
+        ]
+        return tuple(dict.fromkeys(read))
+
+    def all_predicates(self) -> Iterable[Expression]:
+        from nestream.logical.nodes import walk
+
+        for node in walk(self.plan.root):
+            if not isinstance(node, LogicalNegation):
+                yield from node.predicates
+        for column in self.plan.output.columns:
+            if isinstance(column, ValueColumn):
+                yield column.expression
+
+    def decided(self, block: Block) -> Decided:
+        found = edges(block)
+        if Edge.WINDOW_END in found:
+            return Decided.WINDOW
+        if Edge.MATCH_END in found and not self.by_arrival:
+            return Decided.CLOSED
+        return Decided.LAST
+
+    # -- blocks --------------------------------------------------------------------------------------------
+
+    def root_block(self, chosen: Chosen) -> Block:
+        right = Edge.MATCH_END if isinstance(chosen.node, WinAnd) else Edge.WINDOW_END
+        return self.block(chosen, Interval(Edge.WINDOW_START, right), _Outer(), root=True)
+
+    def block(self, chosen: Chosen, limits: Interval, outer: _Outer, *, root: bool = False) -> Block:
+        names = [leaf.variable for leaf in chosen.leaves]
+        formulas = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
+        local = {name: [f for f in formulas if variables(f) == {name}] for name in names}
+        joint = [f for f in formulas if f not in (g for own in local.values() for g in own)]
+        equalities, predicates = split_equalities(joint, lambda name: self.schema.kind(name))  # type: ignore[arg-type,return-value]
+        between = [e for e in equalities if not {e.left[0], e.right[0]} <= set(names)] if not root else []
+        within = [e for e in equalities if e not in between]
+        leaves = {leaf.variable: self.leaf(leaf, local[leaf.variable]) for leaf in chosen.leaves}
+        order = frozenset(chosen.order) | _interval_order(limits, names, root)
+        key, rest = (None, within)
+        if root and self.options.partition:
+            key, rest = key_of(within, names)
+        block = Block(
+            leaves=leaves,
+            order=order,
+            apart=self.apart(chosen, order, outer),
+            equalities=(*rest, *between),
+            predicates=tuple(predicates),
+            negations=(),
+            chain=chosen.chain,
+            key=key,
+        )
+        inside = outer.inside(block, chosen)
+        negations = tuple(self.negations(chosen, limits, inside))
+        return Block(**{**vars(block), "negations": negations})
+
+    def leaf(self, leaf: Leaf, filters: list[Expression]) -> int:
+        """The number of the leaf; equal leaves are one."""
+        spec = LeafSpec(leaf.types, tuple(transform(f, _about_the_event) for f in filters))
+        return self.leaves.setdefault(spec, len(self.leaves))
+
+    def apart(
+        self, chosen: Chosen, order: frozenset[tuple[str, str]], outer: _Outer
+    ) -> frozenset[tuple[str, str]]:
+        """The pairs that share an event type and that no order keeps apart."""
+        reach = _closure(order | outer.order)
+        own = [(leaf.variable, frozenset(leaf.types)) for leaf in chosen.leaves]
+        pairs = [*combinations(own, 2), *((a, b) for a in own for b in outer.types.items())]
+        return frozenset(
+            (x, y) for (x, a), (y, b) in pairs if a & b and (x, y) not in reach and (y, x) not in reach
+        )
+
+    # -- negations -----------------------------------------------------------------------------------------
+
+    def negations(self, chosen: Chosen, limits: Interval, outer: _Outer) -> Iterable[Negation]:
+        """The negations of a node and its positive parts, each alternative of each, with its interval."""
+        node = chosen.node
+        if isinstance(node, Leaf):
+            return
+        place = 0
+        for component in node.components:
+            negated = isinstance(component, LogicalNegation)
+            interval = limits
+            if isinstance(node, WinSeq):
+                right = place if negated else place + 1
+                interval = Interval(
+                    chosen.parts[place - 1].last if place > 0 else limits.after,
+                    chosen.parts[right].first if right < len(chosen.parts) else limits.before,
+                )
+            if isinstance(component, LogicalNegation):
+                for alternative in choices(component.body):
+                    yield self.negation(alternative, interval, outer)
+            else:
+                yield from self.negations(chosen.parts[place], interval, outer)
+                place += 1
+
+    def negation(self, chosen: Chosen, interval: Interval, outer: _Outer) -> Negation:
+        block = self.block(chosen, interval, outer)
+        names = list(block.leaves)
+        nearest = list(outer.types)
+        keyed = linked_key(block.equalities, outer.facts, names, nearest)
+        key, link = keyed or (None, None)
+        stair, reason = None, ""
+        if not self.options.bounds:
+            reason = "bounds are switched off"
+        elif block.predicates:
+            reason = "a predicate relates its events by more than key equality"
+        elif keyed is None:
+            reason = "its equalities do not form one key over all its events"
+        elif block.apart:
+            reason = "an event could play two of its variables, or one of the match's"
+        else:
+            stair, reason = _stair(chosen, block, key, link)
+        return Negation(interval, block, stair, reason or "its condition holds", key, link)
+
+
+def _stair(
+    chosen: Chosen,
+    block: Block,
+    key: Mapping[str, tuple[str, ...]] | None,
+    link: tuple[str, tuple[str, ...]] | None,
+) -> tuple[Stair | None, str]:
+    """The bound of a negation whose predicates allow one, or the reason why its structure does not."""
+    if not block.negations:
+        return _plain_stair(chosen), ""
+    if block.chain is None:
+        return None, "it has a negation inside that is not between two events of a sequence"
+    gaps: list[list[Negation]] = [[] for _ in block.chain[1:]]
+    for inner in block.negations:
+        pairs = [((left,), (right,)) for left, right in pairwise(block.chain)]
+        place = (inner.interval.after, inner.interval.before)
+        if place not in pairs:
+            return None, "a negation inside it looks up to the limits of the outer interval"
+        if inner.stair is None:
+            return None, "a negation inside it is not a bound"
+        if not _same_key(inner, key, link):
+            return None, "a negation inside it has another key"
+        gaps[pairs.index(place)].append(inner)
+    items = tuple(Stair("leaf", name) for name in block.chain)
+    return Stair("seq", items=items, gaps=tuple(map(tuple, gaps))), ""
+
+
+def _same_key(
+    inner: Negation,
+    key: Mapping[str, tuple[str, ...]] | None,
+    link: tuple[str, tuple[str, ...]] | None,
+) -> bool:
+    """Whether the inner negation is not keyed, or by the very key of the expression around it."""
+    if inner.link is None:
+        return True
+    name, attributes = inner.link
+    if key is not None and name in key:
+        return key[name] == attributes
+    return link is not None and link == inner.link
+
+
+def _plain_stair(chosen: Chosen) -> Stair:
+    match chosen.node:
+        case Leaf(variable=variable):
+            return Stair("leaf", variable)
+        case WinSeq():
+            return Stair("seq", items=tuple(map(_plain_stair, chosen.parts)))
+        case WinAnd():
+            return Stair("and", items=tuple(map(_plain_stair, chosen.parts)))
+
+
+def _interval_order(limits: Interval, names: list[str], root: bool) -> frozenset[tuple[str, str]]:
+    """The order that an interval puts on the variables inside it."""
+    if root:
+        return frozenset()
+    after = limits.after if isinstance(limits.after, tuple) else ()
+    before = limits.before if isinstance(limits.before, tuple) else ()
+    return frozenset({(outer, name) for outer in after for name in names}) | frozenset(
+        {(name, outer) for outer in before for name in names}
+    )
+
+
+def edges(block: Block) -> set[Edge]:
+    """The edges that the negations of a block look up to, at any depth."""
+    found: set[Edge] = set()
+    for negation in block.negations:
+        found |= {
+            edge for edge in (negation.interval.after, negation.interval.before) if isinstance(edge, Edge)
+        }
+        found |= edges(negation.block)
+    return found
+
+
+def _about_the_event(part: Expression) -> Expression:
+    return Attribute(EVENT, part.name) if isinstance(part, Attribute) else part
+
+
+def _closure(order: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    reach = set(order)
+    while True:
+        more = {(a, d) for a, b in reach for c, d in reach if b == c} - reach
+        if not more:
+            return reach
+        reach |= more
