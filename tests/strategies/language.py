@@ -6,7 +6,11 @@ the number, an attribute without variable stands only in WHERE.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from random import Random
+from struct import pack, unpack
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
@@ -39,47 +43,210 @@ from nestream.model.expression import (
     Negative,
     Not,
     Or,
+    Value,
 )
 from nestream.model.text import RESERVED_WORDS
-from nestream.model.time import UNBOUNDED, Duration, Window, WindowKind
+from nestream.model.time import MICROSECONDS, UNBOUNDED, Duration, Window, WindowKind
+from tests.strategies.choices import Choices, DrawnChoices, RandomChoices, chance, pick, weighted
+
+T = TypeVar("T")
 
 _GREATEST = 2**63 - 1
-
-characters = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
-
-plain_names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}(-[A-Za-z0-9_]{1,3}){0,2}", fullmatch=True)
-reserved_names = st.sampled_from(RESERVED_WORDS).flatmap(lambda word: st.sampled_from([word, word.lower()]))
-near_names = st.sampled_from(
-    ["ſeq", "a-", "-a", "a--b", "1a", "`", "``", "a`b", "a.b", "Operating Room", "é-1", "²", "ﬁ", "µ", "名前"]
+_SIGNS = "ab _-.`\"'“”‘’()[],:!=<>+*/%\\\n\t&é²ſKı名∧∨∃"
+_PLAIN_NAMES = (
+    "a",
+    "b",
+    "x",
+    "A",
+    "ins-type",
+    "Create-profile",
+    "_1",
+    "a1-2",
+    "units",
+    "minutes",
+    "s",
+    "abs",
 )
-names = st.one_of(
-    plain_names, plain_names, reserved_names, near_names, st.text(characters, min_size=1, max_size=6)
+_NEAR_NAMES = (
+    "ſeq",
+    "wıthin",
+    "a-",
+    "-a",
+    "a--b",
+    "1a",
+    "`",
+    "``",
+    "a`b",
+    "a.b",
+    "Operating Room",
+    "é-1",
+    "²",
+    "ﬁ",
+    "名前",
+    "\n",
+    " ",
 )
 
-timestamps = st.datetimes(
-    min_value=datetime(2, 1, 1),
-    max_value=datetime(9998, 12, 31),
-    timezones=st.one_of(
-        st.none(),
-        st.just(UTC),
-        st.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes))),
-    ),
-)
-literals = st.one_of(
-    st.integers(-_GREATEST - 1, _GREATEST),
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.text(characters, max_size=8),
-    st.sampled_from(['"', "'", '""', "“”", "\n", "/* */", "//", "`"]),
-    st.booleans(),
-    st.one_of(
-        st.integers(-_GREATEST, _GREATEST), st.integers(0, 10_000).map(lambda minutes: minutes * 60_000_000)
-    ).map(Duration),
-    timestamps,
-).map(Literal)
 
-attributes = st.builds(Attribute, names, names)
-bare_attributes = st.builds(Attribute, st.none(), names)
-equivalences = st.builds(Equivalence, names, st.one_of(st.none(), literals))
+class Trees:
+    """Makes trees out of choices."""
+
+    def __init__(self, choices: Choices) -> None:
+        self.choices = choices
+
+    def several(self, make: Callable[[], T], least: int, most: int) -> tuple[T, ...]:
+        return tuple(make() for _ in range(self.choices.integer(least, most)))
+
+    def perhaps(self, make: Callable[[], T], percent: int = 50) -> T | None:
+        return make() if chance(self.choices, percent) else None
+
+    def text(self, least: int = 0) -> str:
+        return "".join(self.several(self.character, least, 5))
+
+    def character(self) -> str:
+        if chance(self.choices, 20):
+            code = self.choices.integer(1, 0x2FFFF)
+            return chr(code) if not 0xD800 <= code <= 0xDFFF else "?"
+        return pick(self.choices, _SIGNS)
+
+    def name(self) -> str:
+        kind = weighted(self.choices, (6, "plain"), (2, "reserved"), (2, "near"), (2, "any"))
+        if kind == "plain":
+            return pick(self.choices, _PLAIN_NAMES)
+        if kind == "reserved":
+            word = pick(self.choices, RESERVED_WORDS)
+            return pick(self.choices, [word, word.lower(), word.title()])
+        return pick(self.choices, _NEAR_NAMES) if kind == "near" else self.text(least=1)
+
+    # ---- constants ----
+
+    def integer(self) -> int:
+        edges = (0, 1, -1, _GREATEST, -_GREATEST - 1, -_GREATEST)
+        if chance(self.choices, 30):
+            return pick(self.choices, edges)
+        return self.choices.integer(-_GREATEST - 1, _GREATEST)
+
+    def real(self) -> float:
+        if chance(self.choices, 50):
+            return pick(self.choices, (0.5, 0.0, -0.0, 1e16, 1e-7, 1.5e300, 5e-324, -2.25))
+        value: float = unpack("d", pack("Q", self.choices.integer(0, 2**64 - 1)))[0]
+        return value if value - value == 0 else 1.0
+
+    def duration(self) -> Duration:
+        if chance(self.choices, 50):
+            return Duration(
+                pick(self.choices, tuple(MICROSECONDS.values())) * self.choices.integer(-100, 100)
+            )
+        return Duration(self.choices.integer(-_GREATEST, _GREATEST))
+
+    def moment(self) -> datetime:
+        zone = pick(self.choices, (None, UTC, timezone(timedelta(minutes=self.choices.integer(-1439, 1439)))))
+        second = self.choices.integer(0, 250_000_000_000)
+        microsecond = self.perhaps(lambda: self.choices.integer(0, 999_999)) or 0
+        return datetime(10, 1, 1, tzinfo=zone) + timedelta(seconds=second, microseconds=microsecond)
+
+    def literal(self) -> Literal:
+        makers: tuple[Callable[[], Value], ...] = (
+            self.integer,
+            lambda: self.choices.integer(0, 9),
+            self.real,
+            self.text,
+            lambda: chance(self.choices, 50),
+            self.duration,
+            self.moment,
+        )
+        return Literal(pick(self.choices, makers)())
+
+    # ---- formulas ----
+
+    def formula(self, depth: int = 3, where: bool = False) -> Expression:
+        if depth == 0 or chance(self.choices, 35):
+            return self.leaf(where)
+
+        def part() -> Expression:
+            return self.formula(depth - 1, where)
+
+        choose = self.choices
+        match choose.integer(0, 10):
+            case 0:
+                return Comparison(pick(choose, COMPARISONS), (part(), part()))
+            case 1:
+                return Comparison("=", self.several(part, 2, 4))
+            case 2:
+                return _flat(And, self.several(part, 2, 4))
+            case 3:
+                return _flat(Or, self.several(part, 2, 4))
+            case 4:
+                return Not(part())
+            case 5:
+                return Arithmetic(pick(choose, ARITHMETIC), part(), part())
+            case 6:
+                operand = part()
+                return operand if _is_number(operand) else Negative(operand)
+            case 7:
+                return In(part(), self.several(part, 1, 3), chance(choose, 50))
+            case 8:
+                return Between(part(), part(), part(), chance(choose, 50))
+            case 9:
+                return IsNull(part(), chance(choose, 50))
+            case _:
+                function, (least, most) = pick(choose, tuple(FUNCTIONS.items()))
+                return Call(function, self.several(part, least, most or 3))
+
+    def leaf(self, where: bool) -> Expression:
+        if where and chance(self.choices, 50):
+            if chance(self.choices, 50):
+                return Attribute(None, self.name())
+            return Equivalence(self.name(), self.perhaps(self.literal))
+        if chance(self.choices, 50):
+            return self.literal()
+        return Attribute(self.name(), self.name())
+
+    # ---- patterns and queries ----
+
+    def primitive(self) -> Primitive:
+        types = self.several(self.name, 1, 3) if chance(self.choices, 20) else (self.name(),)
+        return Primitive(types, self.perhaps(self.name, 80), self.predicates())
+
+    def predicates(self) -> tuple[Expression, ...]:
+        return self.several(self.formula, 0, 2) if chance(self.choices, 40) else ()
+
+    def pattern(self, depth: int = 3) -> Pattern:
+        if depth == 0 or chance(self.choices, 30):
+            return self.primitive()
+
+        def part() -> Pattern:
+            return self.pattern(depth - 1)
+
+        match weighted(self.choices, (5, "operator"), (3, "negation"), (1, "exists")):
+            case "operator":
+                operator = pick(self.choices, tuple(Operator))
+                return Composite(operator, self.several(part, 1, 4), self.predicates())
+            case "negation":
+                return Negation(part())
+            case _:
+                return Exists(self.several(self.name, 1, 3), part())
+
+    def window(self) -> Window:
+        kind = pick(self.choices, tuple(WindowKind))
+        if kind is WindowKind.UNBOUNDED:
+            return UNBOUNDED
+        return Window(kind, self.choices.integer(1, pick(self.choices, (100, 10**10, _GREATEST))))
+
+    def return_item(self) -> ReturnVariable | ReturnExpression:
+        if chance(self.choices, 50):
+            return ReturnVariable(self.name())
+        return ReturnExpression(self.formula(2), self.perhaps(self.name, 80))
+
+    def query(self) -> Query:
+        return Query(
+            pattern=self.pattern(),
+            where=self.perhaps(lambda: self.formula(where=True)),
+            window=self.perhaps(self.window, 70),
+            returns=self.several(self.return_item, 0, 3),
+            limit=self.perhaps(lambda: self.choices.integer(0, _GREATEST), 20),
+            sase=chance(self.choices, 30),
+        )
 
 
 def _is_number(expression: Expression) -> bool:
@@ -90,84 +257,25 @@ def _is_number(expression: Expression) -> bool:
     )
 
 
-def _flat(kind: type[And] | type[Or], operands: list[Expression]) -> Expression:
+def _flat(kind: type[And] | type[Or], operands: tuple[Expression, ...]) -> Expression:
     flattened: list[Expression] = []
     for operand in operands:
         flattened.extend(operand.operands if isinstance(operand, kind) else [operand])
     return kind(tuple(flattened))
 
 
-def _compound(parts: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
-    several = st.lists(parts, min_size=2, max_size=4)
-    functions = [
-        st.builds(Call, st.just(function), st.lists(parts, min_size=least, max_size=most or 3).map(tuple))
-        for function, (least, most) in FUNCTIONS.items()
-    ]
-    return st.one_of(
-        parts.map(lambda part: part if _is_number(part) else Negative(part)),
-        st.builds(Arithmetic, st.sampled_from(ARITHMETIC), parts, parts),
-        st.builds(Comparison, st.sampled_from(COMPARISONS), st.tuples(parts, parts)),
-        several.map(lambda operands: Comparison("=", tuple(operands))),
-        st.builds(Not, parts),
-        several.map(lambda operands: _flat(And, operands)),
-        several.map(lambda operands: _flat(Or, operands)),
-        st.builds(In, parts, st.lists(parts, min_size=1, max_size=3).map(tuple), st.booleans()),
-        st.builds(Between, parts, parts, parts, st.booleans()),
-        st.builds(IsNull, parts, st.booleans()),
-        *functions,
-    )
+@st.composite
+def queries(draw: st.DrawFn) -> Query:
+    """Queries drawn from Hypothesis, which shrinks them."""
+    return Trees(DrawnChoices(draw)).query()
 
 
-formulas: st.SearchStrategy[Expression] = st.recursive(
-    st.one_of(literals, attributes), _compound, max_leaves=8
-)
-"""Formulas that may stand anywhere."""
+@st.composite
+def where_formulas(draw: st.DrawFn) -> Expression:
+    """Formulas of a WHERE clause, drawn from Hypothesis."""
+    return Trees(DrawnChoices(draw)).formula(where=True)
 
-where_formulas: st.SearchStrategy[Expression] = st.recursive(
-    st.one_of(literals, attributes, bare_attributes, equivalences), _compound, max_leaves=8
-)
-"""Formulas of a WHERE clause."""
 
-_predicates = st.lists(formulas, max_size=3).map(tuple)
-
-primitives = st.builds(
-    Primitive, st.lists(names, min_size=1, max_size=3).map(tuple), st.one_of(st.none(), names), _predicates
-)
-
-patterns: st.SearchStrategy[Pattern] = st.recursive(
-    primitives,
-    lambda parts: st.one_of(
-        st.builds(
-            Composite,
-            st.sampled_from(Operator),
-            st.lists(parts, min_size=1, max_size=4).map(tuple),
-            _predicates,
-        ),
-        st.builds(Negation, parts),
-        st.builds(Exists, st.lists(names, min_size=1, max_size=3).map(tuple), parts),
-    ),
-    max_leaves=6,
-)
-
-windows = st.one_of(
-    st.builds(
-        Window,
-        st.sampled_from([WindowKind.TIME, WindowKind.NUMBER, WindowKind.EVENTS]),
-        st.one_of(st.integers(1, 10_000), st.integers(1, _GREATEST)),
-    ),
-    st.just(UNBOUNDED),
-)
-
-returns = st.one_of(
-    st.builds(ReturnVariable, names), st.builds(ReturnExpression, formulas, st.one_of(st.none(), names))
-)
-
-queries: st.SearchStrategy[Query] = st.builds(
-    Query,
-    pattern=patterns,
-    where=st.one_of(st.none(), where_formulas),
-    window=st.one_of(st.none(), windows),
-    returns=st.lists(returns, max_size=3).map(tuple),
-    limit=st.one_of(st.none(), st.integers(0, _GREATEST)),
-    sase=st.booleans(),
-)
+def random_query(seed: int) -> Query:
+    """The query of a seed: many of them are made fast."""
+    return Trees(RandomChoices(Random(seed))).query()

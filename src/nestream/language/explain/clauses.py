@@ -37,6 +37,13 @@ def _clause_inside_parentheses(at: Situation) -> Explanation | None:
     )
 
 
+def _clause_before_pattern(at: Situation) -> Explanation | None:
+    if at.index or at.token.type not in CLAUSES:
+        return None
+    message = f"{at.token.upper()} stands before the pattern"
+    return Explanation(Diagnostic("clause-order", message, at.span, hint=_ORDER), final=True)
+
+
 def _window(at: Situation) -> Explanation | None:
     if at.clause != "WITHIN" or at.openers:
         return None
@@ -109,6 +116,7 @@ def _after_the_end(at: Situation) -> Explanation | None:
 
 CLAUSE_ERRORS: tuple[Callable[[Situation], Explanation | None], ...] = (
     _clause_inside_parentheses,
+    _clause_before_pattern,
     _window,
     _second_query,
     _comma_in_where,

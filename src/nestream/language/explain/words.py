@@ -160,6 +160,8 @@ def _reserved_word(at: Situation) -> Explanation | None:
     """`SEQ(Event e, B b)`, `a.limit = 3`: a keyword where a name is needed."""
     if at.is_reserved(at.index) and "NAME" in at.accepted:
         needed = at.before == "." or at.before.type in {"AS", "EXISTS"}
+        if at.is_name(at.index + 1) and at.is_name(at.index + 2):
+            return None  # `SEQ(A a, PATTERN B b)`: the keyword is meant
         if needed or (at.openers and (at.is_name(at.index + 1) or at.after in _FOLLOWS_A_NAME)):
             return _as_name(at, at.index)
     swallowed = at.before.type in {"IS", "IN", "BETWEEN"} and at.token in {",", ")"}

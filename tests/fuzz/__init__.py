@@ -1,0 +1,1 @@
+"""Fuzzers that run outside pytest, for a bounded time."""
