@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -15,15 +16,17 @@ from nestream.language.ast import Dialect
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.logical.explain import explain, explain_json
-from nestream.logical.nodes import Plan, ValueColumn
+from nestream.logical.nodes import Plan, ValueColumn, expressions, leaves
 from nestream.engine.program import Options
 from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
+from nestream.model.expression import attributes
 from nestream.model.schema import Kind, Schema
 from nestream.reference import Order
 from nestream.physical.compile import compile_plan
 from nestream.runtime.local import LocalRun
 from nestream.runtime.reference import match_reference
+from nestream.runtime.stream import Stream
 
 STRATEGIES = ("auto", "reference")
 """How a query can be run: by the columnar engine, or by the reference evaluator."""
@@ -122,6 +125,66 @@ class Query:
         matches = pa.concat_tables(tables) if tables else local.wanted.empty_table()
         return matches if run.plan.limit is None else matches.slice(0, run.plan.limit)
 
+    def stream(
+        self,
+        events: Iterable[Any] | None = None,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        schema: pa.Schema | Schema | None = None,
+        order: str = "time",
+        lateness: int | timedelta = 0,
+        late: Callable[[dict[str, Any]], None] | None = None,
+        dead_letter: Callable[[Any, str], None] | None = None,
+        options: Options | None = None,
+    ) -> Any:
+        """Match events that keep coming.
+
+        With `events`, an iterable of dictionaries or of batches, gives an iterator over the matches as they
+        are decided: `for match in query.stream(events): ...`. Without, gives a `Stream` to push events into:
+        `stream.push(event)`, `stream.push_batch(table)`, `stream.finish()`, `stream.save()`.
+
+        Events may be out of order by `lateness` (in the unit of the time column, or a timedelta); later ones
+        go to `late`. Events without time or type, or whose values do not fit, go to `dead_letter`.
+        """
+        if order not in tuple(Order):
+            raise ValueError(f"unknown order {order!r}: one of {', '.join(Order)}")
+
+        def start(known: Schema) -> LocalRun:
+            plan, kinds = self.typed(known)
+            empty = pa.schema(list(known.columns.items())).empty_table()
+            return Run(plan, empty, known, kinds, resolution(known), Order(order)).local(options)
+
+        if isinstance(schema, pa.Schema):
+            schema = Schema.of(schema, time, type)
+        stream = Stream(
+            start,
+            f"{self.formatted}\nORDER {order}",
+            dict.fromkeys(name for leaf in leaves(self.plan.root) for name in self.read_by(leaf.variable)),
+            time=time,
+            type=type,
+            schema=schema,
+            lateness=_in_microseconds(lateness),
+            late=late,
+            dead_letter=dead_letter,
+        )
+        return stream if events is None else stream.run(events)
+
+    def read_by(self, variable: str) -> Iterator[str]:
+        """The attributes of a variable that the query reads."""
+        for expression in expressions(self.plan):
+            yield from (part.name for part in attributes(expression) if part.variable == variable)
+
+    def count(self, events: Any, **options: Any) -> int:
+        """How many matches there are, without building what it need not. Takes the options of `match`."""
+        settings = {"time": "ts", "type": "type", "types": None, "order": "time", "strategy": "auto", **options}
+        switches = settings.pop("options", None)
+        run = self.prepare(events, **settings)
+        if settings["strategy"] == "reference":
+            return int(self.match(events, **options).num_rows)
+        total = run.local(switches).count(run.table)
+        return total if run.plan.limit is None else min(total, run.plan.limit)
+
     def prepare(
         self,
         events: Any,
@@ -172,3 +235,7 @@ class Run:
         by_arrival = self.order is Order.ARRIVAL
         program = compile_plan(self.plan, self.schema, per_microsecond(self.unit), by_arrival, options)
         return LocalRun(self.plan, program, self.schema, self.kinds, self.unit)
+
+
+def _in_microseconds(lateness: int | timedelta) -> int:
+    return lateness // timedelta(microseconds=1) if isinstance(lateness, timedelta) else lateness

@@ -6,12 +6,16 @@ freely, such as how the input is split. To add one, write the function and name 
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
+from nestream.engine.program import Options
 from nestream.query import query
+from nestream.runtime.stream import Stream
 
 
 class Run(Protocol):
@@ -43,7 +47,61 @@ def engine(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     return query(text).match(table, order=order)
 
 
+def split(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+    """The engine over random batches, with events as late as they may be and state saved on the way."""
+    chance = random.Random(seed)
+    times = table.column("ts").to_pylist()
+    lateness = max((max(times[:n]) - times[n] for n in range(1, len(times))), default=0)
+    chosen = query(text)
+
+    def start() -> Stream:
+        return chosen.stream(schema=table.schema, order=order, lateness=max(lateness, 0))
+
+    stream, parts, done = start(), [], 0
+    while done < table.num_rows:
+        size = chance.choice((1, 1, 2, 3, 5, 100))
+        parts.append(stream.push_batch(table.slice(done, size)))
+        done += size
+        if chance.random() < 0.3:
+            stream = start().restore(stream.save())
+    parts.append(stream.finish_batch())
+    assert stream.late_count == stream.dead_count == 0
+    return _limited(pa.concat_tables(parts), text)
+
+
+def one_by_one(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+    """The engine event by event, as dictionaries, in the order of time."""
+    chosen = query(text)
+    ordered = table.take(pa.array(np.argsort(table.column("ts").to_numpy(), kind="stable")))
+    stream = chosen.stream(schema=table.schema, order=order)
+    wanted = chosen.match(table.slice(0, 0), order=order).schema
+    matches = [match for event in ordered.to_pylist() for match in stream.push(event)]
+    return _limited(pa.Table.from_pylist([*matches, *stream.finish()], schema=wanted), text)
+
+
+def _limited(matches: pa.Table, text: str) -> pa.Table:
+    limit = query(text).plan.limit
+    return matches if limit is None else matches.slice(0, limit)
+
+
+def without(**switches: bool | int) -> Run:
+    """The engine with some of its techniques switched off."""
+
+    def run(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+        return query(text).match(table, order=order, options=Options(**switches))  # type: ignore[arg-type]
+
+    return run
+
+
 RUNNERS: dict[str, Runner] = {
     "reference": Runner(reference, ordered=True),
     "engine": Runner(engine, ordered=True),
+    "engine-split": Runner(split),
+    "engine-one-by-one": Runner(one_by_one),
+    "engine-no-bounds": Runner(without(bounds=False), ordered=True),
+    "engine-no-partition": Runner(without(partition=False), ordered=True),
+    "engine-no-reach": Runner(without(reach=False), ordered=True),
+    "engine-no-ordering": Runner(without(ordering=False), ordered=True),
+    "engine-no-narrowing": Runner(without(narrowing=False), ordered=True),
+    "engine-small-memory": Runner(without(memory=1)),
 }

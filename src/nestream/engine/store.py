@@ -188,6 +188,18 @@ class Store:
             start = np.concatenate(([0], np.where(same, 0, np.arange(1, len(self)))))
             self.low = self.pos[np.maximum.accumulate(start)]
 
+    def restore(self, payload: pa.Table, types: pa.Array, times: Ints, positions: Ints) -> None:
+        """Take back events that were held before, with their positions."""
+        codes, rows = self._of_known_types(types)
+        if not len(rows):
+            return
+        piece = Piece(
+            positions[rows], times[rows], codes[rows].astype(np.int16), payload.take(pa.array(rows)), []
+        )
+        piece.members = self._members(piece)
+        self._pieces.append(self._without_strangers(piece))
+        self.seal()
+
     # -- leaving -------------------------------------------------------------------------------------------
 
     def drop_rows(self, count: int) -> None:
@@ -211,11 +223,15 @@ class Store:
             return Vector(self.ts)
         if name not in self._computed:
             if name == TYPE_ATTRIBUTE:
-                column = self._types.take(pa.array(self.type)).cast(pa.large_string())
+                column = self.type_names().cast(pa.large_string())
             else:
                 column = computable(self.payload.column(self.schema.column(name)), self.unit, name)
             self._computed[name] = Vector.of(column)
         return self._computed[name]
+
+    def type_names(self) -> pa.Array:
+        """The event type of every row."""
+        return self._types.take(pa.array(self.type))
 
     def reach(self, rows: Ints) -> Ints:
         """For each row, the first position that fits in a window ending with it."""

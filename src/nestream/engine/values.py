@@ -164,7 +164,9 @@ _COMPARE_STRINGS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _compare(operator: str, left: Vector, right: Vector) -> Mask:
-    if left.is_string or right.is_string:
+    if left.is_string != right.is_string:  # a column without any value beside strings
+        return np.zeros(max(np.shape(_valid(left)), np.shape(_valid(right))), bool)
+    if left.is_string:
         return _as_mask(_COMPARE_STRINGS[operator](left.values, right.values))
     values, other = left.values, right.values
     if (values.dtype.kind == "f") != (other.dtype.kind == "f"):

@@ -165,6 +165,16 @@ def free_variables(component: Component) -> frozenset[str]:
             return frozenset().union(*(free_variables(inner) for inner in component.components), *mentioned)
 
 
+def expressions(plan: Plan) -> Iterator[Expression]:
+    """Every expression of a plan: its predicates, then what it returns."""
+    for node in walk(plan.root):
+        if not isinstance(node, Negation):
+            yield from node.predicates
+    for column in plan.output.columns:
+        if isinstance(column, ValueColumn):
+            yield column.expression
+
+
 def event_types(component: Component) -> frozenset[str]:
     """The event types that the component reads, negative ones included."""
     return frozenset(name for leaf in leaves(component) for name in leaf.types)

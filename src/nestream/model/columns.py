@@ -114,6 +114,8 @@ def computable(column: pa.Array | pa.ChunkedArray, unit: str, name: str = "") ->
                 return column.cast(pa.timestamp(unit, zone)).view(pa.int64())
             case Kind.DURATION:
                 return column.cast(pa.duration(unit)).view(pa.int64())
+            case Kind.UNKNOWN:
+                return column.cast(pa.float64())  # no values at all: any kind will do
             case _:
                 return column
     except pa.ArrowInvalid as problem:

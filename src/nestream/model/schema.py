@@ -25,7 +25,7 @@ class Kind(StrEnum):
     ZONED = "timestamp with zone"
     DURATION = "duration"
     UNKNOWN = "unknown"
-    """Not known before a schema is."""
+    """Not known before a schema is, or for a column without any value."""
     OTHER = "other"
     """Not comparable: the column only rides along."""
 
@@ -47,9 +47,10 @@ def kind_of(datatype: pa.DataType) -> Kind:
         pa.types.is_string(datatype)
         or pa.types.is_large_string(datatype)
         or pa.types.is_string_view(datatype)
-        or pa.types.is_null(datatype)
     ):
         return Kind.STRING
+    if pa.types.is_null(datatype):
+        return Kind.UNKNOWN
     if pa.types.is_boolean(datatype):
         return Kind.BOOLEAN
     if pa.types.is_timestamp(datatype):
@@ -87,13 +88,13 @@ class Schema:
                     f'  hint: name the column with {role}="..."'
                 )
         kind = kind_of(self.columns[self.time])
-        if kind not in (Kind.INTEGER, Kind.TIMESTAMP, Kind.ZONED):
+        if kind not in (Kind.INTEGER, Kind.TIMESTAMP, Kind.ZONED, Kind.UNKNOWN):
             raise EventError(
                 f"the time column `{self.time}` holds {self.columns[self.time]}, "
                 "and a time is an integer, a timestamp or a date\n"
                 '  hint: convert the column, or name another with time="..."'
             )
-        if kind_of(self.columns[self.type]) is not Kind.STRING:
+        if kind_of(self.columns[self.type]) not in (Kind.STRING, Kind.UNKNOWN):
             raise EventError(
                 f"the type column `{self.type}` holds {self.columns[self.type]}, and a type is a string\n"
                 '  hint: convert the column, or name another with type="..."'

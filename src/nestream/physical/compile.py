@@ -25,7 +25,7 @@ from nestream.engine.program import (
     Program,
     Stair,
 )
-from nestream.logical.nodes import Leaf, Plan, ValueColumn, WinAnd, WinSeq
+from nestream.logical.nodes import Leaf, Plan, WinAnd, WinSeq, expressions
 from nestream.logical.nodes import Negation as LogicalNegation
 from nestream.model.expression import (
     TIME_ATTRIBUTE,
@@ -119,21 +119,11 @@ class _Compiling:
         """The attributes that predicates and returned expressions read, without time and type."""
         read = [
             part.name
-            for predicate in self.all_predicates()
-            for part in attributes(predicate)
+            for expression in expressions(self.plan)
+            for part in attributes(expression)
             if part.name not in (TIME_ATTRIBUTE, TYPE_ATTRIBUTE)
         ]
         return tuple(dict.fromkeys(read))
-
-    def all_predicates(self) -> Iterable[Expression]:
-        from nestream.logical.nodes import walk
-
-        for node in walk(self.plan.root):
-            if not isinstance(node, LogicalNegation):
-                yield from node.predicates
-        for column in self.plan.output.columns:
-            if isinstance(column, ValueColumn):
-                yield column.expression
 
     def decided(self, block: Block) -> Decided:
         found = edges(block)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +12,16 @@ import pyarrow.compute as pc
 
 from nestream.engine.context import Bindings, Round
 from nestream.engine.matcher import END, Matcher, Matches
-from nestream.engine.program import Program
+from nestream.engine.program import Block, Decided, Program
 from nestream.logical.nodes import EventColumn, Plan, ValueColumn
 from nestream.model.columns import computable
 from nestream.model.expression import Attribute
 from nestream.model.schema import Kind, Schema
 from nestream.runtime.output import build_matches, output_schema
+
+
+POSITION, TIME, TYPE = "nestream position", "nestream time", "nestream type"
+"""The columns beside the events' own in a saved state."""
 
 
 class LocalRun:
@@ -49,6 +55,85 @@ class LocalRun:
         times = computable(events.column(self.schema.time), self.unit, self.schema.time)
         self.append(in_order(events, times.to_numpy(zero_copy_only=False)))
         yield from self.finish()
+
+    def count(self, events: pa.Table) -> int:
+        """How many matches there are over a finite table."""
+        times = computable(events.column(self.schema.time), self.unit, self.schema.time)
+        self.append(in_order(events, times.to_numpy(zero_copy_only=False)))
+        return self.matcher.count()
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+        """The state of the engine: numbers, and the events held with their positions, times and types."""
+        matcher = self.matcher
+        matcher.store.seal()
+        store = matcher.store
+        held = store.payload.append_column(POSITION, pa.array(store.pos + store.base))
+        held = held.append_column(TIME, pa.array(store.ts)).append_column(TYPE, store.type_names())
+        numbers = {"seen": matcher.seen, "decided": matcher.decided, "watermark": matcher.watermark}
+        tables = {"held": held}
+        if matcher.given is not None:
+            given = matcher.given.positions
+            names = [str(place) for place in range(given.shape[1])]
+            tables["given"] = pa.table([np.ascontiguousarray(given[:, n]) for n in range(len(names))], names)
+        return numbers, tables
+
+    def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
+        """Go on from a saved state of the same query."""
+        matcher, held = self.matcher, tables["held"]
+        matcher.seen = numbers["seen"]
+        matcher.decided = list(numbers["decided"])
+        matcher.watermark = numbers["watermark"]
+        matcher.store.restore(
+            held.select(matcher.store.columns),
+            pa.array(held.column(TYPE).to_pylist(), pa.string()),
+            held.column(TIME).to_numpy(),
+            held.column(POSITION).to_numpy(),
+        )
+        if matcher.given is not None and "given" in tables:
+            given = tables["given"]
+            matcher.given.positions = np.column_stack([column.to_numpy() for column in given.columns])
+
+    def describe(self) -> dict[str, Any]:
+        """What is held, for a person or a monitor."""
+        store = self.matcher.store
+        store.seal()
+        oldest = None
+        if len(store):
+            oldest = store.ts[0].item()
+        return {
+            "events": len(store),
+            "leaves": {label: len(store.leaf_rows[leaf]) for label, leaf in self._labels()},
+            "bytes": store.payload.nbytes + store.pos.nbytes + store.ts.nbytes + store.type.nbytes,
+            "oldest": oldest,
+            "watermark": self.matcher.watermark,
+            "position": self.matcher.seen,
+        }
+
+    def _labels(self) -> Iterator[tuple[str, int]]:
+        """A name for each leaf: its variables and types."""
+        users: dict[int, list[str]] = {}
+        for block in self.program.blocks:
+            for name, leaf in all_leaves(block):
+                if name not in users.setdefault(leaf, []):
+                    users[leaf].append(name)
+        for leaf, names in users.items():
+            yield f"{' | '.join(self.program.leaves[leaf].types)} {', '.join(names)}", leaf
+
+    @cached_property
+    def awaited_types(self) -> frozenset[str]:
+        """The types of the events that can be the last of a match."""
+        last = set()
+        for block in self.program.blocks:
+            earlier = {x for x, y in block.order}
+            last |= {leaf for name, leaf in block.leaves.items() if name not in earlier}
+        return frozenset(name for leaf in last for name in self.program.leaves[leaf].types)
+
+    @cached_property
+    def awaits_time(self) -> bool:
+        """Whether some matches are decided by the passing of time, not by an event of theirs."""
+        return any(decided is not Decided.LAST for decided in self.program.decided)
 
     def table(self, matches: Matches) -> pa.Table:
         """Matches as a table."""
@@ -86,6 +171,13 @@ class LocalRun:
         mask = None if vector.valid is None else ~np.broadcast_to(vector.valid, (bound.count,))
         plain = pa.array(np.ascontiguousarray(values), mask=mask)
         return plain.view(datatype) if pa.types.is_temporal(datatype) else plain.cast(datatype)
+
+
+def all_leaves(block: Block) -> Iterator[tuple[str, int]]:
+    """The variables of a block with their leaves, those under negation included."""
+    yield from block.leaves.items()
+    for negation in block.negations:
+        yield from all_leaves(negation.block)
 
 
 def shown_columns(plan: Plan, schema: Schema) -> list[str]:

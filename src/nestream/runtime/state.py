@@ -1,0 +1,66 @@
+"""The state of a running query as bytes: plain Arrow, with a format version and the query it belongs to.
+
+What is held is the events that can still take part with their positions, the events that wait for the watermark,
+how far was decided, and what a distinct output has already given.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+FORMAT = 1
+"""The version of the format; another one is refused."""
+
+
+class StateError(ValueError):
+    """A saved state that cannot be used: damaged, of another format version, or of another query."""
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """The tables and numbers of a saved state."""
+
+    query: str
+    numbers: dict[str, Any]
+    tables: dict[str, pa.Table]
+
+    def to_bytes(self) -> bytes:
+        """The state as bytes."""
+        header = {"format": FORMAT, "query": self.query, "numbers": self.numbers}
+        parts = {"header": json.dumps(header).encode(), **{n: _table_bytes(t) for n, t in self.tables.items()}}
+        return _table_bytes(
+            pa.table({"name": pa.array(list(parts)), "data": pa.array(list(parts.values()), pa.large_binary())})
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> SavedState:
+        """Read a state; raises `StateError` where it is damaged or of another version."""
+        try:
+            rows = _table(data).to_pylist()
+            parts = {row["name"]: row["data"] for row in rows}
+            header = json.loads(parts.pop("header"))
+            version = header["format"]
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OSError, KeyError, TypeError, ValueError) as problem:
+            raise StateError(f"this is not a saved state of nestream: {problem}") from None
+        if version != FORMAT:
+            raise StateError(
+                f"the state has format version {version}, and this nestream reads version {FORMAT}\n"
+                "  hint: let the version that wrote it finish, or start again without the state"
+            )
+        return cls(header["query"], header["numbers"], {name: _table(part) for name, part in parts.items()})
+
+
+def _table_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _table(data: bytes) -> pa.Table:
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_all()
