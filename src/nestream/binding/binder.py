@@ -179,8 +179,7 @@ class _Binding:
         at = span_of(predicate, place)
         match reason:
             case Unseen.NEGATED:
-                negation = next(scope for scope in target.path if scope.negated and scope not in place.path)
-                inside = self.scopes.innermost(frozenset((name,)), negation)
+                inside = [scope for scope in target.path if scope.negated and scope not in place.path][-1]
                 fits = all(self.scopes.unseen(other, inside) is None for other in variables(predicate))
                 return Diagnostic(
                     "negated-variable",
@@ -223,10 +222,15 @@ class _Binding:
 
     def why_unfit(self, predicate: Expression, negation: Scope) -> str:
         """Why a predicate fits nowhere in a negation, and what to compare with instead."""
-        if any(self.scopes.unseen(name, negation) is Unseen.SIBLING for name in variables(predicate)):
+        reasons = {self.scopes.unseen(name, negation) for name in variables(predicate)}
+        if Unseen.SIBLING in reasons:
             return (
                 "a negation sees the variables that the expressions around it declare: "
                 "compare with one of those"
+            )
+        if Unseen.BRANCH in reasons:
+            return (
+                "write the predicate inside the negation, with the branch of its OR that binds the variable"
             )
         return "negations are independent: compare each with positive variables only"
 
@@ -266,16 +270,17 @@ class _Binding:
         if not isinstance(part, Attribute) or part.variable is not None:
             return part
         events = [name for name in self.declared.order if not self.scopes.negated(name)]
+        example = (events or self.declared.order)[0]
         if len(events) != 1:
             self.diagnostics.append(
                 Diagnostic(
                     "ambiguous-attribute",
                     f"attribute `{part.name}` without a variable",
                     part.span,
-                    hint=f"say whose attribute it is, for example `{events[0]}.{part.name}`",
+                    hint=f"say whose attribute it is, for example `{example}.{part.name}`",
                 )
             )
-        return Attribute(events[0], part.name, part.span)
+        return Attribute(example, part.name, part.span)
 
     def home(self, condition: Expression) -> Scope:
         """The scope that a condition of WHERE belongs to: the innermost one that sees all its variables."""

@@ -131,7 +131,7 @@ def _arithmetic(operator: str, left: Any, right: Any) -> Any:
         return None
     if isinstance(result, int):
         return result if -(2**63) <= result < 2**63 else None
-    return None if math.isnan(result) else result
+    return None if result is None or math.isnan(result) else result
 
 
 def _remainder(left: Any, right: Any) -> Any:

@@ -1,0 +1,1 @@
+"""What binding makes of a query: its diagnostics, its variables, where its predicates stand."""

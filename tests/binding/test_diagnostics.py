@@ -1,0 +1,471 @@
+"""Every diagnostic of binding: what it says, where it points, and what it tells to write instead."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nestream
+from nestream.model.diagnostics import Diagnostic
+
+SOURCES = Path(__file__).resolve().parents[2] / "src" / "nestream" / "binding"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A query with one problem, and the diagnostic that it gives."""
+
+    query: str
+    code: str
+    pointed: str
+    message: str
+    hint: str | None = None
+    suggestion: str | None = None
+    events: tuple[tuple[str, Any], ...] | None = None
+
+
+PROBLEMS = [
+    Problem(
+        "SEQ(A a, B b)",
+        "missing-window",
+        "SEQ(A a, B b)",
+        "the query has no WITHIN, so its state would grow without limit",
+        "add a window such as `WITHIN 1 hours`, or say `WITHIN UNBOUNDED`",
+    ),
+    Problem(
+        "SEQ(A a, B a) WITHIN 9",
+        "duplicate-variable",
+        "B a",
+        "variable `a` is declared twice",
+        "give this component another variable",
+    ),
+    Problem(
+        "SEQ(!A a, !B b) WITHIN 9",
+        "no-positive-component",
+        "SEQ(!A a, !B b)",
+        "SEQ has no positive component",
+        "add a component without `!`",
+    ),
+    Problem(
+        "!A a WITHIN 9",
+        "misplaced-negation",
+        "!A a",
+        "a negation with nothing positive around it",
+        "a negation filters matches: place it in a SEQ or AND with a positive component",
+    ),
+    Problem(
+        "OR(A a, !B b) WITHIN 9",
+        "misplaced-negation",
+        "!B b",
+        "a negation as a branch of an OR",
+        "an OR takes the match of one of its branches, so each branch is positive; "
+        "negate inside a SEQ or AND branch instead",
+    ),
+    Problem(
+        "SEQ(A a, !(!B b)) WITHIN 9",
+        "misplaced-negation",
+        "(!B b)",
+        "a negation directly under a negation",
+        "remove both `!`, or negate a SEQ or AND that has a positive component",
+    ),
+    Problem(
+        "SEQ(Recycle recycle, B b, recycl.id = 1) WITHIN 9",
+        "unknown-variable",
+        "recycl.id",
+        "unknown variable `recycl`",
+        "did you mean `recycle`?",
+    ),
+    Problem(
+        "SEQ(A a, B b, zzz.id = 1) WITHIN 9",
+        "unknown-variable",
+        "zzz.id",
+        "unknown variable `zzz`",
+        "the variables are `a`, `b`",
+    ),
+    Problem(
+        "SEQ(A a, B b, A.id = 1) WITHIN 9",
+        "unknown-variable",
+        "A.id",
+        "unknown variable `A`",
+        "the component of type `A` has the variable `a`",
+    ),
+    Problem(
+        "SEQ(A, A, A.id = 1) WITHIN 9",
+        "unknown-variable",
+        "A.id",
+        "unknown variable `A`",
+        "several components have the type `A`: give each a variable",
+    ),
+    Problem(
+        "SEQ(A a, !B b, C c, b.id = a.id) WITHIN 9",
+        "negated-variable",
+        "b.id = a.id",
+        "`b` is bound under a negation, so it has no event here",
+        "write the predicate with the negation",
+        "!(B b, b.id = a.id)",
+    ),
+    Problem(
+        "SEQ(A a, !SEQ(B b, AND(C c, D d), b.id = 1), E e, d.id = a.id) WITHIN 9",
+        "negated-variable",
+        "d.id = a.id",
+        "`d` is bound under a negation, so it has no event here",
+        "write the predicate with the negation",
+        "!SEQ(B b, AND(C c, D d), b.id = 1, d.id = a.id)",
+    ),
+    Problem(
+        "SEQ(A a, !SEQ(B b, C c, !(D d)), E e, d.id = b.id) WITHIN 9",
+        "negated-variable",
+        "d.id = b.id",
+        "`d` is bound under a negation, so it has no event here",
+        "write the predicate with the negation",
+        "!(D d, d.id = b.id)",
+    ),
+    Problem(
+        "SEQ(A a, !B b, !C c, D d, b.id = c.id) WITHIN 9",
+        "negated-variable",
+        "b.id = c.id",
+        "`b` is bound under a negation, so it has no event here",
+        "negations are independent: compare each with positive variables only",
+    ),
+    Problem(
+        "SEQ(A a, !OR(B b, C c), D d, b.id = a.id) WITHIN 9",
+        "negated-variable",
+        "b.id = a.id",
+        "`b` is bound under a negation, so it has no event here",
+        "write the predicate with the negation",
+        "!OR(B b, C c, b.id = a.id)",
+    ),
+    Problem(
+        "SEQ(A a, !SEQ(X x, OR(B b, C c)), D d, b.id = a.id) WITHIN 9",
+        "negated-variable",
+        "b.id = a.id",
+        "`b` is bound under a negation, so it has no event here",
+        "write the predicate inside the negation, with the branch of its OR that binds the variable",
+    ),
+    Problem(
+        "SEQ(SEQ(A a, B b), SEQ(C c, D d, c.id = a.id)) WITHIN 9",
+        "sibling-variable",
+        "c.id = a.id",
+        "`a` is declared in a sibling expression and is not visible here",
+        "write the predicate in the expression around both, after its components",
+        "c.id = a.id",
+    ),
+    Problem(
+        "SEQ(SEQ(A a, B b), !(C c, c.id = a.id), D d) WITHIN 9",
+        "sibling-variable",
+        "c.id = a.id",
+        "`a` is declared in a sibling expression and is not visible here",
+        "a negation sees the variables that the expressions around it declare: compare with one of those",
+    ),
+    Problem(
+        "SEQ(A a, OR(B b, C c), D d, b.id = a.id) WITHIN 9",
+        "branch-variable",
+        "b.id = a.id",
+        "`b` is bound by one branch of an OR only",
+        "write the predicate inside the OR, with the branch that binds the variable",
+    ),
+    Problem(
+        "OR(SEQ(A a, B b), SEQ(C c, D d, c.id = a.id)) WITHIN 9",
+        "across-or-branches",
+        "c.id = a.id",
+        "`a` is bound by one branch of an OR only",
+        "write the predicate inside the OR, with the branch that binds the variable",
+    ),
+    Problem(
+        "OR(A a, B b, a.id = b.id)",
+        "across-or-branches",
+        "a.id = b.id",
+        "a predicate across branches of an OR",
+        "write a predicate for each branch",
+    ),
+    Problem(
+        "SEQ(A a, EXISTS b : SEQ(B b, C c), b.id = a.id) WITHIN 9",
+        "hidden-variable",
+        "b.id = a.id",
+        "`b` is dropped by EXISTS and is not visible here",
+        "write the predicate inside the EXISTS",
+    ),
+    Problem(
+        "EXISTS x : SEQ(A a, B b) WITHIN 9",
+        "exists-unknown-variable",
+        "EXISTS x : SEQ(A a, B b)",
+        "EXISTS names `x`, which its pattern does not bind",
+        "it binds `a`, `b`",
+    ),
+    Problem(
+        "EXISTS a, b : SEQ(A a, B b) WITHIN 9",
+        "exists-drops-everything",
+        "EXISTS a, b : SEQ(A a, B b)",
+        "EXISTS drops every variable of its pattern",
+        "keep at least one variable: a match shows its events",
+    ),
+    Problem(
+        "SEQ(A a, B b) WITHIN 9 RETURN a.id + 1",
+        "unnamed-expression",
+        "a.id + 1",
+        "a returned expression needs a name",
+        "name it with AS",
+        "a.id + 1 AS value",
+    ),
+    Problem(
+        "SEQ(A a, B b) WITHIN 9 RETURN a.ins-type",
+        "unnamed-expression",
+        "a.ins-type",
+        "a returned expression needs a name",
+        "name it with AS",
+        "a.ins-type AS ins-type",
+    ),
+    Problem(
+        "SEQ(Recycle recycle, B b) WITHIN 9 RETURN recycl",
+        "cannot-return",
+        "recycl",
+        "unknown variable `recycl` in RETURN",
+        "did you mean `recycle`?",
+    ),
+    Problem(
+        "SEQ(A a, !B b, C c) WITHIN 9 RETURN b",
+        "cannot-return",
+        "b",
+        "`b` is bound under a negation, so a match has no event for it",
+        "a match binds `a`, `c`",
+    ),
+    Problem(
+        "EXISTS b : SEQ(A a, B b) WITHIN 9 RETURN b",
+        "cannot-return",
+        "b",
+        "`b` is dropped by EXISTS",
+        "remove it from the EXISTS to return it",
+    ),
+    Problem(
+        "SEQ(A a, B b) WITHIN 9 RETURN b, a.id AS b",
+        "duplicate-column",
+        "a.id AS b",
+        "two output columns are named `b`",
+        "give one of them another name with AS",
+    ),
+    Problem(
+        "SEQ(A a, B b) WITHIN 9 RETURN a.ts AS match_end",
+        "reserved-column",
+        "a.ts AS match_end",
+        "`match_end` is a column of every match",
+        "use another name",
+    ),
+    Problem(
+        "EVENT SEQ(A x, B y) WHERE n > 1 WITHIN 9",
+        "ambiguous-attribute",
+        "n",
+        "attribute `n` without a variable",
+        "say whose attribute it is, for example `x.n`",
+    ),
+    Problem(
+        "SEQ(A a, B b, 1 < 'x') WITHIN 9",
+        "wrong-type",
+        "1 < 'x'",
+        "cannot compare an integer with a string",
+    ),
+    Problem(
+        "SEQ(A a, B b, TRUE < FALSE) WITHIN 9",
+        "wrong-type",
+        "TRUE < FALSE",
+        "a boolean has no order, so `<` does not apply",
+    ),
+    Problem(
+        "SEQ(A a, B b, lower(1) = 'x') WITHIN 9",
+        "wrong-type",
+        "1",
+        "`1` is an integer, not a string",
+    ),
+    Problem(
+        "SEQ(A a, B b, coalesce(1, 'x') = 1) WITHIN 9",
+        "wrong-type",
+        "coalesce(1, 'x')",
+        "the arguments of coalesce differ in type",
+    ),
+    Problem(
+        "SEQ(A a, B b, 'x' * 2 = 4) WITHIN 9",
+        "wrong-type",
+        "'x' * 2",
+        "`*` does not apply to a string and an integer",
+    ),
+    Problem(
+        "SEQ(A a, B b, 1 + 1) WITHIN 9",
+        "not-a-condition",
+        "1 + 1",
+        "`1 + 1` is an integer, and a predicate is a condition",
+        "compare it with something",
+    ),
+    Problem(
+        "SEQ(A a, B b, a.idd = b.id) WITHIN 9",
+        "unknown-attribute",
+        "a.idd",
+        "A events have no attribute `idd`",
+        "did you mean `a.id`?",
+        events=(("ts", 1), ("type", "A"), ("id", 1)),
+    ),
+    Problem(
+        "SEQ(A a, B b, a.colour = 1) WITHIN 9",
+        "unknown-attribute",
+        "a.colour",
+        "A events have no attribute `colour`",
+        "the attributes are `id`, `ts`, `type`",
+        events=(("ts", 1), ("type", "A"), ("id", 1)),
+    ),
+    Problem(
+        "SEQ(A a, B b, a.tags = 1) WITHIN 9",
+        "not-comparable",
+        "a.tags",
+        "`a.tags` holds values that cannot be compared",
+        "convert the column to a number, string, boolean or timestamp",
+        events=(("ts", 1), ("type", "A"), ("tags", [1])),
+    ),
+    Problem(
+        "SEQ(A a, B b) WITHIN 1 hours",
+        "window-unit",
+        "WITHIN 1 hours",
+        "WITHIN 1 hours is a duration, and the time column `ts` holds integers",
+        "give the window as a bare number in the column's own unit, or convert the column to timestamps",
+        events=(("ts", 1), ("type", "A")),
+    ),
+    Problem(
+        "SEQ(A a, B b, b.ts - a.ts < 5 minutes) WITHIN 9",
+        "wrong-type",
+        "b.ts - a.ts < 5 minutes",
+        "cannot compare an integer with a duration",
+        "the time column holds integers: write the duration as a number in its unit",
+        events=(("ts", 1), ("type", "A")),
+    ),
+]
+
+
+def run(problem: Problem) -> None:
+    query = nestream.query(problem.query)
+    if problem.events is not None:
+        query.match([dict(problem.events)], strategy="reference")
+
+
+def errors(problem: Problem) -> list[Diagnostic]:
+    with pytest.raises(nestream.QueryError) as raised:
+        run(problem)
+    return list(raised.value.diagnostics)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: f"{problem.code}: {problem.query}")
+def test_a_problem_says_what_is_wrong_where_and_what_to_write_instead(problem: Problem) -> None:
+    (found,) = errors(problem)
+    assert (found.code, found.message) == (problem.code, problem.message)
+    assert problem.query[found.span.start : found.span.end] == problem.pointed
+    assert (found.hint, found.suggestion) == (problem.hint, problem.suggestion)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [problem for problem in PROBLEMS if problem.suggestion and problem.suggestion.startswith("!")],
+    ids=lambda problem: problem.query,
+)
+def test_a_query_with_the_suggested_negation_is_accepted(problem: Problem) -> None:
+    assert problem.suggestion is not None
+    negated = problem.suggestion.removesuffix(f", {problem.pointed})").removeprefix("!")
+    plain = negated.removeprefix("(") if negated.startswith("(") else negated + ")"
+    without = problem.query.replace(f", {problem.pointed}) WITHIN", ") WITHIN")
+    corrected = without.replace(f"!({plain})", problem.suggestion).replace(f"!{plain}", problem.suggestion)
+    assert problem.suggestion in corrected
+    nestream.query(corrected)
+
+
+def test_an_unbounded_window_is_a_warning() -> None:
+    query = nestream.query("SEQ(A a, B b) WITHIN UNBOUNDED")
+    (warning,) = query.warnings
+    assert (warning.code, warning.is_error) == ("unbounded-state", False)
+    assert query.text[warning.span.start : warning.span.end] == "WITHIN UNBOUNDED"
+
+
+def test_a_name_that_looks_like_a_subtraction_is_a_warning() -> None:
+    query = nestream.query("SEQ(A a, B b, a.x-1 > 0) WITHIN 9")
+    (warning,) = query.warnings
+    assert (warning.code, warning.is_error) == ("hyphen-in-name", False)
+    assert warning.hint == "if a subtraction is meant, write `a.x - 1`"
+
+
+def test_a_clause_with_too_many_alternatives_is_rejected() -> None:
+    choices = " AND ".join(f"(b.x = {n} OR b.y = {n})" for n in range(7))
+    with pytest.raises(nestream.QueryError) as raised:
+        nestream.query(f"SEQ(A a, !B b, C c) WHERE {choices} WITHIN 9")
+    (found,) = raised.value.diagnostics
+    assert found.code == "too-many-alternatives"
+
+
+def test_an_attribute_alone_in_a_query_without_positive_events_is_rejected_and_nothing_breaks() -> None:
+    with pytest.raises(nestream.QueryError) as raised:
+        nestream.query("EVENT SEQ(!(A x)) WHERE n > 1 WITHIN 9")
+    assert [found.code for found in raised.value.diagnostics] == [
+        "no-positive-component",
+        "ambiguous-attribute",
+    ]
+
+
+def test_all_problems_are_reported_at_once_in_the_order_of_the_text() -> None:
+    text = """
+        SEQ(A a, !B b, OR(C c, D d), AND(!F f), E b,
+            a.id = b.id, c.id = 1, e.id = 1)
+        RETURN q, a.id
+    """
+    with pytest.raises(nestream.QueryError) as raised:
+        nestream.query(text)
+    assert [found.code for found in raised.value.diagnostics] == [
+        "missing-window",
+        "no-positive-component",
+        "duplicate-variable",
+        "negated-variable",
+        "branch-variable",
+        "unknown-variable",
+        "cannot-return",
+        "unnamed-expression",
+    ]
+
+
+def test_problems_with_the_events_come_all_at_once_too() -> None:
+    query = nestream.query("SEQ(A a, B b, a.x = 1, b.y = 2, a.name > 3) WITHIN 1 hours")
+    with pytest.raises(nestream.QueryError) as raised:
+        query.match([{"ts": 1, "type": "A", "name": "n"}], strategy="reference")
+    assert [found.code for found in raised.value.diagnostics] == [
+        "unknown-attribute",
+        "unknown-attribute",
+        "wrong-type",
+        "window-unit",
+    ]
+
+
+def test_the_same_is_told_as_data() -> None:
+    with pytest.raises(nestream.QueryError) as raised:
+        nestream.query("SEQ(A a,\n    !B b, C c,\n    b.id = a.id)\nWITHIN 9")
+    (found,) = raised.value.as_dicts()
+    assert found == {
+        "code": "negated-variable",
+        "severity": "error",
+        "message": "`b` is bound under a negation, so it has no event here",
+        "detail": "a predicate on a negated event says which events must not occur",
+        "hint": "write the predicate with the negation",
+        "suggestion": "!(B b, b.id = a.id)",
+        "line": 3,
+        "column": 5,
+        "end_line": 3,
+        "end_column": 16,
+        "start": 28,
+        "end": 39,
+    }
+
+
+def test_every_code_of_binding_is_tested_here() -> None:
+    text = "\n".join(path.read_text() for path in SOURCES.glob("*.py"))
+    codes = set(re.findall(r'(?:Diagnostic|report)\(\s*"([a-z-]+)"', text))
+    codes |= set(re.findall(r'^ +"([a-z]+(?:-[a-z]+)+)"(?:,| if)', text, re.MULTILINE))
+    tested = {problem.code for problem in PROBLEMS} | {
+        "unbounded-state",
+        "hyphen-in-name",
+        "too-many-alternatives",
+    }
+    assert codes - tested == {"wrong-arguments"}  # the parser reports a wrong count of arguments first
