@@ -2,7 +2,7 @@
 
 "Positive part": every way to bind the positive components, in order, in the window, with all predicates.
 "Negative part": a complete positive match is dropped if some negation has a match in its interval.
-"Projection": the distinct bindings of the variables that the output keeps.
+"Output": the distinct bindings of the variables that the output keeps.
 
 No cleverness: everything is enumerated.
 """

@@ -1,0 +1,1 @@
+"""The documentation pages keep what they say."""
