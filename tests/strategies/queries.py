@@ -68,7 +68,7 @@ def make_query(choices: Choices, style: Style) -> str:
     sase = chance(choices, style.sase)
     where: list[Expression] = []
     keys = weighted(choices, *style.keys)
-    if sase and keys != "none" and chance(choices, 50):
+    if sase and keys != "none" and _all_comparable(root) and chance(choices, 50):
         where.append(Equivalence("id"))
         keys = "none"
     if sase and chance(choices, 8):
@@ -110,9 +110,11 @@ def _keys(choices: Choices, root: Shape, mode: str) -> list[tuple[Shape, Express
     return found
 
 
-def _apart(place: Shape) -> bool:
-    """Whether the places around this one cannot see its variables, so that it joins with theirs itself."""
-    return place.negated or (place.parent is not None and (place.parent.kind == "OR" or _apart(place.parent)))
+def _apart(place: Shape, top: Shape | None = None) -> bool:
+    """Whether the places around this one, up to `top`, cannot see its variables, so that it sees theirs."""
+    if place is top or place.parent is None:
+        return False
+    return place.negated or place.parent.kind == "OR" or _apart(place.parent, top)
 
 
 def _joined(choices: Choices, names: Sequence[str], attribute: str) -> list[Expression]:
@@ -152,6 +154,20 @@ def _write(choices: Choices, place: Shape, predicate: Expression) -> None:
 
 
 # -- WHERE -------------------------------------------------------------------------------------------------
+
+
+def _all_comparable(root: Shape) -> bool:
+    """Whether `[id]` can compare every event with another: those set apart see one that a match binds."""
+    if any(place.hidden for place in root.walk()):
+        return False
+    positive = {leaf.name for leaf in root.positive()}
+    tops = root.components if root.kind == "OR" else [root]
+    return all(
+        not _apart(leaf.place, top) or positive & set(leaf.place.outer())
+        for top in tops
+        for leaf in top.walk()
+        if leaf.kind == "event"
+    )
 
 
 def _fits_where(predicate: Expression, root: Shape) -> bool:
