@@ -45,8 +45,10 @@ def is_chain(block: Block) -> bool:
 class Chain:
     """The steps of a sequence over a store, ready to give the matches of any of its last events."""
 
-    def __init__(self, round: Round, block: Block, limit: int) -> None:
+    def __init__(self, round: Round, block: Block, limit: int, since: int = 0) -> None:
+        """Prepare the steps for the triggers from the position `since` on."""
         assert block.chain is not None
+        self.since = since
         self.round = round
         self.block = block
         self.names = block.chain
@@ -78,14 +80,55 @@ class Chain:
     def _steps(self) -> list[Step]:
         steps: list[Step] = []
         for place, name in enumerate(self.names):
-            key = self.block.key[name] if self.block.key else None
-            stack = self.narrowed(self.round.stack(self.block.leaves[name], key))
+            stack = self.narrowed(self._stack(name))
             if place == 0:
                 empty = np.zeros(len(stack), np.int64)
                 steps.append(Step(stack, stack.pos, empty, empty))
             else:
                 steps.append(self._step(steps[-1], stack, (self.names[place - 1], name)))
         return steps
+
+    def _stack(self, name: str) -> Stack:
+        """The stack of a step; where few events are new, only the keys of the new triggers."""
+        key = self.block.key[name] if self.block.key else None
+        leaf = self.block.leaves[name]
+        if self.since <= 0:
+            return self.round.stack(leaf, key)
+        store = self.round.store
+        rows = store.leaf_rows[leaf]
+        if name == self.names[-1]:
+            rows = self._new_triggers
+        elif key is None:
+            if len(self._new_triggers):
+                rows = rows[np.searchsorted(rows, self._oldest) :]
+            else:
+                rows = rows[:0]
+        else:
+            rows = rows[self._wanted_keys[self.round.keys.numbers(key)[rows]]]
+        return Stack(store, rows, self.round.keys.numbers(key) if key else None, self.round.stride)
+
+    @cached_property
+    def _new_triggers(self) -> Ints:
+        """The rows of the last step from the position on that matches are asked for."""
+        rows = self.round.store.leaf_rows[self.block.leaves[self.names[-1]]]
+        return rows[np.searchsorted(rows, np.searchsorted(self.round.store.pos, self.since)) :]
+
+    @cached_property
+    def _oldest(self) -> int:
+        """The first row that a window of a new trigger reaches."""
+        reach = self.round.store.reach(self._new_triggers[:1])
+        return int(np.searchsorted(self.round.store.pos, reach[0]))
+
+    @cached_property
+    def _wanted_keys(self) -> Mask:
+        """Which key numbers a new trigger has; the last place, for NULL, stays false."""
+        assert self.block.key is not None
+        key = self.block.key[self.names[-1]]
+        numbers = self.round.keys.numbers(key)
+        wanted = np.zeros(self.round.keys.size(key) + 1, bool)
+        wanted[numbers[self._new_triggers]] = True
+        wanted[-1] = False
+        return wanted
 
     def narrowed(self, stack: Stack) -> Stack:
         """The stack without the events that have no event of the rarest leaf within a window of them."""
@@ -192,8 +235,8 @@ class Chain:
             which, first, counts = _split(first, counts, self.limit)
             places = [column[which] for column in places]
         for piece in _pieces(counts, self.limit):
-            longer = [expand(counts[piece], first[piece])]
-            longer += [np.repeat(column[piece], counts[piece]) for column in places]
+            run, earlier = expand(counts[piece], first[piece])
+            longer = [earlier, *(column[piece][run] for column in places)]
             kept = self._keep(longer, level - 1)
             if kept is not None:
                 longer = [column[kept] for column in longer]
@@ -254,6 +297,6 @@ class Chain:
             yield int(counts.sum())
             return
         for piece in _pieces(counts, self.limit):
-            longer = [expand(counts[piece], first[piece])]
-            longer += [np.repeat(column[piece], counts[piece]) for column in places]
+            run, earlier = expand(counts[piece], first[piece])
+            longer = [earlier, *(column[piece][run] for column in places)]
             yield from self._count(longer, level - 1)

@@ -36,12 +36,6 @@ class Bindings:
         count = int(np.count_nonzero(which)) if which.dtype == np.bool_ else len(which)
         return Bindings(rows, count, outer)
 
-    def extended(self, counts: Ints, name: str, rows: Ints) -> Bindings:
-        """Every partial match repeated, once for each of its events for one more variable."""
-        bound = {other: np.repeat(column, counts) for other, column in self.rows.items()}
-        bound[name] = rows
-        outer = None if self.outer is None else np.repeat(self.outer, counts)
-        return Bindings(bound, len(rows), outer)
 
 
 @dataclass

@@ -86,8 +86,9 @@ class Join:
             bindings = bindings.only(places)
         for piece in _pieces(counts, self.limit):
             part = bindings.only(np.arange(piece.start, piece.stop))
-            places = expand(counts[piece], first[piece])
-            longer = part.extended(counts[piece], name, stack.rows[places])
+            run, places = expand(counts[piece], first[piece])
+            longer = part.only(run)
+            longer.rows[name] = stack.rows[places]
             yield from self.extended(self.filtered(longer, name, ranges), ranges, found)
 
     def next_leaf(self, remaining: list[str], bindings: Bindings) -> str:
@@ -124,7 +125,7 @@ class Join:
         if not own:
             return round.stack(leaf, None), np.zeros(bindings.count, np.int64)
         # one attribute after the other, so that the numbers of both sides are put together alike
-        size_of = [round.keys._combined((attribute,))[1] for attribute in own]
+        size_of = [round.keys.size((attribute,)) for attribute in own]
         numbers = np.zeros(bindings.count, np.int64)
         missing = np.zeros(bindings.count, bool)
         for (variable, attribute), size in zip(other, size_of, strict=True):
@@ -248,7 +249,7 @@ def _split(first: Ints, counts: Ints, limit: int) -> tuple[Ints, Ints, Ints]:
     """Ranges of at most `limit` events: the partial match of each, its first place and its length."""
     parts = np.maximum(-(-counts // limit), 1)
     places = np.repeat(np.arange(len(counts)), parts)
-    number = expand(parts, np.zeros(len(parts), np.int64))
+    _, number = expand(parts, np.zeros(len(parts), np.int64))
     return places, first[places] + number * limit, np.minimum(counts[places] - number * limit, limit)
 
 
@@ -269,13 +270,18 @@ def ranges_of(block: Block, first: int, end: int, *, by_last: bool, length: int)
     if first <= 0 and end >= length:
         yield {}
         return
-    place = 0 if by_last else 1
-    inner = {pair[place] for pair in block.order if pair[0] in block.leaves and pair[1] in block.leaves}
-    outermost = [name for name in block.leaves if name not in inner]
-    for number, name in enumerate(outermost):
+    ends = outermost(block, by_last=by_last)
+    for number, name in enumerate(ends):
         ranges = {name: (first, end)}
-        for other in outermost[:number]:
+        for other in ends[:number]:
             ranges[other] = (0, first) if by_last else (end, length)
-        for other in outermost[number + 1 :]:
+        for other in ends[number + 1 :]:
             ranges[other] = (0, end) if by_last else (first, length)
         yield ranges
+
+
+def outermost(block: Block, *, by_last: bool) -> list[str]:
+    """The variables of which one is the last (or first) event of a match of the block."""
+    place = 0 if by_last else 1
+    inner = {pair[place] for pair in block.order if set(pair) <= set(block.leaves)}
+    return [name for name in block.leaves if name not in inner]

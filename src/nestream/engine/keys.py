@@ -30,6 +30,10 @@ class Keys:
         """The number of the attributes' values for every row, the same for equal values."""
         return self._combined(attributes)[0]
 
+    def size(self, attributes: tuple[str, ...]) -> int:
+        """How many numbers there are for the attributes' values."""
+        return self._combined(attributes)[1]
+
     def _combined(self, attributes: tuple[str, ...]) -> tuple[Ints, int]:
         if len(attributes) == 1:
             return self._single(attributes[0])

@@ -16,7 +16,8 @@ import pyarrow as pa
 from nestream.engine.chain import Chain, is_chain
 from nestream.engine.context import Bindings, Round
 from nestream.engine.distinct import Given
-from nestream.engine.join import Join, ranges_of
+from nestream.engine.join import Join, outermost, ranges_of
+from nestream.engine.order import in_output_order
 from nestream.engine.program import Block, Decided, Measure, Program
 from nestream.engine.store import Ints, Store
 from nestream.model.schema import Schema
@@ -88,6 +89,9 @@ class Matcher:
         store, base = self.store, self.store.base
         if all(done >= target for done, target in zip(self.decided, targets, strict=True)):
             return
+        if self._nothing_new(targets):
+            self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
+            return
         runs = [
             _BlockRun(Round(store) if number == 0 else None, block, decided, self.limit)
             for number, (block, decided) in enumerate(
@@ -98,7 +102,8 @@ class Matcher:
             run.round = runs[0].round
         first = max(min(self.decided) - base, 0)
         end = max(targets) - base
-        size = end - first
+        length = int(store.pos[-1]) + 1
+        size = min(run.promising(first, end, length) for run in runs)
         while first < end:
             until = self._cut(first, size, end)
             try:
@@ -111,6 +116,20 @@ class Matcher:
             yield from found
             first = until
         self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
+
+    def _nothing_new(self, targets: list[int]) -> bool:
+        """Whether no event that could be the last (or first) of a match is in what is now decided."""
+        store = self.store
+        for block, decided, done, target in zip(
+            self.program.blocks, self.program.decided, self.decided, targets, strict=True
+        ):
+            by_last = decided is not Decided.WINDOW
+            for name in outermost(block, by_last=by_last):
+                rows = store.leaf_rows[block.leaves[name]]
+                first, end = np.searchsorted(store.pos, (done - store.base, target - store.base))
+                if np.searchsorted(rows, first) < np.searchsorted(rows, end):
+                    return False
+        return True
 
     def _cut(self, first: int, size: int, end: int) -> int:
         """A position at most `size` on where the time changes, so that equal ends stay together."""
@@ -197,9 +216,7 @@ class Matcher:
             columns = self.given.new(_with_an_event(columns), self.store)
             if not len(columns[0]):
                 return []
-        order = output_order(columns, self.store.ts)
-        if order is not None:
-            columns = [column[order] for column in columns]
+        columns = in_output_order(columns, self.store)
         return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
 
     # -- what is held --------------------------------------------------------------------------------------
@@ -229,6 +246,10 @@ class Matcher:
                 self.given.forget_before(store.base)
 
 
+_MANY_TRIGGERS = 16384
+"""From this number on it is worth finding out how many matches the triggers have before building them."""
+
+
 class _TooManyError(Exception):
     """More matches in a range than the budget holds."""
 
@@ -243,13 +264,33 @@ class _BlockRun:
         self.limit = limit
         self._chain: Chain | None = None
 
+    def chain(self, first: int, end: int, length: int) -> Chain | None:
+        """The block as a chain where it is one and its matches are asked for by their last event."""
+        if not is_chain(self.block) or not (self.by_last or (first <= 0 and end >= length)):
+            return None
+        if self._chain is None:
+            assert self.round is not None
+            self._chain = Chain(self.round, self.block, self.limit, first)
+        return self._chain
+
+    def promising(self, first: int, end: int, length: int) -> int:
+        """How many positions at a time promise to stay within the budget, from a sample of the triggers."""
+        chain = self.chain(first, end, length)
+        if chain is None:
+            return end - first
+        triggers = chain.triggers(first, end)
+        if len(triggers) < _MANY_TRIGGERS:
+            return end - first
+        sample = triggers[:: max(1, len(triggers) // 1024)]
+        expected = chain.count(sample) / len(sample) * len(triggers)
+        return max(1, int((end - first) * min(1.0, 0.7 * self.limit / max(expected, 1.0))))
+
     def matches(self, first: int, end: int, length: int) -> Iterator[Bindings]:
+        """The matches that are decided in a range of positions."""
         assert self.round is not None
-        everything = first <= 0 and end >= length
-        if is_chain(self.block) and (self.by_last or everything):
-            if self._chain is None:
-                self._chain = Chain(self.round, self.block, self.limit)
-            yield from self._chain.matches(self._chain.triggers(first, end))
+        chain = self.chain(first, end, length)
+        if chain is not None:
+            yield from chain.matches(chain.triggers(first, end))
             return
         for ranges in ranges_of(self.block, first, end, by_last=self.by_last, length=length):
             yield from Join(self.round, self.block, self.block, None, self.limit).from_start(ranges)
@@ -259,24 +300,3 @@ def _with_an_event(columns: list[Ints]) -> list[Ints]:
     """The matches that keep at least one event."""
     bound = np.maximum.reduce(columns) != UNBOUND
     return columns if bound.all() else [column[bound] for column in columns]
-
-
-def output_order(columns: Sequence[Ints], ts: Ints) -> Ints | None:
-    """The order by the time of the last event, then by the events' positions; None where it is so already."""
-    last = ts[np.maximum.reduce(columns)]
-    keys = [last, *columns]
-    if _is_sorted(keys):
-        return None
-    return np.lexsort(keys[::-1])
-
-
-def _is_sorted(keys: Sequence[Ints]) -> bool:
-    tied = np.ones(len(keys[0]) - 1, bool)
-    for key in keys:
-        step = key[1:] - key[:-1]
-        if (step[tied] < 0).any():
-            return False
-        tied &= step == 0
-        if not tied.any():
-            return True
-    return True

@@ -64,8 +64,11 @@ def before(stack: Stack, low: Ints) -> Ints:
     return np.searchsorted(stack.pos, low, "left")
 
 
-def expand(counts: Ints, first: Ints) -> Ints:
-    """The places `first[i], first[i] + 1, ...`, `counts[i]` of them, one run after the other."""
+def expand(counts: Ints, first: Ints) -> tuple[Ints, Ints]:
+    """The places `first[i], first[i] + 1, ...`, `counts[i]` of them, one run after the other.
+
+    Gives for each place the number i of its run, and the place.
+    """
     ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total, dtype=np.int64) + np.repeat(first - (ends - counts), counts)
+    run = np.repeat(np.arange(len(counts)), counts)
+    return run, np.arange(len(run)) + (first - (ends - counts))[run]

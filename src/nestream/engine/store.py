@@ -57,6 +57,7 @@ class Store:
         self.leaf_rows: list[Ints] = [np.empty(0, np.int64) for _ in program.leaves]
         self._pieces: list[Piece] = []
         self._computed: dict[str, Vector] = {}
+        self._moments: tuple[Ints | None] | None = None
         self._types = pa.array(program.types, pa.string())
 
     def __len__(self) -> int:
@@ -80,24 +81,27 @@ class Store:
         piece = Piece(
             pos=rows + first,
             ts=self._times(batch, None if whole else rows),
-            type=codes[rows].astype(np.int16),
+            type=codes,
             payload=pa.Table.from_batches([taken]),
             members=[],
         )
         piece.members = self._members(piece)
         self._pieces.append(self._without_strangers(piece))
 
-    def _of_known_types(self, column: pa.Array) -> tuple[npt.NDArray[np.int64], Ints]:
-        """The number of each event's type among the program's types, and the rows of those that have one."""
+    def _of_known_types(self, column: pa.Array) -> tuple[npt.NDArray[np.int16], Ints]:
+        """The rows whose type is one of the program's, with the number of that type."""
         if pa.types.is_dictionary(column.type):
-            known = pc.index_in(column.dictionary.cast(pa.string()), self._types).fill_null(-1).to_numpy()
-            indices = column.indices
-            if indices.null_count:
-                indices = indices.fill_null(0)
-            codes = known.astype(np.int64)[indices.to_numpy(zero_copy_only=False)]
-        else:
-            codes = pc.index_in(column.cast(pa.string()), self._types).fill_null(-1).to_numpy()
-        return codes, np.flatnonzero(codes >= 0)
+            known = self._type_numbers(column.dictionary)
+            indices = column.indices.to_numpy(zero_copy_only=False)
+            rows = np.flatnonzero(np.take(known >= 0, indices, mode="clip"))
+            return known[indices[rows]], rows
+        codes = self._type_numbers(column)
+        rows = np.flatnonzero(codes >= 0)
+        return codes[rows], rows
+
+    def _type_numbers(self, names: pa.Array) -> npt.NDArray[np.int16]:
+        numbers = pc.index_in(names.cast(pa.string()), self._types).fill_null(-1)
+        return np.asarray(numbers.to_numpy(zero_copy_only=False), np.int16)
 
     def _times(self, batch: pa.RecordBatch, rows: Ints | None) -> Ints:
         column = batch.column(self.schema.time)
@@ -180,22 +184,16 @@ class Store:
         self._find_ties()
 
     def _find_ties(self) -> None:
-        self.low = self.pos
-        if self.program.by_arrival or len(self) < 2:
-            return
-        same = self.ts[1:] == self.ts[:-1]
-        if same.any():
-            start = np.concatenate(([0], np.where(same, 0, np.arange(1, len(self)))))
-            self.low = self.pos[np.maximum.accumulate(start)]
+        self._moments = None
+        first = self.first_at_its_time
+        self.low = self.pos if first is None or self.program.by_arrival else self.pos[first]
 
     def restore(self, payload: pa.Table, types: pa.Array, times: Ints, positions: Ints) -> None:
         """Take back events that were held before, with their positions."""
         codes, rows = self._of_known_types(types)
         if not len(rows):
             return
-        piece = Piece(
-            positions[rows], times[rows], codes[rows].astype(np.int16), payload.take(pa.array(rows)), []
-        )
+        piece = Piece(positions[rows], times[rows], codes, payload.take(pa.array(rows)), [])
         piece.members = self._members(piece)
         self._pieces.append(self._without_strangers(piece))
         self.seal()
@@ -228,6 +226,15 @@ class Store:
                 column = computable(self.payload.column(self.schema.column(name)), self.unit, name)
             self._computed[name] = Vector.of(column)
         return self._computed[name]
+
+    @property
+    def first_at_its_time(self) -> Ints | None:
+        """For each row the first row with its time; None where all times differ."""
+        if self._moments is None:
+            same = self.ts[1:] == self.ts[:-1]
+            start = np.concatenate(([0], np.where(same, 0, np.arange(1, len(self))))) if same.any() else None
+            self._moments = (None if start is None else np.maximum.accumulate(start),)
+        return self._moments[0]
 
     def type_names(self) -> pa.Array:
         """The event type of every row."""

@@ -34,6 +34,7 @@ class LocalRun:
         self.program = program
         self.schema = schema
         self.unit = unit
+        self.events = pa.schema(list(schema.columns.items()))
         self.wanted = output_schema(plan.output, schema, kinds, unit)
         self.matcher = Matcher(program, schema, unit, shown_columns(plan, schema))
 

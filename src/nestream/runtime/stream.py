@@ -233,6 +233,8 @@ class Stream:
 
     def _fitted(self, table: pa.Table) -> pa.Table:
         """The events with exactly the columns of the schema, which grows where they have more."""
+        if self._run is not None and table.schema.equals(self._run.events):
+            return table
         known = dict(self._run.schema.columns) if self._run is not None else {}
         wanted = dict(known)
         for name in (*table.column_names, *self._mentioned):
