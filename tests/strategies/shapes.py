@@ -150,6 +150,10 @@ def shape(choices: Choices, style: Style) -> Shape:
     for place in root.walk():
         if chance(choices, style.exists):
             _hide(choices, place)
+    hidden = {name for place in root.walk() for name in place.hidden}
+    if hidden >= {leaf.name for leaf in root.positive()}:  # several EXISTS together leave nothing to show
+        for place in root.walk():
+            place.hidden = ()
     return root
 
 
