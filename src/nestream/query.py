@@ -12,20 +12,21 @@ import pyarrow as pa
 
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.typing import check_types, result_kind
+from nestream.engine.program import Options
 from nestream.language.ast import Dialect
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.logical.explain import explain, explain_json
-from nestream.logical.nodes import Plan, ValueColumn, expressions, leaves
-from nestream.engine.program import Options
+from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.expression import attributes
+from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
-from nestream.reference import Order
 from nestream.physical.compile import compile_plan
+from nestream.physical.explain import explain_program, explain_program_json
+from nestream.reference import Order, match_reference
 from nestream.runtime.local import LocalRun
-from nestream.runtime.reference import match_reference
 from nestream.runtime.stream import Stream
 
 STRATEGIES = ("auto", "reference")
@@ -89,11 +90,17 @@ class Query:
     def __str__(self) -> str:
         return self.formatted
 
-    def explain(self, format: str = "text") -> Any:
-        """The plan as indented text, or with `format="json"` as plain data."""
+    def explain(self, format: str = "text", options: Options | None = None) -> Any:
+        """The logical plan and how the engine runs it, as indented text or with `format="json"` as plain data.
+
+        For each negation it says whether it is a bound or a join, and why.
+        """
         if format not in ("text", "json"):
             raise ValueError(f"unknown format {format!r}: text or json")
-        return explain_json(self.plan) if format == "json" else explain(self.plan)
+        program = compile_plan(self.plan, None, options=options)
+        if format == "json":
+            return {**explain_json(self.plan), "engine": explain_program_json(program)}
+        return f"{explain(self.plan)}\n{explain_program(program)}"
 
     def match(
         self,
@@ -177,7 +184,14 @@ class Query:
 
     def count(self, events: Any, **options: Any) -> int:
         """How many matches there are, without building what it need not. Takes the options of `match`."""
-        settings = {"time": "ts", "type": "type", "types": None, "order": "time", "strategy": "auto", **options}
+        settings = {
+            "time": "ts",
+            "type": "type",
+            "types": None,
+            "order": "time",
+            "strategy": "auto",
+            **options,
+        }
         switches = settings.pop("options", None)
         run = self.prepare(events, **settings)
         if settings["strategy"] == "reference":
@@ -234,7 +248,7 @@ class Run:
         """The columnar engine in this process, ready for the events."""
         by_arrival = self.order is Order.ARRIVAL
         program = compile_plan(self.plan, self.schema, per_microsecond(self.unit), by_arrival, options)
-        return LocalRun(self.plan, program, self.schema, self.kinds, self.unit)
+        return LocalRun(self.plan.output, program, self.schema, self.kinds, self.unit)
 
 
 def _in_microseconds(lateness: int | timedelta) -> int:

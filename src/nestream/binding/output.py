@@ -7,9 +7,9 @@ from difflib import get_close_matches
 
 from nestream.binding.declare import Declarations
 from nestream.language.ast import ReturnExpression, ReturnVariable
-from nestream.logical.nodes import EventColumn, Output, ValueColumn
 from nestream.model.diagnostics import Diagnostic, Span
 from nestream.model.expression import Attribute, attributes
+from nestream.model.output import EventColumn, Output, ValueColumn
 from nestream.model.text import print_expression, print_name
 
 MATCH_START = "match_start"

@@ -12,7 +12,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from itertools import pairwise
 
-from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, ValueColumn, WinOr, leaves
+from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, WinOr, leaves
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.expression import (
     FUNCTIONS,
@@ -33,6 +33,7 @@ from nestream.model.expression import (
     Or,
     attributes,
 )
+from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.text import print_expression
 from nestream.model.time import Duration, WindowKind

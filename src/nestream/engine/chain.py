@@ -99,10 +99,7 @@ class Chain:
         if name == self.names[-1]:
             rows = self._new_triggers
         elif key is None:
-            if len(self._new_triggers):
-                rows = rows[np.searchsorted(rows, self._oldest) :]
-            else:
-                rows = rows[:0]
+            rows = rows[np.searchsorted(rows, self._oldest) :]
         else:
             rows = rows[self._wanted_keys[self.round.keys.numbers(key)[rows]]]
         return Stack(store, rows, self.round.keys.numbers(key) if key else None, self.round.stride)
@@ -116,8 +113,9 @@ class Chain:
     @cached_property
     def _oldest(self) -> int:
         """The first row that a window of a new trigger reaches."""
-        reach = self.round.store.reach(self._new_triggers[:1])
-        return int(np.searchsorted(self.round.store.pos, reach[0]))
+        store = self.round.store
+        reach = store.reach(self._new_triggers[:1])
+        return int(np.searchsorted(store.pos, reach[0])) if len(reach) else len(store)
 
     @cached_property
     def _wanted_keys(self) -> Mask:
@@ -257,7 +255,7 @@ class Chain:
             self._starts[level] = np.searchsorted(measure, last.reach, "left")
         return self._starts[level]
 
-    def _keep(self, places: list[Ints], level: int) -> Mask | None:
+    def _keep(self, places: list[Ints], level: int) -> Ints | None:
         """Which partial matches satisfy the predicates and the late negations now decidable, None for all."""
         name = self.names[level]
         bound = set(self.names[level:])
@@ -275,7 +273,7 @@ class Chain:
                 if bindings.count:
                     stays = ~self.join.drops(negation, bindings)
                     kept, bindings = kept[stays], bindings.only(stays)
-        return kept  # type: ignore[return-value]
+        return kept
 
     def bindings(self, places: list[Ints], level: int) -> Bindings:
         """The partial matches as rows of the store."""

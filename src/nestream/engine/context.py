@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from nestream.engine.keys import Keys
 from nestream.engine.program import Block, Edge, Negation, Program
-from nestream.engine.stack import Stack
+from nestream.engine.stack import Stack, greatest, least
 from nestream.engine.staircase import Staircases
 from nestream.engine.store import Ints, Store
 from nestream.engine.values import Vector
+from nestream.model.expression import Expression, variables
 
 Mask = npt.NDArray[np.bool_]
 
@@ -35,7 +36,6 @@ class Bindings:
         outer = None if self.outer is None else self.outer[which]
         count = int(np.count_nonzero(which)) if which.dtype == np.bool_ else len(which)
         return Bindings(rows, count, outer)
-
 
 
 @dataclass
@@ -67,10 +67,10 @@ class Round:
         """The values of an attribute of the events bound to a variable."""
         return self.store.attribute(attribute).take(bindings.rows[variable])
 
-    def satisfied(self, formula: object, bindings: Bindings) -> Mask:
+    def satisfied(self, formula: Expression, bindings: Bindings) -> Mask:
         """Which of the partial matches satisfy a formula whose variables are all bound."""
         return self.store.evaluator.satisfied(
-            formula,  # type: ignore[arg-type]
+            formula,
             lambda variable, attribute: self.fetch(bindings, variable, attribute),
             bindings.count,
         )
@@ -91,24 +91,23 @@ class Round:
         if isinstance(interval.after, Edge):
             since = store.reach(self.last(bindings, root))
         else:
-            after = np.maximum.reduce([store.pos[bindings.rows[name]] for name in interval.after])
-        match interval.before:
-            case Edge.WINDOW_END:
-                upto = "reach", store.pos[self.first(bindings, root)]
-            case Edge.MATCH_END:
-                upto = "low", store.pos[self.last(bindings, root)]
-            case names:
-                upto = "before", np.minimum.reduce([store.low[bindings.rows[n]] for n in names])  # type: ignore[union-attr]
+            after = greatest([store.pos[bindings.rows[name]] for name in interval.after])
+        if interval.before is Edge.WINDOW_END:
+            upto = "reach", store.pos[self.first(bindings, root)]
+        elif interval.before is Edge.MATCH_END:
+            upto = "low", store.pos[self.last(bindings, root)]
+        else:
+            upto = "before", least([store.low[bindings.rows[name]] for name in interval.before])
         found = staircase.occurs(start, upto, after, since)
         return found & (start >= 0) if negation.link else found
 
     def first(self, bindings: Bindings, root: Block) -> Ints:
         """The rows of the first events of the outer matches."""
-        return np.minimum.reduce([bindings.rows[name] for name in root.leaves])
+        return least([bindings.rows[name] for name in root.leaves])
 
     def last(self, bindings: Bindings, root: Block) -> Ints:
         """The rows of the last events of the outer matches."""
-        return np.maximum.reduce([bindings.rows[name] for name in root.leaves])
+        return greatest([bindings.rows[name] for name in root.leaves])
 
 
 def needed(negation: Negation, root: Block) -> frozenset[str]:
@@ -124,8 +123,6 @@ def needed(negation: Negation, root: Block) -> frozenset[str]:
 
 def _mentioned(negation: Negation, root: Block) -> set[str]:
     """The outer variables that a negation's predicates, order and own negations mention."""
-    from nestream.model.expression import variables
-
     block = negation.block
     names = {name for predicate in block.predicates for name in variables(predicate)}
     names |= {name for e in block.equalities for name in (e.left[0], e.right[0])}

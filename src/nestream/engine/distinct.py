@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from nestream.engine.store import Ints, Store
 
@@ -27,11 +28,13 @@ class Given:
 
     def forget_before(self, position: int) -> None:
         """Forget the matches with an event before a position: no later match has that event."""
-        oldest = np.where(self.positions < 0, np.iinfo(np.int64).max, self.positions).min(axis=1, initial=2**62)
+        oldest = np.where(self.positions < 0, np.iinfo(np.int64).max, self.positions).min(
+            axis=1, initial=2**62
+        )
         self.positions = self.positions[oldest >= position]
 
 
-def _contained(rows: np.ndarray, among: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _contained(rows: Ints, among: Ints) -> npt.NDArray[np.bool_]:
     """Which rows occur among others."""
     _, numbers = np.unique(np.concatenate([among, rows]), axis=0, return_inverse=True)
     return np.isin(numbers[len(among) :], numbers[: len(among)])

@@ -1,20 +1,21 @@
 """The general path: joins leaf by leaf, in any order, with negations as lateral anti-joins.
 
-Each next leaf has, for every partial match, a range of its stack: bounded below and above by the events already
-bound, within the key that equalities give. Partial matches are taken in pieces, so that what is built stays
-within the budget whatever the fan-out.
+Each next leaf has, for every partial match, a range of its stack: bounded below and above by the events
+already bound, within the key that equalities give. Partial matches are taken in pieces, so that what is built
+stays within the budget whatever the fan-out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from nestream.engine.context import Bindings, Mask, Ranges, Round, needed
-from nestream.engine.program import Block, Edge, Negation
-from nestream.engine.stack import Stack, expand
+from nestream.engine.program import Block, Edge, Equality, Negation
+from nestream.engine.stack import Stack, expand, least, places
 from nestream.engine.store import Ints
 from nestream.model.expression import variables
 
@@ -82,13 +83,13 @@ class Join:
         name = self.next_leaf(remaining, bindings)
         stack, first, counts = self.range(name, bindings)
         if counts.max() > self.limit:
-            places, first, counts = _split(first, counts, self.limit)
-            bindings = bindings.only(places)
+            which, first, counts = _split(first, counts, self.limit)
+            bindings = bindings.only(which)
         for piece in _pieces(counts, self.limit):
             part = bindings.only(np.arange(piece.start, piece.stop))
-            run, places = expand(counts[piece], first[piece])
+            run, here = expand(counts[piece], first[piece])
             longer = part.only(run)
-            longer.rows[name] = stack.rows[places]
+            longer.rows[name] = stack.rows[here]
             yield from self.extended(self.filtered(longer, name, ranges), ranges, found)
 
     def next_leaf(self, remaining: list[str], bindings: Bindings) -> str:
@@ -115,7 +116,7 @@ class Join:
     def lookup(self, name: str, bindings: Bindings) -> tuple[Stack, Ints]:
         """The leaf's stack by the attributes that equal bound ones, and the start of each match's key."""
         own, other = [], []
-        for equality in self.equalities():
+        for equality in self.equalities:
             for mine, theirs in ((equality.left, equality.right), (equality.right, equality.left)):
                 if mine[0] == name and theirs[0] in bindings.rows and mine[1] not in own:
                     own.append(mine[1])
@@ -134,10 +135,12 @@ class Join:
             numbers = numbers * size + part
         return round.stack(leaf, tuple(own)), np.where(missing, -1, numbers) * round.stride
 
-    def equalities(self) -> Iterator:  # type: ignore[type-arg]
+    @cached_property
+    def equalities(self) -> list[Equality]:
         """The equalities of the block, those of its key included."""
-        from nestream.engine.program import Equality
+        return list(self._equalities())
 
+    def _equalities(self) -> Iterator[Equality]:
         yield from self.block.equalities
         if self.block.key:
             names = list(self.block.key)
@@ -149,35 +152,37 @@ class Join:
 
     def lower(self, name: str, bindings: Bindings, stack: Stack, start: Ints) -> Ints:
         store = self.round.store
-        earlier = [store.pos[bindings.rows[x]] for x, y in self.block.order if y == name and x in bindings.rows]
+        earlier = [
+            store.pos[bindings.rows[x]] for x, y in self.block.order if y == name and x in bindings.rows
+        ]
         if earlier:
-            return np.searchsorted(stack.low, start + np.maximum.reduce(earlier), "right")
+            return places(stack.low, start + np.maximum.reduce(earlier), "right")
         since: Ints | None = None
         if self.negation is None:
             since = store.reach(np.maximum.reduce(list(bindings.rows.values())))
         elif self.negation.interval.after is Edge.WINDOW_START:
             since = store.reach(self.round.last(bindings, self.root))
-        return np.searchsorted(stack.pos, start if since is None else start + since, "left")
+        return places(stack.pos, start if since is None else start + since, "left")
 
     def upper(self, name: str, bindings: Bindings, stack: Stack, start: Ints) -> Ints:
         store = self.round.store
         later = [store.low[bindings.rows[y]] for x, y in self.block.order if x == name and y in bindings.rows]
-        ends = []
+        ends: list[Ints] = []
         if later:
-            ends.append(np.searchsorted(stack.pos, start + np.minimum.reduce(later), "left"))
+            ends.append(places(stack.pos, start + np.minimum.reduce(later), "left"))
         if self.negation is None:
             if not later:
                 first = np.minimum.reduce(list(bindings.rows.values()))
-                ends.append(np.searchsorted(stack.reach, start + store.pos[first], "right"))
+                ends.append(places(stack.reach, start + store.pos[first], "right"))
         elif self.negation.interval.before is Edge.WINDOW_END:
             first = self.round.first(bindings, self.root)
-            ends.append(np.searchsorted(stack.reach, start + store.pos[first], "right"))
+            ends.append(places(stack.reach, start + store.pos[first], "right"))
         elif self.negation.interval.before is Edge.MATCH_END:
             last = self.round.last(bindings, self.root)
-            ends.append(np.searchsorted(stack.low, start + store.pos[last], "right"))
+            ends.append(places(stack.low, start + store.pos[last], "right"))
         if not ends:
-            ends.append(np.searchsorted(stack.pos, start + self.round.stride, "left"))
-        return np.minimum.reduce(ends)
+            ends.append(places(stack.pos, start + self.round.stride, "left"))
+        return least(ends)
 
     # -- filters -------------------------------------------------------------------------------------------
 
@@ -198,11 +203,11 @@ class Join:
             bindings = self.equal_terms(bindings, equality)
         return self.without_negated(bindings, name)
 
-    def same_variable_twice(self, name: str, bound: set[str]) -> list:  # type: ignore[type-arg]
+    def same_variable_twice(self, name: str, bound: set[str]) -> list[Equality]:
         """The equalities that the lookup of `name` could not use: a second one on the same attribute."""
         used: set[str] = set()
         rest = []
-        for equality in self.equalities():
+        for equality in self.equalities:
             for mine, theirs in ((equality.left, equality.right), (equality.right, equality.left)):
                 if mine[0] == name and theirs[0] in bound:
                     if mine[1] in used:
@@ -210,9 +215,9 @@ class Join:
                     used.add(mine[1])
         return rest
 
-    def equal_terms(self, bindings: Bindings, equality: object) -> Bindings:
+    def equal_terms(self, bindings: Bindings, equality: Equality) -> Bindings:
         sides = []
-        for variable, attribute in (equality.left, equality.right):  # type: ignore[attr-defined]
+        for variable, attribute in (equality.left, equality.right):
             sides.append(self.round.keys.numbers((attribute,))[bindings.rows[variable]])
         return bindings.only((sides[0] == sides[1]) & (sides[0] >= 0))
 
@@ -248,9 +253,8 @@ class Join:
 def _split(first: Ints, counts: Ints, limit: int) -> tuple[Ints, Ints, Ints]:
     """Ranges of at most `limit` events: the partial match of each, its first place and its length."""
     parts = np.maximum(-(-counts // limit), 1)
-    places = np.repeat(np.arange(len(counts)), parts)
-    _, number = expand(parts, np.zeros(len(parts), np.int64))
-    return places, first[places] + number * limit, np.minimum(counts[places] - number * limit, limit)
+    which, number = expand(parts, np.zeros(len(parts), np.int64))
+    return which, first[which] + number * limit, np.minimum(counts[which] - number * limit, limit)
 
 
 def _pieces(counts: Ints, limit: int) -> Iterator[slice]:
@@ -265,7 +269,7 @@ def _pieces(counts: Ints, limit: int) -> Iterator[slice]:
         start = end
 
 
-def ranges_of(block: Block, first: int, end: int, *, by_last: bool, length: int) -> Iterator[Mapping]:  # type: ignore[type-arg]
+def ranges_of(block: Block, first: int, end: int, *, by_last: bool, length: int) -> Iterator[Ranges]:
     """The ranges whose matches together are those with their last (or first) event in `[first, end)`."""
     if first <= 0 and end >= length:
         yield {}

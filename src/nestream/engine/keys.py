@@ -6,8 +6,10 @@ Numbers are per store; NULL has none (-1), because it equals nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.program import Block, Program
@@ -56,11 +58,10 @@ class Keys:
         if attribute not in self._numbers:
             group = [name for name in self.groups if self.groups[name] == self.groups.get(attribute)]
             names = group or [attribute]
-            for name, numbers in zip(names, *self._number(names), strict=True):  # type: ignore[call-overload]
-                self._numbers[name] = numbers
+            self._numbers.update(zip(names, self._number(names), strict=True))
         return self._numbers[attribute]
 
-    def _number(self, names: list[str]) -> tuple[list[tuple[Ints, int]]]:
+    def _number(self, names: list[str]) -> list[tuple[Ints, int]]:
         vectors = [self.store.attribute(name) for name in names]
         if vectors[0].is_string:
             joined = pa.chunked_array([vector.values for vector in vectors])
@@ -76,10 +77,10 @@ class Keys:
                     part = slice(place * count, (place + 1) * count)
                     numbers[part] = np.where(vector.valid, numbers[part], -1)
         parts = np.split(numbers, len(names))
-        return ([(part, max(size, 1)) for part in parts],)
+        return [(part, max(size, 1)) for part in parts]
 
 
-def _number_values(values: np.ndarray) -> tuple[Ints, int]:  # type: ignore[type-arg]
+def _number_values(values: npt.NDArray[Any]) -> tuple[Ints, int]:
     if not len(values):
         return np.empty(0, np.int64), 1
     if values.dtype.kind in "ib":
@@ -120,5 +121,3 @@ def _compared(blocks: Iterable[Block]) -> Iterable[tuple[str, str]]:
 def _key_pairs(keys: list[tuple[str, ...]]) -> Iterable[tuple[str, str]]:
     for key in keys:
         yield from zip(keys[0], key, strict=True)
-
-

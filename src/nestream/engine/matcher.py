@@ -160,8 +160,7 @@ class Matcher:
                     return 0
                 if program.measure is Measure.EVENTS:
                     return max(self.seen - (program.window - 1), 0)
-                side = "right" if program.exclusive else "left"
-                row = int(np.searchsorted(store.ts, watermark - program.window, side))  # type: ignore[call-overload]
+                row = int(store.since(watermark - program.window))
         return int(store.pos[row]) + store.base if row < len(store) else self.seen
 
     def _collect(
@@ -174,8 +173,10 @@ class Matcher:
         *,
         splittable: bool,
     ) -> Iterator[Matches] | list[Matches]:
-        """The matches decided in a range of positions: all at once and sorted, or where one moment alone
-        has too many, in pieces as they are found."""
+        """The matches decided in a range of positions.
+
+        They come all at once and sorted, or where one moment alone has too many, in pieces as they are found.
+        """
         parts = self._parts(runs, first, end, targets, base)
         if not splittable:
             return self._in_pieces(parts)
@@ -202,7 +203,7 @@ class Matcher:
                 yield from run.matches(since, until, length)
 
     def _sorted(self, held: list[Bindings]) -> list[Matches]:
-        """The kept rows of the matches, distinct where asked, by the time of their end and their positions."""
+        """The kept rows of the matches, distinct where asked, in the order of the output."""
         held = [bindings for bindings in held if bindings.count]
         if not held:
             return []

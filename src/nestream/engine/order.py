@@ -1,7 +1,7 @@
 """Puts matches into the order of the output: by the time of their end, then by the positions of their events.
 
-Joins find matches nearly in that order. The row numbers of a match, as distances from its end, are packed into
-one number, so that a single sort of numbers that are nearly sorted does it, and are unpacked again.
+Joins find matches nearly in that order. The row numbers of a match, as distances from its end, are packed
+into one number, so that a single sort of numbers that are nearly sorted does it, and are unpacked again.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ def _packed(end: Ints, columns: list[Ints]) -> list[Ints] | None:
     first = int(end.min())
     distances = [column - end for column in columns]
     least = [int(distance.min()) for distance in distances]
-    bits = [
-        (int(distance.max()) - low).bit_length() for distance, low in zip(distances, least, strict=True)
-    ]
+    bits = [(int(distance.max()) - low).bit_length() for distance, low in zip(distances, least, strict=True)]
     if (int(end.max()) - first).bit_length() + sum(bits) > 62:
         return None
     key = end - first

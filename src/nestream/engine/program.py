@@ -1,7 +1,7 @@
 """What the engine runs: leaves, blocks of joined leaves, and negations, as plain data.
 
-A block is one choice of a branch of every OR: a conjunctive query over leaves with a partial order. A match of
-the program is a match of one of its blocks.
+A block is one choice of a branch of every OR: a conjunctive query over leaves with a partial order. A match
+of the program is a match of one of its blocks.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Negation:
 class Block:
     """A conjunctive query over leaves.
 
-    `leaves` gives each variable's leaf; `order` holds the pairs that must follow each other; `apart` the pairs
-    that might be the same event and must not be. `equalities` and `predicates` relate several variables.
+    `leaves` gives each variable's leaf; `order` holds the pairs that must follow each other; `apart` the
+    pairs that might be the same event and must not be. `equalities` and `predicates` relate variables.
     `chain` is set where the variables are totally ordered; `key` where every variable has attributes that are
     equal in all of them.
     """
@@ -141,7 +141,7 @@ class Program:
     kept: tuple[str, ...]
     distinct: bool
     looks_back: bool
-    """Whether a negation looks before the match, so that twice the window is held where matches wait for it."""
+    """Whether a negation looks before the match: then two windows are held where matches wait for one."""
     options: Options = field(default_factory=lambda: Options())
 
     @property

@@ -6,9 +6,12 @@ each key has a stretch of its own and one binary search finds a place within a k
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from nestream.engine.store import Ints, Store
 
@@ -34,7 +37,7 @@ class Stack:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def only(self, which: np.ndarray) -> Stack:  # type: ignore[type-arg]
+    def only(self, which: Ints | npt.NDArray[np.bool_]) -> Stack:
         """The stack with only some of its events (a mask or an increasing list of places)."""
         part = object.__new__(Stack)
         part.store, part.keyed = self.store, self.keyed
@@ -59,9 +62,27 @@ class Stack:
         return self.start + self.store.reach(self.rows)
 
 
+def places(coordinates: Ints, wanted: Ints, side: Literal["left", "right"]) -> Ints:
+    """Where the wanted coordinates belong among sorted ones."""
+    found: Ints = np.searchsorted(coordinates, wanted, side)
+    return found
+
+
 def before(stack: Stack, low: Ints) -> Ints:
     """How many events of the stack have a position before each coordinate."""
-    return np.searchsorted(stack.pos, low, "left")
+    return places(stack.pos, low, "left")
+
+
+def least(columns: Sequence[Ints]) -> Ints:
+    """The least of several columns, row by row."""
+    found: Ints = np.minimum.reduce(columns)
+    return found
+
+
+def greatest(columns: Sequence[Ints]) -> Ints:
+    """The greatest of several columns, row by row."""
+    found: Ints = np.maximum.reduce(columns)
+    return found
 
 
 def expand(counts: Ints, first: Ints) -> tuple[Ints, Ints]:

@@ -1,8 +1,8 @@
 """Negation as a bound: the latest start of any inner match that ended so far.
 
-Let LS(r) be the greatest start of a match of N that ends before r. Some match of N lies inside (l, r) exactly if
-LS(r) comes after l; so the predecessors that survive the negation are those from LS(r) on. A staircase holds
-LS at every end of an inner match, by key, and answers for whole arrays of right ends at once.
+Let LS(r) be the greatest start of a match of N that ends before r. Some match of N lies inside (l, r) exactly
+if LS(r) comes after l; so the predecessors that survive the negation are those from LS(r) on. A staircase
+holds LS at every end of an inner match, by key, and answers for whole arrays of right ends at once.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from nestream.engine.program import Negation, Stair
 from nestream.engine.stack import Stack, before
@@ -39,7 +40,7 @@ class Staircase:
         return np.where(found, coordinates[self.starts[last]], NONE)
 
     def latest_low(self, start: Ints, low: Ints) -> Ints:
-        """`low` of the latest start among the matches that end before a position, within the key's stretch."""
+        """`low` of the latest start among the matches that end before a position, within a key's stretch."""
         return self._latest(before(self.ends, start + low), start, self.ends.store.low)
 
     def occurs(
@@ -48,7 +49,7 @@ class Staircase:
         upto: tuple[str, Ints],
         after: Ints | None,
         since: Ints | None,
-    ) -> np.ndarray:  # type: ignore[type-arg]
+    ) -> npt.NDArray[np.bool_]:
         """Whether a match ends by `upto` and starts after an event's position, or at or after a position.
 
         `upto` names the measure of the end: "before" a `low`, "reach" or "low" up to a position.
@@ -62,17 +63,22 @@ class Staircase:
             case _:
                 places = np.searchsorted(self.ends.low, start + value, "right")
         store = self.ends.store
+        found: npt.NDArray[np.bool_]
         if after is not None:
-            return self._latest(places, start, store.low) > after
+            found = self._latest(places, start, store.low) > after
+            return found
         assert since is not None
         latest = self._latest(places, start, store.pos)
-        return (latest != NONE) & (latest >= since)
+        found = (latest != NONE) & (latest >= since)
+        return found
 
 
 class Staircases:
     """Builds the staircases of a program's negations over a store, each once."""
 
-    def __init__(self, store: Store, stack_of: Callable[[int, tuple[str, ...] | None], Stack], stride: int) -> None:
+    def __init__(
+        self, store: Store, stack_of: Callable[[int, tuple[str, ...] | None], Stack], stride: int
+    ) -> None:
         self.store = store
         self.stack_of = stack_of
         self.stride = stride

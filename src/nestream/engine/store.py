@@ -1,10 +1,12 @@
-"""The events that can still take part: their positions and times, the attributes that predicates read, and what
-the output shows of them. Only events of some leaf are kept, as columns, in the order of their positions.
+"""The events that can still take part, as columns, in the order of their positions.
+
+Only events of some leaf are kept: their positions and times, and the columns that predicates read or that the
+output shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nestream.engine.program import EVENT, LeafSpec, Measure, Program
+from nestream.engine.program import LeafSpec, Measure, Program
 from nestream.engine.values import Evaluator, Vector
 from nestream.model.columns import computable, per_microsecond
-from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE, attributes
+from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE, Expression, attributes
 from nestream.model.schema import Schema
 
 Ints = npt.NDArray[np.int64]
@@ -125,7 +127,7 @@ class Store:
 
         return [self._leaf_members(leaf, piece, column) for leaf in self.program.leaves]
 
-    def _leaf_members(self, leaf: LeafSpec, piece: Piece, column: object) -> Ints:
+    def _leaf_members(self, leaf: LeafSpec, piece: Piece, column: Callable[[str], Vector]) -> Ints:
         numbers = [self.program.types.index(name) for name in leaf.types]
         mask = piece.type == numbers[0]
         for number in numbers[1:]:
@@ -134,11 +136,14 @@ class Store:
         for formula in leaf.filters:
             if not len(rows):
                 break
-            chosen = rows
-            taken = {part.name: column(part.name).take(chosen) for part in attributes(formula)}  # type: ignore[operator]
-            held = self.evaluator.satisfied(formula, lambda _, name, taken=taken: taken[name], len(chosen))
-            rows = rows[held]
+            rows = rows[self._held(formula, rows, column)]
         return rows
+
+    def _held(
+        self, formula: Expression, rows: Ints, column: Callable[[str], Vector]
+    ) -> npt.NDArray[np.bool_]:
+        taken = {part.name: column(part.name).take(rows) for part in attributes(formula)}
+        return self.evaluator.satisfied(formula, lambda _, name: taken[name], len(rows))
 
     def _without_strangers(self, piece: Piece) -> Piece:
         """The piece without the events that no leaf took."""
@@ -227,6 +232,11 @@ class Store:
             self._computed[name] = Vector.of(column)
         return self._computed[name]
 
+    def since(self, times: Ints | int) -> Ints:
+        """The first row at or after a time, or after it where windows are exclusive."""
+        found: Ints = np.searchsorted(self.ts, times, "right" if self.program.exclusive else "left")
+        return found
+
     @property
     def first_at_its_time(self) -> Ints | None:
         """For each row the first row with its time; None where all times differ."""
@@ -249,6 +259,6 @@ class Store:
             case Measure.EVENTS:
                 return np.maximum(self.pos[rows] - (program.window - 1), 0)
             case Measure.TIME:
-                side = "right" if program.exclusive else "left"
-                start = np.searchsorted(self.ts, self.ts[rows] - program.window, side)  # type: ignore[call-overload]
-                return self.pos[np.minimum(start, len(self) - 1)]
+                start = self.since(self.ts[rows] - program.window)
+                found: Ints = self.pos[np.minimum(start, len(self) - 1)]
+                return found

@@ -106,7 +106,9 @@ class Evaluator:
                 return Vector(_any([self.formula(operand, fetch) for operand in operands]))
             case In(operand=operand, values=items, negated=negated):
                 vector = self.value(operand, fetch)
-                found = [_compare("!=" if negated else "=", vector, self.value(item, fetch)) for item in items]
+                found = [
+                    _compare("!=" if negated else "=", vector, self.value(item, fetch)) for item in items
+                ]
                 return Vector(_all(found) if negated else _any(found))
             case Between(operand=operand, low=low, high=high, negated=negated):
                 middle, least, most = (self.value(part, fetch) for part in (operand, low, high))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from nestream.logical.nodes import Component, EventColumn, Leaf, Negation, Plan, WinAnd, WinOr, WinSeq
+from nestream.logical.nodes import Component, Leaf, Negation, Plan, WinAnd, WinOr, WinSeq
 from nestream.model.expression import variables
+from nestream.model.output import EventColumn
 from nestream.model.text import print_expression, print_name
 
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from nestream.model.diagnostics import NOWHERE, Span
 from nestream.model.expression import Expression, variables
+from nestream.model.output import Output, ValueColumn
 from nestream.model.time import Window
 
 
@@ -59,39 +60,6 @@ class Negation:
 Operator: TypeAlias = WinSeq | WinAnd | WinOr
 Node: TypeAlias = Leaf | WinSeq | WinAnd | WinOr
 Component: TypeAlias = Leaf | WinSeq | WinAnd | WinOr | Negation
-
-
-@dataclass(frozen=True)
-class EventColumn:
-    """An output column that holds the event of a variable, as a struct of that event's columns."""
-
-    variable: str
-
-    @property
-    def name(self) -> str:
-        """The column's name: the variable."""
-        return self.variable
-
-
-@dataclass(frozen=True)
-class ValueColumn:
-    """An output column that holds a named expression of RETURN."""
-
-    name: str
-    expression: Expression
-
-
-@dataclass(frozen=True)
-class Output:
-    """What a match gives: its columns, over the distinct bindings of the kept variables.
-
-    `kept` are the variables left after EXISTS and a bare RETURN list, in the order of the output;
-    `distinct` says that some variable was dropped, so that several bindings may give the same match.
-    """
-
-    kept: tuple[str, ...]
-    distinct: bool
-    columns: tuple[EventColumn | ValueColumn, ...]
 
 
 @dataclass(frozen=True)

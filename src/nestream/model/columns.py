@@ -1,4 +1,4 @@
-"""Events as columns: from what users bring to one Arrow table, and from its columns to values to compute with.
+"""Events as columns: from what users bring to one Arrow table, and on to values to compute with.
 
 Expressions compute with 64-bit integers, floats, strings and booleans. Times and durations are integers in
 one resolution for all columns: nanoseconds where some column has them, else microseconds. NaN is NULL.
@@ -36,7 +36,7 @@ def to_table(events: Any, type_column: str = "type") -> pa.Table:
         return _from_dictionaries(list(events))
     raise EventError(
         f"cannot read events from a {type(events).__name__}\n"
-        "  hint: give an Arrow table, a pandas DataFrame, a list of dictionaries, or a mapping of these by type"
+        "  hint: give an Arrow table, a pandas DataFrame, a list of dictionaries, or a mapping by type"
     )
 
 

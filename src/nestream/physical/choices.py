@@ -82,7 +82,7 @@ def choices(node: Node) -> list[Chosen]:
                     "too-many-branches",
                     f"the ORs of the query combine to {_count(node)} alternatives",
                     detail=f"at most {MOST_CHOICES} are run",
-                    hint="write ANY(A, B) for branches that differ only in their event type, or split the query",
+                    hint="write ANY(A, B) for branches that differ only in their type, or split the query",
                 )
             ]
         )

@@ -37,7 +37,7 @@ from nestream.model.expression import (
     transform,
     variables,
 )
-from nestream.model.schema import Schema
+from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.physical.choices import Chosen, choices
 from nestream.physical.equality import key_of, linked_key, split_equalities
@@ -52,12 +52,12 @@ _MEASURES = {
 
 def compile_plan(
     plan: Plan,
-    schema: Schema,
+    schema: Schema | None,
     per_microsecond: int = 1,
     by_arrival: bool = False,
     options: Options | None = None,
 ) -> Program:
-    """The program of a plan that was typed for the schema."""
+    """The program of a plan that was typed for the schema; without one, to explain it."""
     return _Compiling(plan, schema, by_arrival, options or Options()).run(per_microsecond)
 
 
@@ -86,7 +86,7 @@ def _key_equalities(block: Block) -> Iterable[Equality]:
 
 
 class _Compiling:
-    def __init__(self, plan: Plan, schema: Schema, by_arrival: bool, options: Options) -> None:
+    def __init__(self, plan: Plan, schema: Schema | None, by_arrival: bool, options: Options) -> None:
         self.plan = plan
         self.schema = schema
         self.by_arrival = by_arrival
@@ -144,7 +144,7 @@ class _Compiling:
         formulas = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
         local = {name: [f for f in formulas if variables(f) == {name}] for name in names}
         joint = [f for f in formulas if f not in (g for own in local.values() for g in own)]
-        equalities, predicates = split_equalities(joint, lambda name: self.schema.kind(name))  # type: ignore[arg-type,return-value]
+        equalities, predicates = split_equalities(joint, self.kind)
         between = [e for e in equalities if not {e.left[0], e.right[0]} <= set(names)] if not root else []
         within = [e for e in equalities if e not in between]
         leaves = {leaf.variable: self.leaf(leaf, local[leaf.variable]) for leaf in chosen.leaves}
@@ -165,6 +165,10 @@ class _Compiling:
         inside = outer.inside(block, chosen)
         negations = tuple(self.negations(chosen, limits, inside))
         return Block(**{**vars(block), "negations": negations})
+
+    def kind(self, attribute: str) -> Kind:
+        found = self.schema.kind(attribute) if self.schema is not None else None
+        return found or Kind.UNKNOWN
 
     def leaf(self, leaf: Leaf, filters: list[Expression]) -> int:
         """The number of the leaf; equal leaves are one."""

@@ -100,8 +100,9 @@ def linked_key(
 ) -> tuple[Mapping[str, tuple[str, ...]] | None, tuple[str, tuple[str, ...]] | None] | None:
     """The key of a negation: its inner attributes, and the outer variable and attributes they equal.
 
-    `own` are the negation's equalities, `facts` those that hold of the outer match, `outer` its variables, the
-    nearest first. None where some equality of the negation does not follow from a key of all its variables.
+    `own` are the negation's equalities, `facts` those that hold of the outer match, `outer` its variables,
+    the nearest first. None where some equality of the negation does not follow from a key of all its
+    variables.
     """
     if not own:
         return None, None

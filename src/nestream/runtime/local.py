@@ -7,18 +7,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nestream.engine.context import Bindings, Round
+from nestream.engine.context import Bindings
 from nestream.engine.matcher import END, Matcher, Matches
 from nestream.engine.program import Block, Decided, Program
-from nestream.logical.nodes import EventColumn, Plan, ValueColumn
+from nestream.engine.values import Vector
 from nestream.model.columns import computable
 from nestream.model.expression import Attribute
+from nestream.model.output import EventColumn, Output, ValueColumn, build_matches, output_schema
 from nestream.model.schema import Kind, Schema
-from nestream.runtime.output import build_matches, output_schema
-
 
 POSITION, TIME, TYPE = "nestream position", "nestream time", "nestream type"
 """The columns beside the events' own in a saved state."""
@@ -28,15 +28,15 @@ class LocalRun:
     """One program over events of one schema, giving matches as Arrow tables."""
 
     def __init__(
-        self, plan: Plan, program: Program, schema: Schema, kinds: Mapping[str, Kind], unit: str
+        self, output: Output, program: Program, schema: Schema, kinds: Mapping[str, Kind], unit: str
     ) -> None:
-        self.plan = plan
+        self.output = output
         self.program = program
         self.schema = schema
         self.unit = unit
         self.events = pa.schema(list(schema.columns.items()))
-        self.wanted = output_schema(plan.output, schema, kinds, unit)
-        self.matcher = Matcher(program, schema, unit, shown_columns(plan, schema))
+        self.wanted = output_schema(output, schema, kinds, unit)
+        self.matcher = Matcher(program, schema, unit, shown_columns(output, schema))
 
     def append(self, events: pa.Table | pa.RecordBatch) -> None:
         """Take events in the order of time and arrival."""
@@ -144,14 +144,13 @@ class LocalRun:
         def values(column: ValueColumn) -> pa.Array:
             return self._values(column, bound)
 
-        return build_matches(self.plan.output, self.wanted, store.payload, matches.rows, self.schema, values)
+        return build_matches(self.output, self.wanted, store.payload, matches.rows, self.schema, values)
 
     def _values(self, column: ValueColumn, bound: Bindings) -> pa.Array:
         """The values of a returned expression, NULL where a variable in it is unbound."""
         store = self.matcher.store
-        round = Round(store)
 
-        def fetch(variable: str, attribute: str):  # type: ignore[no-untyped-def]
+        def fetch(variable: str, attribute: str) -> Vector:
             rows = bound.rows[variable]
             vector = store.attribute(attribute).take(np.maximum(rows, 0))
             missing = rows < 0
@@ -159,15 +158,19 @@ class LocalRun:
                 return vector
             if vector.is_string:
                 nothing = pa.scalar(None, vector.values.type)
-                return type(vector)(pc.if_else(pa.array(missing), nothing, vector.values))
+                return Vector(pc.if_else(pa.array(missing), nothing, vector.values))
             valid = ~missing if vector.valid is None else vector.valid & ~missing
-            return type(vector)(vector.values, valid)
+            return Vector(vector.values, valid)
 
-        vector = round.store.evaluator.value(column.expression, fetch)
+        vector = store.evaluator.value(column.expression, fetch)
         datatype = self.wanted.field(column.name).type
         if vector.is_string:
             values = vector.values
-            return pa.array([values.as_py()] * bound.count, datatype) if isinstance(values, pa.Scalar) else values
+            return (
+                pa.array([values.as_py()] * bound.count, datatype)
+                if isinstance(values, pa.Scalar)
+                else values
+            )
         values = np.broadcast_to(vector.values, (bound.count,))
         mask = None if vector.valid is None else ~np.broadcast_to(vector.valid, (bound.count,))
         plain = pa.array(np.ascontiguousarray(values), mask=mask)
@@ -181,19 +184,19 @@ def all_leaves(block: Block) -> Iterator[tuple[str, int]]:
         yield from all_leaves(negation.block)
 
 
-def shown_columns(plan: Plan, schema: Schema) -> list[str]:
+def shown_columns(output: Output, schema: Schema) -> list[str]:
     """The columns that the output shows of an event: all for a variable, else those it returns."""
-    if any(isinstance(column, EventColumn) for column in plan.output.columns):
+    if any(isinstance(column, EventColumn) for column in output.columns):
         return list(schema.columns)
     plain = [
         schema.column(column.expression.name)
-        for column in plan.output.columns
+        for column in output.columns
         if isinstance(column, ValueColumn) and isinstance(column.expression, Attribute)
     ]
     return list(dict.fromkeys([schema.time, *plain]))
 
 
-def in_order(table: pa.Table, times: np.ndarray) -> pa.Table:  # type: ignore[type-arg]
+def in_order(table: pa.Table, times: npt.NDArray[np.int64]) -> pa.Table:
     """The events by time and arrival."""
     if len(times) < 2 or bool((times[1:] >= times[:-1]).all()):
         return table

@@ -1,7 +1,7 @@
 """The state of a running query as bytes: plain Arrow, with a format version and the query it belongs to.
 
-What is held is the events that can still take part with their positions, the events that wait for the watermark,
-how far was decided, and what a distinct output has already given.
+What is held is the events that can still take part with their positions, the events that wait for the
+watermark, how far was decided, and what a distinct output has already given.
 """
 
 from __future__ import annotations
@@ -31,9 +31,14 @@ class SavedState:
     def to_bytes(self) -> bytes:
         """The state as bytes."""
         header = {"format": FORMAT, "query": self.query, "numbers": self.numbers}
-        parts = {"header": json.dumps(header).encode(), **{n: _table_bytes(t) for n, t in self.tables.items()}}
+        parts = {
+            "header": json.dumps(header).encode(),
+            **{n: _table_bytes(t) for n, t in self.tables.items()},
+        }
         return _table_bytes(
-            pa.table({"name": pa.array(list(parts)), "data": pa.array(list(parts.values()), pa.large_binary())})
+            pa.table(
+                {"name": pa.array(list(parts)), "data": pa.array(list(parts.values()), pa.large_binary())}
+            )
         )
 
     @classmethod

@@ -2,8 +2,8 @@
 
 Events may be late by the allowed lateness: they wait until the watermark (the greatest time seen, less the
 lateness) has reached them, and are then taken by time and arrival. Events behind the watermark go to the late
-output, events that cannot be read to the dead letters; both are counted. How the events are split into batches
-never changes the matches.
+output, events that cannot be read to the dead letters; both are counted. How the events are split into
+batches never changes the matches.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from nestream.runtime.state import SavedState, StateError
 
 Start = Callable[[Schema], LocalRun]
 """Makes a run for events of a schema; raises where the query does not fit it."""
+
 
 class Stream:
     """A running query.
@@ -180,7 +181,9 @@ class Stream:
             times = computable(table.column(self.time), run.unit, self.time).to_numpy(zero_copy_only=False)
             table, times = self._on_time(table, times)
         if table.num_rows:
-            self._greatest = max(int(times.max()), self._greatest) if self._greatest is not None else int(times.max())
+            self._greatest = (
+                max(int(times.max()), self._greatest) if self._greatest is not None else int(times.max())
+            )
             self._waiting.append(table)
         if self._greatest is None:
             return
@@ -306,7 +309,9 @@ class Stream:
         self.late_count, self.dead_count = counts["late"], counts["dead"]
         self.events_in, self.matches_out = counts["in"], counts["out"]
         if "schema" in saved.tables:
-            columns = dict(zip(saved.tables["schema"].schema.names, saved.tables["schema"].schema.types, strict=True))
+            columns = dict(
+                zip(saved.tables["schema"].schema.names, saved.tables["schema"].schema.types, strict=True)
+            )
             self._run = self._start(Schema(columns, self.time, self.type))
             self._run.load(saved.numbers, saved.tables)
             self._greatest = saved.numbers["greatest"]
@@ -342,5 +347,3 @@ def _settled_type(datatype: pa.DataType | None) -> pa.DataType | None:
 
 def _indented(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines())
-
-

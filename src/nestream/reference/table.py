@@ -1,4 +1,4 @@
-"""Runs the reference evaluator over a table of events, for `strategy="reference"`."""
+"""Runs the evaluator over a table of events, for `strategy="reference"`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from nestream.logical.nodes import Plan, ValueColumn
+from nestream.logical.nodes import Plan
 from nestream.model.columns import computable, per_microsecond
+from nestream.model.output import UNBOUND, ValueColumn, build_matches, output_schema
 from nestream.model.schema import Kind, Schema
-from nestream.reference import Order, evaluate, history, value
-from nestream.runtime.output import UNBOUND, build_matches, output_schema
+from nestream.reference.events import Order, history
+from nestream.reference.matching import evaluate
+from nestream.reference.values import value
 
 
 def match_reference(

@@ -1,4 +1,4 @@
-"""Builds the table of matches: one struct column a kept variable, or the named expressions of RETURN.
+"""What a match shows, and the table of matches: a struct column a variable, or the expressions of RETURN.
 
 Matches arrive as row numbers into a table of events that is in the order of positions, so the least row
 number of a match is its first event and the greatest its last.
@@ -7,6 +7,7 @@ number of a match is its first event and the greatest its last.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,46 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nestream.logical.nodes import EventColumn, Output, ValueColumn
 from nestream.model.columns import result_type
-from nestream.model.expression import Attribute, attributes
+from nestream.model.expression import Attribute, Expression, attributes
 from nestream.model.schema import Kind, Schema
 
 Rows = npt.NDArray[np.int64]
 UNBOUND = -1
 """The row number of a variable that the branch taken left unbound."""
+
+
+@dataclass(frozen=True)
+class EventColumn:
+    """An output column that holds the event of a variable, as a struct of that event's columns."""
+
+    variable: str
+
+    @property
+    def name(self) -> str:
+        """The column's name: the variable."""
+        return self.variable
+
+
+@dataclass(frozen=True)
+class ValueColumn:
+    """An output column that holds a named expression of RETURN."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a match gives: its columns, over the distinct bindings of the kept variables.
+
+    `kept` are the variables left after EXISTS and a bare RETURN list, in the order of the output;
+    `distinct` says that some variable was dropped, so that several bindings may give the same match.
+    """
+
+    kept: tuple[str, ...]
+    distinct: bool
+    columns: tuple[EventColumn | ValueColumn, ...]
 
 
 def output_schema(output: Output, schema: Schema, kinds: Mapping[str, Kind], unit: str) -> pa.Schema:
@@ -69,7 +102,9 @@ def build_matches(
     columns: list[pa.Array | pa.ChunkedArray] = []
     for place, column in enumerate(output.columns):
         if isinstance(column, EventColumn):
-            columns.append(_struct(events, rows[column.name], wanted.field(place).type, column.name in unbound))
+            columns.append(
+                _struct(events, rows[column.name], wanted.field(place).type, column.name in unbound)
+            )
         elif isinstance(column.expression, Attribute):
             name = column.expression.variable or ""
             attribute = column.expression.name
