@@ -91,7 +91,7 @@ class Query:
         return self.formatted
 
     def explain(self, format: str = "text", options: Options | None = None) -> Any:
-        """The logical plan and how the engine runs it, as indented text or with `format="json"` as plain data.
+        """The logical plan and how the engine runs it, as text or with `format="json"` as plain data.
 
         For each negation it says whether it is a bound or a join, and why.
         """
@@ -124,13 +124,39 @@ class Query:
         an OR branch left it unbound), or the named expressions of RETURN; and `match_start` and `match_end`.
         Its rows are ordered by `match_end`, then by the positions of the events.
         """
+        found = self.batches(
+            events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
+        )
+        return pa.concat_tables([next(found), *found])
+
+    def batches(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        types: Mapping[str, Iterable[str]] | None = None,
+        order: str = "time",
+        strategy: str = "auto",
+        options: Options | None = None,
+    ) -> Iterator[pa.Table]:
+        """The matches of `match` as tables, one after the other, within the memory of the options.
+
+        The first table is empty and has the columns of the matches. Stop reading to stop matching.
+        """
         run = self.prepare(events, time=time, type=type, types=types, order=order, strategy=strategy)
         if strategy == "reference":
-            return match_reference(run.plan, run.table, run.schema, run.kinds, run.unit, run.order)
+            matches = match_reference(run.plan, run.table, run.schema, run.kinds, run.unit, run.order)
+            yield from (matches.slice(0, 0), matches)
+            return
         local = run.local(options)
-        tables = list(local.over(run.table))
-        matches = pa.concat_tables(tables) if tables else local.wanted.empty_table()
-        return matches if run.plan.limit is None else matches.slice(0, run.plan.limit)
+        yield local.wanted.empty_table()
+        left = run.plan.limit
+        for matches in local.over(run.table):
+            yield matches if left is None else matches.slice(0, left)
+            left = None if left is None else left - matches.num_rows
+            if left is not None and left <= 0:
+                return
 
     def stream(
         self,

@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from nestream.engine.program import Options
+from nestream.model.schema import Schema
 from nestream.query import Query
 
 Run = Callable[..., pa.Table]
@@ -21,6 +23,34 @@ def reference(query: Query, table: pa.Table, **options: Any) -> pa.Table:
     return query.match(table, strategy="reference", **options)
 
 
+def engine(**switches: Any) -> Run:
+    """The columnar engine, with techniques switched off where asked."""
+
+    def run(query: Query, table: pa.Table, **options: Any) -> pa.Table:
+        return query.match(table, options=Options(**switches), **options)
+
+    return run
+
+
+def one_event_a_batch(query: Query, table: pa.Table, **options: Any) -> pa.Table:
+    """The engine on a stream, an event a batch, late events waited for."""
+    types = options.pop("types", None)
+    times = table.column("ts").cast("int64").to_pylist()
+    lateness = max((max(times[:n]) - times[n] for n in range(1, len(times))), default=0)
+    schema = Schema.of(table.schema, types=types)
+    stream = query.stream(schema=schema, lateness=max(lateness, 0), **options)
+    parts = [stream.push_batch(table.slice(row, 1)) for row in range(table.num_rows)]
+    matches = pa.concat_tables([*parts, stream.finish_batch()])
+    return matches if query.plan.limit is None else matches.slice(0, query.plan.limit)
+
+
 CONFIGURATIONS: Mapping[str, Run] = {
     "reference": reference,
+    "engine": engine(),
+    "engine, one event a batch": one_event_a_batch,
+    "engine, no bounds": engine(bounds=False),
+    "engine, no partition": engine(partition=False),
+    "engine, no reach": engine(reach=False),
+    "engine, no ordering": engine(ordering=False),
+    "engine, no narrowing": engine(narrowing=False),
 }

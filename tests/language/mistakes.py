@@ -1,7 +1,7 @@
 """The mistakes of `mistakes.txt`: each query with everything that is said about it.
 
-After a change of the messages, `python -m tests.language.mistakes` writes them anew from the queries; read the
-difference before you commit it.
+After a change of the messages, `python -m tests.language.mistakes` writes them anew from the queries; read
+the difference before you commit it.
 """
 
 from __future__ import annotations

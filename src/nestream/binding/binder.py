@@ -285,10 +285,8 @@ class _Binding:
     def home(self, condition: Expression) -> Scope:
         """The scope that a condition of WHERE belongs to: the innermost one that sees all its variables."""
         mentioned = [name for name in self.declared.order if name in variables(condition)]
-        declaring = sorted(
-            dict.fromkeys(self.scopes.of[name] for name in mentioned), key=lambda scope: -len(scope.path)
-        )
-        for scope in declaring:
+        around = dict.fromkeys(scope for name in mentioned for scope in self.scopes.of[name].path)
+        for scope in sorted(around, key=lambda scope: -len(scope.path)):
             if all(self.scopes.unseen(name, scope) is None for name in mentioned):
                 return scope
         negative = (self.scopes.of[name] for name in mentioned if self.scopes.negated(name))

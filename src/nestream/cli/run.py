@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time as clock
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated
 
@@ -103,16 +104,40 @@ def run(
     chosen = _format(destination, format, events)
     parsed = query_text(query).parse(dialect)
     reader, table = load_events(events, time, type, input_format, dead_letter)
-    with working("matching"):
-        matches = parsed.match(table, time=time, type=type, order=order.value, strategy=strategy)
-    shown = matches.slice(0, FIRST_MATCHES if limit is None and chosen is None else limit)
+    found = parsed.batches(table, time=time, type=type, order=order.value, strategy=strategy)
     if chosen is None:
-        if shown.num_rows:
-            output().print(matches_table(shown, time, type))
+        shown, total = _show(found, limit, time, type)
     else:
-        write_matches(shown, destination or "-", chosen.stored)
+        shown = total = write_matches(_first(found, limit), destination or "-", chosen.stored)
     if chosen is None or is_terminal(error=True):
-        note(_summary(table.num_rows, matches, shown, reader.malformed, clock.perf_counter() - begin))
+        seconds = clock.perf_counter() - begin
+        note(_summary(table.num_rows, total, shown, reader.malformed, seconds))
+
+
+def _show(found: Iterator[pa.Table], limit: int | None, time: str, type: str) -> tuple[int, int]:
+    """Show the first matches as a table; how many are shown and how many there are."""
+    most = FIRST_MATCHES if limit is None else limit
+    first: list[pa.Table] = []
+    total = held = 0
+    with working("matching"):
+        for matches in found:
+            if held < most or not first:
+                first.append(matches.slice(0, most - held))
+                held += first[-1].num_rows
+            total += matches.num_rows
+    if held:
+        output().print(matches_table(pa.concat_tables(first), time, type))
+    return held, total
+
+
+def _first(found: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
+    """The matches up to a limit, and no more are looked for."""
+    left = limit
+    for matches in found:
+        yield matches if left is None else matches.slice(0, left)
+        left = None if left is None else left - matches.num_rows
+        if left is not None and left <= 0:
+            return
 
 
 def _format(destination: str | None, wanted: MatchFormat | None, events: str) -> FileFormat | None:
@@ -133,13 +158,13 @@ def _same(one: str, other: str) -> bool:
     return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
 
 
-def _summary(events: int, matches: pa.Table, shown: pa.Table, malformed: int, seconds: float) -> str:
+def _summary(events: int, matches: int, shown: int, malformed: int, seconds: float) -> str:
     parts = [
         count(events, "event"),
-        count(matches.num_rows, "match", "matches"),
+        count(matches, "match", "matches"),
         count(malformed, "dead letter"),
         f"{seconds:.2f} seconds",
     ]
-    if shown.num_rows < matches.num_rows:
-        parts[1] += f" (the first {shown.num_rows:,} shown)"
+    if shown < matches:
+        parts[1] += f" (the first {shown:,} shown)"
     return ", ".join(parts)

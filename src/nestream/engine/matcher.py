@@ -7,7 +7,7 @@ nothing of a match is kept between two batches but, where the output is distinct
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,6 +84,15 @@ class Matcher:
             return sum(chain.count(chain.triggers(0, length)) for chain in chains)
         return sum(matches.count for matches in self.advance(END))
 
+    def ordered(self, found: Iterable[Matches]) -> list[Matches]:
+        """All the matches, put into the order of the output together."""
+        parts = list(found)
+        if len(parts) < 2:
+            return parts
+        columns = [np.concatenate([part.rows[name] for part in parts]) for name in self.program.kept]
+        columns = in_output_order(columns, self.store)
+        return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
+
     def _decide(self, watermark: int) -> Iterator[Matches]:
         targets = [self._decidable(decided, watermark) for decided in self.program.decided]
         store, base = self.store, self.store.base
@@ -92,14 +101,12 @@ class Matcher:
         if self._nothing_new(targets):
             self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
             return
+        round = Round(store)
+        at_once = watermark == END and not any(self.decided)
         runs = [
-            _BlockRun(Round(store) if number == 0 else None, block, decided, self.limit)
-            for number, (block, decided) in enumerate(
-                zip(self.program.blocks, self.program.decided, strict=True)
-            )
+            _BlockRun(round, block, self.limit, by_last=at_once or decided is not Decided.WINDOW)
+            for block, decided in zip(self.program.blocks, self.program.decided, strict=True)
         ]
-        for run in runs[1:]:
-            run.round = runs[0].round
         first = max(min(self.decided) - base, 0)
         end = max(targets) - base
         length = int(store.pos[-1]) + 1
@@ -225,13 +232,9 @@ class Matcher:
     def _expire(self) -> None:
         """Forget the events that can take part in no match that is still to be decided."""
         store, program, watermark = self.store, self.program, self.watermark
-        if not len(store) or watermark is None or program.measure is Measure.NONE:
-            if watermark == END:
-                store.drop_rows(len(store))
+        if not len(store) or watermark in (None, END) or program.measure is Measure.NONE:
             return
-        if watermark == END:
-            store.drop_rows(len(store))
-            return
+        assert watermark is not None
         waiting = Decided.WINDOW in program.decided
         windows = 2 if waiting and program.looks_back else 1
         if program.measure is Measure.EVENTS:
@@ -258,10 +261,10 @@ class _TooManyError(Exception):
 class _BlockRun:
     """One block over a store: as a chain where it is one, else by the general join."""
 
-    def __init__(self, round: Round | None, block: Block, decided: Decided, limit: int) -> None:
+    def __init__(self, round: Round, block: Block, limit: int, *, by_last: bool) -> None:
         self.round = round
         self.block = block
-        self.by_last = decided is not Decided.WINDOW
+        self.by_last = by_last
         self.limit = limit
         self._chain: Chain | None = None
 
@@ -270,7 +273,6 @@ class _BlockRun:
         if not is_chain(self.block) or not (self.by_last or (first <= 0 and end >= length)):
             return None
         if self._chain is None:
-            assert self.round is not None
             self._chain = Chain(self.round, self.block, self.limit, first)
         return self._chain
 
@@ -288,7 +290,6 @@ class _BlockRun:
 
     def matches(self, first: int, end: int, length: int) -> Iterator[Bindings]:
         """The matches that are decided in a range of positions."""
-        assert self.round is not None
         chain = self.chain(first, end, length)
         if chain is not None:
             yield from chain.matches(chain.triggers(first, end))

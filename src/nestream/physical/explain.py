@@ -34,9 +34,8 @@ def _block(block: Block, program: Program) -> str:
     filters = [
         text for name, leaf in block.leaves.items() for text in _filters(name, program.leaves[leaf].filters)
     ]
-    parts = [
-        f"Chain ({', '.join(map(print_name, block.chain or ()))})" if is_chain(block) else f"Join ({names})"
-    ]
+    method = "Chain" if is_chain(block) else "Join"
+    parts = [f"{method} ({names})"]
     if block.key:
         parts.append(f"by key {_key(block.key)}")
     if block.equalities:

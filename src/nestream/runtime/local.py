@@ -55,7 +55,10 @@ class LocalRun:
         """The matches over a finite table of events, in any order of arrival."""
         times = computable(events.column(self.schema.time), self.unit, self.schema.time)
         self.append(in_order(events, times.to_numpy(zero_copy_only=False)))
-        yield from self.finish()
+        if self.program.distinct:  # what is kept of a match may be older than what decides it
+            yield from map(self.table, self.matcher.ordered(self.matcher.advance(END)))
+        else:
+            yield from self.finish()
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are over a finite table."""
