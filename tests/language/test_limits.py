@@ -112,11 +112,11 @@ def test_an_object_that_is_no_text_is_rejected() -> None:
 _SIGNS = (
     "( ) [ ! A, a. SEQ( SEQ(A, () (,) ' '' \" “ ` `` `a /* */ // / # a; \x01 é 😀 1 1. 1e -1 a- <> = == :"
 )
-_PHRASES = "- |NOT |A |a.b |A a, |A OR |AND |# |1 |EXISTS x : |WITHIN 1 |PATTERN |x IN (1,|1 foo,|f(1),|[id] ∧ |\\|1 +"
+_PHRASES = "- |NOT |A |a.b |A a, |A OR |AND |# |1 |EXISTS x : |WITHIN 1 |PATTERN |x IN (1,|1 foo,|f(1),"
 PIECES = [
     *_SIGNS.split(),
     *_PHRASES.split("|"),
-    *("\n", " ", "A a B b, ", "BETWEEN 1 AND ", "IS NOT ", "TIMESTAMP '' "),
+    *("\n", " ", "A a B b, ", "[id] ∧ ", "\\", "1 +", "BETWEEN 1 AND ", "IS NOT ", "TIMESTAMP '' "),
 ]
 STARTS = ["", "SEQ(", "A a WHERE ", "A a WHERE x IN (", "SEQ(A a, a.x = '", "A a RETURN ", "A a WITHIN "]
 

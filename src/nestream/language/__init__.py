@@ -2,5 +2,6 @@
 
 from nestream.language.ast import Dialect, Query
 from nestream.language.parser import parse
+from nestream.language.printer import print_query
 
-__all__ = ["Dialect", "Query", "parse"]
+__all__ = ["Dialect", "Query", "parse", "print_query"]

@@ -6,7 +6,14 @@ from collections.abc import Callable
 
 from nestream.language.build import CLAUSES
 from nestream.language.build_formula import span_of
-from nestream.language.explain.situation import PATTERN_KEYWORDS, Explanation, Repair, Situation, sign_after
+from nestream.language.explain.situation import (
+    PATTERN_KEYWORDS,
+    Explanation,
+    Repair,
+    Situation,
+    retyped,
+    sign_after,
+)
 from nestream.language.literals import shortened
 from nestream.model.diagnostics import Diagnostic
 
@@ -127,19 +134,8 @@ def _missing_comma(at: Situation) -> Explanation | None:
         return Explanation(
             Diagnostic("missing-comma", "a comma is missing in RETURN", span, hint=hint), comma
         )
-    names = [index for index in range(at.index - 2, at.index + 1) if at.is_name(index)]
-    if len(names) == 3 and at.at(at.index - 3) in {"(", ","}:
-        first, second, third = (at.at(index) for index in names)
-        return Explanation(
-            Diagnostic(
-                "missing-comma",
-                f"unexpected `{shortened(third)}` after the component `{shortened(f'{first} {second}')}`",
-                at.span,
-                hint=f"put a comma between two components: `{shortened(f'{first} {second}, {third}')}`; "
-                f"a name with a space is written in backticks: `` `{shortened(f'{first} {second}')}` ``",
-            ),
-            comma,
-        )
+    if all(at.is_name(index) for index in range(at.index - 2, at.index)) and at.is_name(at.index):
+        return _third_name(at, comma)
     if at.before == ")" and at.is_name(at.index) and at.after in {",", ")"}:
         return Explanation(
             Diagnostic(
@@ -160,6 +156,25 @@ def _missing_comma(at: Situation) -> Explanation | None:
             hint="the elements of a list are separated by commas",
         ),
         comma,
+    )
+
+
+def _third_name(at: Situation, comma: Repair) -> Explanation:
+    """`A a B b` lacks a comma; `Operating Room o` is a type with a space in its name."""
+    kind, word, third = at.at(at.index - 2), at.before, at.token
+    quoted = f"`{kind} {word}`"
+    spaced = at.after in {",", ")", ":"} and kind.type == word.type == "NAME"
+    return Explanation(
+        Diagnostic(
+            "missing-comma",
+            f"unexpected `{shortened(third)}` after the component `{shortened(f'{kind} {word}')}`",
+            at.span,
+            hint="a name with a space is written in backticks; two components need a comma between them"
+            if spaced
+            else "put a comma between two components; a name with a space is written in backticks",
+            suggestion=f"{quoted} {third}" if spaced else f"{kind} {word}, {third} {at.after}".rstrip(),
+        ),
+        Repair(at.index - 2, at.index, (retyped(kind, "QUOTED_NAME", quoted),)) if spaced else comma,
     )
 
 
