@@ -2,8 +2,8 @@
 
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.schema import EventError, Schema
-from nestream.query import Query, query
+from nestream.query import Query, matching, query
 
 __version__ = "0.1.0"
 
-__all__ = ["Diagnostic", "EventError", "Query", "QueryError", "Schema", "query"]
+__all__ = ["Diagnostic", "EventError", "Query", "QueryError", "Schema", "matching", "query"]

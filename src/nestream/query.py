@@ -112,8 +112,11 @@ class Query:
         order: str = "time",
         strategy: str = "auto",
         options: Options | None = None,
-    ) -> pa.Table:
+    ) -> Any:
         """Every match of the query over a finite set of events, as an Arrow table.
+
+        A Spark DataFrame (or a mapping of them by event type) gives a DataFrame, lazily; `on_spark` takes
+        more options.
 
         `events` is an Arrow table, a pandas or Polars frame, a list of dictionaries, or a mapping of these by
         event type. `time` and `type` name the columns that hold an event's time and type; `types` says which
@@ -124,6 +127,8 @@ class Query:
         an OR branch left it unbound), or the named expressions of RETURN; and `match_start` and `match_end`.
         Its rows are ordered by `match_end`, then by the positions of the events.
         """
+        if is_dataframe(events):
+            return self.on_spark(events, time=time, type=type, types=types, order=order, options=options)
         found = self.batches(
             events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
         )
@@ -158,6 +163,49 @@ class Query:
             if left is not None and left <= 0:
                 return
 
+    def on_spark(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        types: Mapping[str, Iterable[str]] | None = None,
+        order: str = "time",
+        options: Options | None = None,
+        partition_by: str | None = None,
+        partitions: int | None = None,
+        slice_length: int | None = None,
+    ) -> Any:
+        """The matches over a Spark DataFrame, or a mapping of them by event type, as a DataFrame.
+
+        Nothing runs before the result is used. How the events are split over partitions is chosen and shown
+        by `explain`; `partition_by` ("key", "time" or "single"), the number of `partitions` and the
+        `slice_length` of time slices (in the unit of the time column, microseconds for timestamps) override it.
+        """
+        from nestream.runtime.spark.match import match_dataframe, spark_schema, union_by_type
+
+        known = (
+            {name: frame.columns for name, frame in events.items()} if isinstance(events, Mapping) else None
+        )
+        df = union_by_type(events, type) if isinstance(events, Mapping) else events
+        schema = Schema.of(spark_schema(df), time, type, types or known)
+        plan, kinds = self.typed(schema)
+        unit = resolution(schema)
+        by_arrival = _known_order(order) is Order.ARRIVAL
+        program = compile_plan(plan, schema, per_microsecond(unit), by_arrival, options)
+        matches = match_dataframe(
+            df,
+            plan.output,
+            program,
+            schema,
+            kinds,
+            unit,
+            partition_by=partition_by,
+            partitions=partitions,
+            slice_length=slice_length,
+        )
+        return matches if plan.limit is None else matches.orderBy("match_end").limit(plan.limit)
+
     def stream(
         self,
         events: Iterable[Any] | None = None,
@@ -182,11 +230,13 @@ class Query:
         """
         if order not in tuple(Order):
             raise ValueError(f"unknown order {order!r}: one of {', '.join(Order)}")
+        if lateness < (timedelta() if isinstance(lateness, timedelta) else 0):
+            raise ValueError(f"the lateness is {lateness}, and it cannot be negative")
 
         def start(known: Schema) -> LocalRun:
             plan, kinds = self.typed(known)
             empty = pa.schema(list(known.columns.items())).empty_table()
-            return Run(plan, empty, known, kinds, resolution(known), Order(order)).local(options)
+            return Run(plan, empty, known, kinds, resolution(known), chosen).local(options)
 
         if isinstance(schema, pa.Schema):
             schema = Schema.of(schema, time, type)
@@ -197,9 +247,10 @@ class Query:
             time=time,
             type=type,
             schema=schema,
-            lateness=_in_microseconds(lateness),
+            lateness=lateness,
             late=late,
             dead_letter=dead_letter,
+            limit=self.plan.limit,
         )
         return stream if events is None else stream.run(events)
 
@@ -238,13 +289,12 @@ class Query:
         """Check the options and the events, and type the plan against their schema."""
         if strategy not in STRATEGIES:
             raise ValueError(f"unknown strategy {strategy!r}: one of {', '.join(STRATEGIES)}")
-        if order not in tuple(Order):
-            raise ValueError(f"unknown order {order!r}: one of {', '.join(Order)}")
+        chosen = _known_order(order)
         table = to_table(events, type)
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
         plan, kinds = self.typed(schema)
-        return Run(plan, table, schema, kinds, resolution(schema), Order(order))
+        return Run(plan, table, schema, kinds, resolution(schema), chosen)
 
     def typed(self, schema: Schema) -> tuple[Plan, dict[str, Kind]]:
         """The plan for events of a schema, with the kinds of its returned expressions."""
@@ -277,5 +327,20 @@ class Run:
         return LocalRun(self.plan.output, program, self.schema, self.kinds, self.unit)
 
 
-def _in_microseconds(lateness: int | timedelta) -> int:
-    return lateness // timedelta(microseconds=1) if isinstance(lateness, timedelta) else lateness
+def _known_order(order: str) -> Order:
+    if order not in tuple(Order):
+        raise ValueError(f"unknown order {order!r}: one of {', '.join(Order)}")
+    return Order(order)
+
+
+def is_dataframe(events: Any) -> bool:
+    """Whether the events are a Spark DataFrame or a mapping of them by type; Spark is not imported for it."""
+    if isinstance(events, Mapping) and events:
+        return all(is_dataframe(part) for part in events.values())
+    return type(events).__module__.startswith("pyspark.")
+
+
+def matching(text: str, **options: Any) -> Callable[[Any], Any]:
+    """A transformation for `df.transform(nestream.matching(text))`; takes the options of `Query.match`."""
+    chosen = query(text)
+    return lambda events: chosen.match(events, **options)

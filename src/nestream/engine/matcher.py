@@ -68,8 +68,23 @@ class Matcher:
         self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
         self.store.seal()
         if len(self.store):
-            yield from self._decide(self.watermark)
+            targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
+            at_once = self.watermark == END and not any(self.decided)
+            yield from self._decide(targets, at_once=at_once)
         self._expire()
+
+    def between(self, first: int, end: int) -> Iterator[Matches]:
+        """Give the matches that end from a time on and before another, all the events having arrived."""
+        self.watermark = END
+        self.store.seal()
+        store = self.store
+        if not len(store):
+            return
+        rows = np.searchsorted(store.ts, (first, end))
+        bounds = [int(store.pos[row]) + store.base if row < len(store) else self.seen for row in rows]
+        count = len(self.program.blocks)
+        self.decided = [bounds[0]] * count
+        yield from self._decide([bounds[1]] * count, at_once=True)
 
     def count(self) -> int:
         """How many matches there are when all the events have arrived, without building what it need not."""
@@ -93,16 +108,15 @@ class Matcher:
         columns = in_output_order(columns, self.store)
         return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
 
-    def _decide(self, watermark: int) -> Iterator[Matches]:
-        targets = [self._decidable(decided, watermark) for decided in self.program.decided]
+    def _decide(self, targets: list[int], *, at_once: bool) -> Iterator[Matches]:
+        """Give the matches up to the target positions, by their last events where all are decided at once."""
         store, base = self.store, self.store.base
         if all(done >= target for done, target in zip(self.decided, targets, strict=True)):
             return
-        if self._nothing_new(targets):
+        if self._nothing_new(targets, at_once=at_once):
             self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
             return
         round = Round(store)
-        at_once = watermark == END and not any(self.decided)
         runs = [
             _BlockRun(round, block, self.limit, by_last=at_once or decided is not Decided.WINDOW)
             for block, decided in zip(self.program.blocks, self.program.decided, strict=True)
@@ -124,13 +138,13 @@ class Matcher:
             first = until
         self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
 
-    def _nothing_new(self, targets: list[int]) -> bool:
+    def _nothing_new(self, targets: list[int], *, at_once: bool) -> bool:
         """Whether no event that could be the last (or first) of a match is in what is now decided."""
         store = self.store
         for block, decided, done, target in zip(
             self.program.blocks, self.program.decided, self.decided, targets, strict=True
         ):
-            by_last = decided is not Decided.WINDOW
+            by_last = at_once or decided is not Decided.WINDOW
             for name in outermost(block, by_last=by_last):
                 rows = store.leaf_rows[block.leaves[name]]
                 first, end = np.searchsorted(store.pos, (done - store.base, target - store.base))

@@ -51,6 +51,11 @@ class LocalRun:
         """The matches decided at the end of the events."""
         return self.advance(END)
 
+    def within(self, first: int, end: int) -> Iterator[pa.Table]:
+        """The matches that end in a range of times, when all the events have arrived."""
+        for matches in self.matcher.between(first, end):
+            yield self.table(matches)
+
     def over(self, events: pa.Table) -> Iterator[pa.Table]:
         """The matches over a finite table of events, in any order of arrival."""
         times = computable(events.column(self.schema.time), self.unit, self.schema.time)

@@ -1,0 +1,197 @@
+"""`query.match(df)` for a batch DataFrame: filter and prune in Spark, then run the engine in every partition.
+
+Nothing runs until the result is used. Only events of the query's types that pass its single-event tests, and
+only the columns it needs, cross to Python, as Arrow; types cross as small numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql.types import StructType
+
+from nestream.engine.program import Measure, Program
+from nestream.model.columns import computable
+from nestream.model.output import Output
+from nestream.model.schema import Kind, Schema
+from nestream.runtime.local import LocalRun, shown_columns
+from nestream.runtime.spark.columns import match_schema, named, pushed_filter
+from nestream.runtime.spark.partitioning import Partitioning
+
+ARRIVAL = "nestream arrival"
+SLICE = "nestream slice"
+CODE = "nestream type"
+OTHER_TYPE = ""
+"""Stands for all the types that the query does not mention, where their events count."""
+ROWS_AT_ONCE = 1 << 20
+"""How many events a partition takes in before it looks for matches."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a partition needs to know; it travels to the workers."""
+
+    output: Output
+    program: Program
+    kinds: dict[str, Kind]
+    unit: str
+    time: str
+    type: str
+    types: dict[str, frozenset[str]]
+    columns: tuple[str, ...]
+    partitioning: Partitioning
+    wanted: pa.Schema
+
+    def run(self, schema: pa.Schema) -> LocalRun:
+        """An engine for events of the schema."""
+        known = Schema.of(schema, self.time, self.type, self.types)
+        return LocalRun(self.output, self.program, known, self.kinds, self.unit)
+
+
+def match_batch(df: DataFrame, task: Task, schema: Schema, partitions: int | None) -> DataFrame:
+    """The matches of a batch DataFrame, lazily."""
+    program, plan = task.program, task.partitioning
+    events = df.withColumn(ARRIVAL, F.monotonically_increasing_id()) if _needs_arrival(task) else df
+    if plan.kind == "single" and program.measure is Measure.EVENTS:
+        relevant = events.filter(named(task.time).isNotNull() & named(task.type).isNotNull())
+    else:
+        relevant = events.filter(pushed_filter(program, schema) & named(task.time).isNotNull())
+    if plan.key is not None:
+        relevant = relevant.filter(named(schema.column(plan.key)).isNotNull())
+    codes = F.coalesce(
+        *(F.when(named(task.type) == name, F.lit(n)) for n, name in enumerate(program.types)),
+        F.lit(len(program.types)),
+    ).cast("short")
+    kept = [name for name in task.columns if name != task.type]
+    extra = [ARRIVAL] if _needs_arrival(task) else []
+    relevant = relevant.select(*(named(name) for name in (*kept, *extra)), codes.alias(CODE))
+    relevant, order = _distributed(relevant, task, schema, partitions)
+    shown = match_schema(task.output, _events_type(df.schema, schema), task.wanted, task.time)
+    return relevant.sortWithinPartitions(*order).mapInArrow(_partition(task), shown)
+
+
+def _needs_arrival(task: Task) -> bool:
+    return task.program.by_arrival or task.program.measure is Measure.EVENTS
+
+
+def _events_type(events: StructType, schema: Schema) -> StructType:
+    return StructType([field for field in events.fields if field.name in schema.columns])
+
+
+def _distributed(
+    df: DataFrame, task: Task, schema: Schema, partitions: int | None
+) -> tuple[DataFrame, list[Column]]:
+    """The events where they are to be matched, and the order they are wanted in there."""
+    plan = task.partitioning
+    order = [named(task.time), *([named(ARRIVAL)] if _needs_arrival(task) else [])]
+    numbers = () if partitions is None else (partitions,)
+    if plan.kind == "key":
+        assert plan.key is not None
+        return df.repartition(*numbers, named(schema.column(plan.key))), order
+    if plan.kind == "single":
+        return df.coalesce(1), order
+    moment = _as_integer(df, task)
+    first = _slice_of(moment - F.lit(plan.after), plan.length)
+    last = _slice_of(moment + F.lit(plan.before), plan.length)
+    sliced = df.withColumn(SLICE, F.explode(F.sequence(first, last)))
+    return sliced.repartition(*numbers, named(SLICE)), [named(SLICE), *order]
+
+
+def _slice_of(moment: Column, length: int) -> Column:
+    """The number of the slice of a time, in whole numbers."""
+    size = F.lit(length).cast("long")
+    return F.call_function("div", moment - F.pmod(moment, size), size)
+
+
+def _as_integer(df: DataFrame, task: Task) -> Column:
+    """The time in the resolution of the engine."""
+    column = named(task.time)
+    match df.schema[task.time].dataType.typeName():
+        case "timestamp":
+            return F.unix_micros(column)
+        case "timestamp_ntz" | "date":
+            return F.unix_micros(F.to_timestamp(F.concat(column.cast("string"), F.lit("+00:00"))))
+        case _:
+            return column.cast("long")
+
+
+def _partition(task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that matches the events of one partition, in their order."""
+
+    def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number, events in _groups(batches, task):
+            run: LocalRun | None = None
+            waiting = 0
+            for batch in events:
+                if run is None:
+                    run = task.run(batch.schema)
+                run.append(batch)
+                waiting += batch.num_rows
+                if number is None and waiting >= ROWS_AT_ONCE:
+                    yield from _given(run.advance(_last_time(batch, task)), task)
+                    waiting = 0
+            if run is not None:
+                yield from _given(run.finish() if number is None else run.within(*_slice(number, task)), task)
+
+    return match
+
+
+def _last_time(batch: pa.RecordBatch, task: Task) -> int:
+    column = batch.column(task.time).slice(batch.num_rows - 1)
+    return int(computable(column, task.unit, task.time)[0].as_py())
+
+
+def _slice(number: int, task: Task) -> tuple[int, int]:
+    length = task.partitioning.length
+    return number * length, (number + 1) * length
+
+
+def _given(tables: Iterator[pa.Table], task: Task) -> Iterator[pa.RecordBatch]:
+    for table in tables:
+        yield from table.cast(task.wanted).to_batches()
+
+
+def _groups(
+    batches: Iterator[pa.RecordBatch], task: Task
+) -> Iterator[tuple[int | None, Iterator[pa.RecordBatch]]]:
+    """The events of each slice, or of the whole partition, with their types back as names."""
+    if task.partitioning.kind != "time":
+        yield None, (_typed(batch, task) for batch in batches)
+        return
+    current: int | None = None
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        numbers = batch.column(SLICE).to_numpy(zero_copy_only=False)
+        cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+        for start, end in pairwise(cuts):
+            if start == end:
+                continue
+            if current is not None and numbers[start] != current:
+                yield current, iter(held)
+                held = []
+            current = int(numbers[start])
+            held.append(_typed(batch.slice(start, end - start), task))
+    if current is not None:
+        yield current, iter(held)
+
+
+def _typed(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
+    """The events with the column of types, as a dictionary, in the place of the numbers."""
+    names = pa.array([*task.program.types, OTHER_TYPE], pa.string())
+    types = pa.DictionaryArray.from_arrays(batch.column(CODE), names)
+    columns = {task.type: types, **{n: batch.column(n) for n in task.columns if n != task.type}}
+    return pa.RecordBatch.from_pydict({name: columns[name] for name in task.columns})
+
+
+def columns_to_read(output: Output, program: Program, schema: Schema) -> tuple[str, ...]:
+    """The columns that the output shows or predicates read, with time and type."""
+    read = [schema.column(name) for name in program.attributes]
+    shown = shown_columns(output, schema)
+    needed = {schema.time, schema.type, *shown, *read}
+    return tuple(name for name in schema.columns if name in needed)

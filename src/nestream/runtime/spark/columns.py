@@ -1,0 +1,145 @@
+"""Between Spark and the engine: schemas, and the filters that Spark can apply before anything crosses.
+
+A pushed filter may let through more than the leaf takes (the engine filters again), never less; so only tests
+that mean the same in both are pushed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+import pyarrow as pa
+from pyarrow import types as arrow
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.types import DataType, StructField, StructType
+
+from nestream.engine.program import LeafSpec, Program
+from nestream.model.expression import (
+    TIME_ATTRIBUTE,
+    TYPE_ATTRIBUTE,
+    And,
+    Attribute,
+    Between,
+    Comparison,
+    Expression,
+    In,
+    IsNull,
+    Literal,
+    Or,
+)
+from nestream.model.output import EventColumn, Output
+from nestream.model.schema import EventError, Kind, Schema
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The Arrow schema of a DataFrame; columns that Arrow cannot carry are named in the error."""
+    fields = []
+    for field in schema.fields:
+        try:
+            fields.append(pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC")))
+        except Exception as problem:
+            raise EventError(
+                f"column `{field.name}` of type {field.dataType.simpleString()} cannot be read as Arrow\n"
+                f"  hint: drop it before matching, or cast it ({problem})"
+            ) from None
+    return pa.schema(fields)
+
+
+def match_schema(output: Output, events: StructType, wanted: pa.Schema, time: str) -> StructType:
+    """The columns of the matches, with the types of the events' own columns."""
+    fields = []
+    for column in output.columns:
+        if isinstance(column, EventColumn):
+            fields.append(StructField(column.name, events, True))
+        else:
+            datatype = _value_type(column.expression, events, wanted.field(column.name).type)
+            fields.append(StructField(column.name, datatype))
+    moment = events[time].dataType
+    return StructType([*fields, StructField("match_start", moment), StructField("match_end", moment)])
+
+
+def _value_type(expression: Expression, events: StructType, datatype: pa.DataType) -> DataType:
+    """The Spark type of a returned expression: the column's own where it is one."""
+    if isinstance(expression, Attribute) and expression.name in events.fieldNames():
+        return events[expression.name].dataType
+    return from_arrow_type(pa.string() if arrow.is_large_string(datatype) else datatype)
+
+
+def pushed_filter(program: Program, schema: Schema) -> Column:
+    """What an event must pass to be in some leaf: its type, and the tests that Spark can make."""
+    return reduce(lambda a, b: a | b, [_leaf_filter(leaf, schema) for leaf in program.leaves])
+
+
+def _leaf_filter(leaf: LeafSpec, schema: Schema) -> Column:
+    tests = [named(schema.type).isin(*leaf.types)]
+    tests += [test for formula in leaf.filters if (test := _test(formula, schema)) is not None]
+    return reduce(lambda a, b: a & b, tests)
+
+
+def named(name: str) -> Column:
+    """The column of that very name, whatever characters it has."""
+    return F.col(f"`{name.replace('`', '``')}`")
+
+
+def _test(formula: Expression, schema: Schema) -> Column | None:
+    """The formula as a Spark condition, None where Spark might see it differently."""
+    match formula:
+        case And(operands=operands):
+            tests = [test for part in operands if (test := _test(part, schema)) is not None]
+            return reduce(lambda a, b: a & b, tests) if tests else None
+        case Or(operands=operands):
+            either = [_test(part, schema) for part in operands]
+            if any(test is None for test in either):
+                return None
+            return reduce(lambda a, b: a | b, [test for test in either if test is not None])
+        case Comparison(operator=operator, operands=(left, right)):
+            return _comparison(operator, left, right, schema)
+        case In(operand=Attribute() as part, values=values, negated=False):
+            constants = [_constant(value) for value in values]
+            if not _plain(part, schema) or any(constant is None for constant in constants):
+                return None
+            return named(schema.column(part.name)).isin(*constants)
+        case Between(operand=operand, low=low, high=high, negated=False):
+            both = _comparison(">=", operand, low, schema), _comparison("<=", operand, high, schema)
+            return None if both[0] is None or both[1] is None else both[0] & both[1]
+        case IsNull(operand=Attribute() as part, negated=True) if _plain(part, schema):
+            return named(schema.column(part.name)).isNotNull()
+        case _:
+            return None
+
+
+def _comparison(operator: str, left: Expression, right: Expression, schema: Schema) -> Column | None:
+    if isinstance(left, Literal) and isinstance(right, Attribute):
+        flipped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+        return _comparison(flipped.get(operator, operator), right, left, schema)
+    value = _constant(right)
+    if not isinstance(left, Attribute) or value is None or not _plain(left, schema):
+        return None
+    return _COMPARE[operator](named(schema.column(left.name)), F.lit(value))
+
+
+_COMPARE: dict[str, Callable[[Column, Column], Column]] = {
+    "=": Column.__eq__,
+    "!=": Column.__ne__,
+    "<": Column.__lt__,
+    "<=": Column.__le__,
+    ">": Column.__gt__,
+    ">=": Column.__ge__,
+}
+
+
+def _plain(part: Attribute, schema: Schema) -> bool:
+    """Whether Spark compares the attribute as the engine does: integers, strings and booleans."""
+    if part.name in (TIME_ATTRIBUTE, TYPE_ATTRIBUTE):
+        return part.name == TYPE_ATTRIBUTE
+    return schema.kind(part.name) in (Kind.INTEGER, Kind.STRING, Kind.BOOLEAN)
+
+
+def _constant(value: Expression) -> int | str | bool | None:
+    """The value of a literal that Spark compares as the engine does, None for any other expression."""
+    if isinstance(value, Literal) and isinstance(value.value, int | str | bool):
+        return value.value
+    return None

@@ -1,0 +1,61 @@
+"""`query.match` on Spark: from a typed plan to a DataFrame of matches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from nestream.engine.program import Program
+from nestream.model.output import Output, output_schema
+from nestream.model.schema import Kind, Schema
+from nestream.runtime.spark.batch import Task, columns_to_read, match_batch
+from nestream.runtime.spark.columns import arrow_schema
+from nestream.runtime.spark.partitioning import Partitioning, choose
+
+
+def match_dataframe(
+    df: DataFrame,
+    output: Output,
+    program: Program,
+    schema: Schema,
+    kinds: Mapping[str, Kind],
+    unit: str,
+    *,
+    partition_by: str | None = None,
+    partitions: int | None = None,
+    slice_length: int | None = None,
+) -> DataFrame:
+    """The matches of a batch DataFrame."""
+    task = Task(
+        output=output,
+        program=program,
+        kinds=dict(kinds),
+        unit=unit,
+        time=schema.time,
+        type=schema.type,
+        types=dict(schema.types),
+        columns=columns_to_read(output, program, schema),
+        partitioning=partitioning(program, partition_by, slice_length),
+        wanted=output_schema(output, schema, kinds, unit),
+    )
+    return match_batch(df, task, schema, partitions)
+
+
+def spark_schema(df: DataFrame) -> pa.Schema:
+    """The Arrow schema of a DataFrame."""
+    return arrow_schema(df.schema)
+
+
+def union_by_type(frames: Mapping[str, DataFrame], type: str) -> DataFrame:
+    """One DataFrame of the frames by event type, each row with its type; missing columns are NULL."""
+    typed = [frame.drop(type).withColumn(type, F.lit(name)) for name, frame in frames.items()]
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), typed)
+
+
+def partitioning(program: Program, wanted: str | None = None, length: int | None = None) -> Partitioning:
+    """How a program's events would be split over partitions."""
+    return choose(program, wanted, length)
