@@ -6,6 +6,7 @@ watermark, how far was decided, and what a distinct output has already given.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,10 @@ import pyarrow as pa
 
 FORMAT = 1
 """The version of the format; another one is refused."""
+
+
+_MARK = b"nestream state\n"
+_DIGEST = hashlib.sha256().digest_size
 
 
 class StateError(ValueError):
@@ -35,22 +40,27 @@ class SavedState:
             "header": json.dumps(header).encode(),
             **{n: _table_bytes(t) for n, t in self.tables.items()},
         }
-        return _table_bytes(
+        body = _table_bytes(
             pa.table(
                 {"name": pa.array(list(parts)), "data": pa.array(list(parts.values()), pa.large_binary())}
             )
         )
+        return _MARK + hashlib.sha256(body).digest() + body
 
     @classmethod
     def from_bytes(cls, data: bytes) -> SavedState:
         """Read a state; raises `StateError` where it is damaged or of another version."""
-        try:
-            rows = _table(data).to_pylist()
-            parts = {row["name"]: row["data"] for row in rows}
-            header = json.loads(parts.pop("header"))
-            version = header["format"]
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OSError, KeyError, TypeError, ValueError) as problem:
-            raise StateError(f"this is not a saved state of nestream: {problem}") from None
+        if not data.startswith(_MARK):
+            raise StateError("this is not a saved state of nestream")
+        digest, body = data[len(_MARK) : len(_MARK) + _DIGEST], data[len(_MARK) + _DIGEST :]
+        if hashlib.sha256(body).digest() != digest:  # Arrow would trust whatever the bytes say
+            raise StateError(
+                "the saved state is damaged or cut short\n"
+                "  hint: restore an earlier state, or start again without one"
+            )
+        parts = {row["name"]: row["data"] for row in _table(body).to_pylist()}
+        header = json.loads(parts.pop("header"))
+        version = header["format"]
         if version != FORMAT:
             raise StateError(
                 f"the state has format version {version}, and this nestream reads version {FORMAT}\n"

@@ -9,13 +9,14 @@ batches never changes the matches.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from nestream.engine.matcher import END
-from nestream.model.columns import computable, to_table
+from nestream.model.columns import computable, per_microsecond, to_table
 from nestream.model.schema import EventError, Schema
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import SavedState, StateError
@@ -39,22 +40,29 @@ class Stream:
         time: str,
         type: str,
         schema: Schema | None = None,
-        lateness: int = 0,
+        lateness: int | timedelta = 0,
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
+        limit: int | None = None,
     ) -> None:
         self._start = start
         self._identity = identity
         self._mentioned = [name for name in mentioned if name not in ("ts", "type")]
         self.time = time
         self.type = type
-        self._run: LocalRun | None = start(schema) if schema is not None else None
+        self._types = schema.types if schema is not None else {}
         self.lateness = lateness
+        self._patience = 0
+        self._run: LocalRun | None = None
+        if schema is not None:
+            self._run = self._begun(schema)
         self._late = late
         self._dead_letter = dead_letter
         self._waiting: list[pa.Table] = []
         self._pending: list[Mapping[str, Any]] = []
         self._greatest: int | None = None
+        self._limit = limit
+        self._finished = False
         self.late_count = 0
         self.dead_count = 0
         self.events_in = 0
@@ -64,6 +72,7 @@ class Stream:
 
     def push(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Take one event; the matches it decides, each a dictionary."""
+        self._refuse_if_finished()
         self._pending.append(event)
         if not self._is_awaited(event):
             return []
@@ -71,16 +80,18 @@ class Stream:
 
     def push_batch(self, events: Any) -> pa.Table:
         """Take events in the order of their arrival; the matches they decide, as a table."""
-        tables = list(self._take(self._readable(to_table(events, self.type))))
-        return self._joined(tables)
+        self._refuse_if_finished()
+        self._take_pending()
+        return self._joined(list(self._take(self._readable(to_table(events, self.type)))))
 
     def finish(self) -> list[dict[str, Any]]:
         """Say that no more events come: the matches that this decides."""
-        matches = self._flush()
-        return [*matches, *self.finish_batch().to_pylist()]
+        return self.finish_batch().to_pylist()  # type: ignore[no-any-return]
 
     def finish_batch(self) -> pa.Table:
         """The same as `finish`, as a table."""
+        self._take_pending()
+        self._finished = True
         if self._run is None:
             return pa.table({})
         if self._waiting:
@@ -89,59 +100,74 @@ class Stream:
 
     def run(self, events: Iterable[Any]) -> Iterator[dict[str, Any]]:
         """The matches over an iterable of events (dictionaries) or batches of them, as they are decided."""
+        if isinstance(events, pa.Table | pa.RecordBatch | Mapping):
+            events = [to_table(events, self.type)]
         for event in events:
             if isinstance(event, Mapping):
                 yield from self.push(event)
             else:
                 yield from self.push_batch(event).to_pylist()
+            if self._limit is not None and self.matches_out >= self._limit:
+                return
         yield from self.finish()
 
     def _joined(self, tables: list[pa.Table]) -> pa.Table:
-        assert self._run is not None
-        if not tables:
-            return self._run.wanted.empty_table()
-        self.matches_out += sum(table.num_rows for table in tables)
-        return pa.concat_tables(tables)
+        """The matches together, up to the LIMIT of the query, counted."""
+        if self._run is None:
+            return pa.table({})
+        found = pa.concat_tables(tables) if tables else self._run.wanted.empty_table()
+        if self._limit is not None:
+            found = found.slice(0, max(self._limit - self.matches_out, 0))
+        self.matches_out += found.num_rows
+        return found
+
+    def _refuse_if_finished(self) -> None:
+        if self._finished:
+            raise ValueError("the stream is finished and takes no more events\n  hint: start a new stream")
 
     # -- one event at a time -------------------------------------------------------------------------------
 
     def _is_awaited(self, event: Mapping[str, Any]) -> bool:
-        """Whether the event may decide a match, so that the pending events must be looked at now."""
+        """Whether the event may decide a match, or is a dead letter, so that it must be looked at now."""
         run = self._run
-        if run is None or self.lateness or len(self._pending) >= 4096:
+        if run is None or self.lateness or len(self._pending) >= 4096 or run.awaits_time:
             return True
-        if not run.awaits_time:
-            return event.get(self.type) in run.awaited_types
-        return True
+        kind = event.get(self.type)
+        return not isinstance(kind, str) or kind in run.awaited_types or event.get(self.time) is None
 
     def _flush(self) -> list[dict[str, Any]]:
+        """Take the pending events; the matches they decide."""
         pending, self._pending = self._pending, []
-        if not pending:
-            return []
-        readable, table = self._events_table(pending)
-        if not readable:
-            return []
-        return self._joined(list(self._take(self._readable(table)))).to_pylist()  # type: ignore[no-any-return]
+        return [match for events in self._taken(pending) for match in self._joined(events).to_pylist()]
 
-    def _events_table(self, events: list[Mapping[str, Any]]) -> tuple[bool, pa.Table]:
-        """The events as a table of the schema, which grows where an event has a new attribute."""
-        known = self._run.schema.columns if self._run is not None else {}
+    def _take_pending(self) -> None:
+        """Take the pending events, none of which can decide a match."""
+        decided = self._flush()
+        assert not decided
+
+    def _taken(self, events: list[Mapping[str, Any]]) -> Iterator[list[pa.Table]]:
+        """The matches of the events, taken together, or one by one where they do not fit together."""
+        if not events:
+            return
         try:
-            names = dict.fromkeys([*known, *(name for event in events for name in event)])
-            columns = {
-                name: pa.array([event.get(name) for event in events], _settled_type(known.get(name)))
+            yield list(self._take(self._readable(self._events_table(events))))
+        except (EventError, pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError) as problem:
+            if len(events) > 1:
+                for event in events:
+                    yield from self._taken([event])
+            else:
+                self._bury(events[0], f"a value does not fit its column: {problem}")
+
+    def _events_table(self, events: list[Mapping[str, Any]]) -> pa.Table:
+        """The events as a table with the columns of the schema, and more where an event has them."""
+        known = self._run.schema.columns if self._run is not None else {}
+        names = dict.fromkeys([*known, *(name for event in events for name in event)])
+        return pa.table(
+            {
+                name: _column([event.get(name) for event in events], _settled_type(known.get(name)))
                 for name in names
             }
-            return True, pa.table(columns)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, AttributeError, TypeError) as problem:
-            if len(events) > 1:  # find the one that cannot be read
-                parts = [self._events_table([event]) for event in events]
-                tables = [table for readable, table in parts if readable]
-                if tables:
-                    return True, pa.concat_tables(tables, promote_options="permissive")
-                return False, pa.table({})
-            self._bury(events[0], f"an attribute does not fit its column: {problem}")
-            return False, pa.table({})
+        )
 
     # -- batches -------------------------------------------------------------------------------------------
 
@@ -176,9 +202,9 @@ class Stream:
         table = self._fitted(table)
         run = self._run
         assert run is not None
-        self.events_in += table.num_rows
         if table.num_rows:
             times = computable(table.column(self.time), run.unit, self.time).to_numpy(zero_copy_only=False)
+            self.events_in += table.num_rows
             table, times = self._on_time(table, times)
         if table.num_rows:
             self._greatest = (
@@ -187,7 +213,7 @@ class Stream:
             self._waiting.append(table)
         if self._greatest is None:
             return
-        watermark = self._greatest - self.lateness
+        watermark = self._greatest - self._patience
         self._settle(watermark)
         yield from self._advance(watermark)
 
@@ -197,7 +223,7 @@ class Stream:
         floor = np.concatenate(([times[0]], before[:-1]))
         if self._greatest is not None:
             floor = np.maximum(floor, self._greatest)
-        late = times < floor - self.lateness
+        late = times < floor - self._patience
         if not late.any():
             return table, times
         behind = table.filter(pa.array(late))
@@ -260,12 +286,17 @@ class Stream:
 
     def _grow(self, columns: dict[str, pa.DataType]) -> None:
         """Go on with more columns: start anew from the state, which is only events."""
-        schema = Schema(columns, self.time, self.type)
-        old, self._run = self._run, self._start(schema)
+        old, self._run = self._run, self._begun(Schema(columns, self.time, self.type, self._types))
         if old is not None:
             numbers, tables = old.save()
-            self._run.load(numbers, {n: self._widened(t) for n, t in tables.items()})
+            self._run.load(numbers, {**tables, "held": self._widened(tables["held"])})
         self._waiting = [self._widened(table) for table in self._waiting]
+
+    def _begun(self, schema: Schema) -> LocalRun:
+        """A run for events of the schema; the lateness is then in the resolution of its times."""
+        run = self._start(schema)
+        self._patience = _in_resolution(self.lateness, schema.columns[self.time], run.unit)
+        return run
 
     def _widened(self, table: pa.Table) -> pa.Table:
         assert self._run is not None
@@ -281,10 +312,9 @@ class Stream:
 
     def save(self) -> bytes:
         """The state, from which another process can go on."""
+        self._take_pending()
         if self._run is None:
             return SavedState(self._identity, {"counts": self._counts()}, {}).to_bytes()
-        if self._pending:
-            raise StateError("events pushed one by one are still pending: call flush() first")
         numbers, tables = self._run.save()
         if self._waiting:
             tables["waiting"] = pa.concat_tables(self._waiting)
@@ -312,8 +342,9 @@ class Stream:
             columns = dict(
                 zip(saved.tables["schema"].schema.names, saved.tables["schema"].schema.types, strict=True)
             )
-            self._run = self._start(Schema(columns, self.time, self.type))
+            self._run = self._begun(Schema(columns, self.time, self.type, self._types))
             self._run.load(saved.numbers, saved.tables)
+            self._finished = saved.numbers["watermark"] == END
             self._greatest = saved.numbers["greatest"]
             self._waiting = [saved.tables["waiting"]] if "waiting" in saved.tables else []
         return self
@@ -328,11 +359,11 @@ class Stream:
 
     def describe(self) -> dict[str, Any]:
         """What is held: events by leaf, bytes, the oldest time, the watermark, and the counts so far."""
+        self._take_pending()
         held = self._run.describe() if self._run is not None else {"events": 0, "leaves": {}, "bytes": 0}
-        waiting = sum(table.num_rows for table in self._waiting)
         return {
             **held,
-            "waiting": waiting + len(self._pending),
+            "waiting": sum(table.num_rows for table in self._waiting),
             "events_in": self.events_in,
             "matches_out": self.matches_out,
             "late": self.late_count,
@@ -340,9 +371,37 @@ class Stream:
         }
 
 
+def _column(values: list[Any], datatype: pa.DataType | None) -> pa.Array:
+    """The values as a column of the type; Arrow would cut the fraction off a number for integers."""
+    if datatype is not None and pa.types.is_integer(datatype):
+        for value in values:
+            if isinstance(value, float | np.floating) and not float(value).is_integer():
+                raise pa.ArrowInvalid(f"{value} is not of type {datatype}")
+    return pa.array(values, datatype)
+
+
 def _settled_type(datatype: pa.DataType | None) -> pa.DataType | None:
     """The type to read values as; None where it is still to be found out."""
     return None if datatype is None or pa.types.is_null(datatype) else datatype
+
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+def _in_resolution(lateness: int | timedelta, datatype: pa.DataType, unit: str) -> int:
+    """The lateness in the resolution of the times: a number is in the unit of the time column."""
+    if isinstance(lateness, timedelta):
+        if not pa.types.is_temporal(datatype):
+            raise EventError(
+                f"the lateness is a duration, and the time column holds {datatype}\n"
+                "  hint: give the lateness as a number in the unit of the column"
+            )
+        return lateness // timedelta(microseconds=1) * per_microsecond(unit)
+    if pa.types.is_timestamp(datatype):
+        return lateness * _NANOSECONDS[datatype.unit] // _NANOSECONDS[unit]
+    if pa.types.is_date(datatype):
+        return lateness * 86_400 * 10**9 // _NANOSECONDS[unit]
+    return lateness
 
 
 def _indented(text: str) -> str:
