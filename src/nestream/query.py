@@ -180,15 +180,16 @@ class Query:
 
         Nothing runs before the result is used. How the events are split over partitions is chosen and shown
         by `explain`; `partition_by` ("key", "time" or "single"), the number of `partitions` and the
-        `slice_length` of time slices (in the unit of the time column, microseconds for timestamps) override it.
+        `slice_length` of time slices (in the unit of the time column, microseconds for timestamps) override
+        it.
         """
         from nestream.runtime.spark.match import match_dataframe, spark_schema, union_by_type
 
-        known = (
-            {name: frame.columns for name, frame in events.items()} if isinstance(events, Mapping) else None
-        )
-        df = union_by_type(events, type) if isinstance(events, Mapping) else events
-        schema = Schema.of(spark_schema(df), time, type, types or known)
+        df = events
+        if isinstance(events, Mapping):
+            types = types or {name: frame.columns for name, frame in events.items()}
+            df = union_by_type(events, type)
+        schema = Schema.of(spark_schema(df), time, type, types)
         plan, kinds = self.typed(schema)
         unit = resolution(schema)
         by_arrival = _known_order(order) is Order.ARRIVAL
@@ -228,9 +229,8 @@ class Query:
         Events may be out of order by `lateness` (in the unit of the time column, or a timedelta); later ones
         go to `late`. Events without time or type, or whose values do not fit, go to `dead_letter`.
         """
-        if order not in tuple(Order):
-            raise ValueError(f"unknown order {order!r}: one of {', '.join(Order)}")
-        if lateness < (timedelta() if isinstance(lateness, timedelta) else 0):
+        chosen = _known_order(order)
+        if (lateness < timedelta()) if isinstance(lateness, timedelta) else (lateness < 0):
             raise ValueError(f"the lateness is {lateness}, and it cannot be negative")
 
         def start(known: Schema) -> LocalRun:

@@ -125,15 +125,9 @@ class Join:
         leaf = self.block.leaves[name]
         if not own:
             return round.stack(leaf, None), np.zeros(bindings.count, np.int64)
-        # one attribute after the other, so that the numbers of both sides are put together alike
-        size_of = [round.keys.size((attribute,)) for attribute in own]
-        numbers = np.zeros(bindings.count, np.int64)
-        missing = np.zeros(bindings.count, bool)
-        for (variable, attribute), size in zip(other, size_of, strict=True):
-            part = round.keys.numbers((attribute,))[bindings.rows[variable]]
-            missing |= part < 0
-            numbers = numbers * size + part
-        return round.stack(leaf, tuple(own)), np.where(missing, -1, numbers) * round.stride
+        parts = [round.keys.numbers((attribute,))[bindings.rows[variable]] for variable, attribute in other]
+        numbers, _ = round.keys.combine(tuple(own), parts)
+        return round.stack(leaf, tuple(own)), numbers * round.stride
 
     @cached_property
     def equalities(self) -> list[Equality]:

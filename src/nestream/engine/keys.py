@@ -5,7 +5,8 @@ Numbers are per store; NULL has none (-1), because it equals nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,10 @@ _DIRECT = 1 << 22
 """Up to this range of values, an integer is numbered by its distance from the least one."""
 
 
+_MOST = 1 << 36
+"""So many numbers leave room for the positions beside them in one coordinate."""
+
+
 class Keys:
     """The numbers of key values for the rows of a store."""
 
@@ -27,6 +32,7 @@ class Keys:
         self.groups = attribute_groups(store.program)
         self._numbers: dict[str, tuple[Ints, int]] = {}
         self._tuples: dict[tuple[str, ...], tuple[Ints, int]] = {}
+        self._known: dict[tuple[str, ...], Ints] = {}
 
     def numbers(self, attributes: tuple[str, ...]) -> Ints:
         """The number of the attributes' values for every row, the same for equal values."""
@@ -39,20 +45,42 @@ class Keys:
     def _combined(self, attributes: tuple[str, ...]) -> tuple[Ints, int]:
         if len(attributes) == 1:
             return self._single(attributes[0])
-        slots = tuple(self.groups.get(name, name) for name in attributes)
-        if attributes in self._tuples:
-            return self._tuples[attributes]
-        numbers, size = self._single(attributes[0])
+        if attributes not in self._tuples:
+            self._tuples[attributes] = self.combine(
+                attributes, [self._single(name)[0] for name in attributes]
+            )
+        return self._tuples[attributes]
+
+    def combine(self, attributes: tuple[str, ...], columns: Sequence[Ints]) -> tuple[Ints, int]:
+        """One number for the numbers of several attributes, or of others compared with them, and how many.
+
+        Where there would be too many numbers, only the combinations that occur are numbered.
+        """
+        numbers, size = columns[0], self.size(attributes[:1])
         missing = numbers < 0
-        for name in attributes[1:]:
-            more, count = self._single(name)
-            missing = missing | (more < 0)
-            numbers, size = numbers * count + more, size * count
-            if size > 1 << 38:  # leave room for the positions beside the numbers
-                raise OverflowError(f"too many combinations of key values over {slots}")
-        result = np.where(missing, -1, numbers), size
-        self._tuples[attributes] = result
-        return result
+        for place, column in enumerate(columns[1:], 1):
+            count = self.size((attributes[place],))
+            missing = missing | (column < 0)
+            numbers, size = numbers * count + column, size * count
+            if size > _MOST:
+                occurring = self._occurring(attributes[: place + 1])
+                found = np.minimum(np.searchsorted(occurring, numbers), max(len(occurring) - 1, 0))
+                missing = missing | (occurring[found] != numbers) if len(occurring) else missing | True
+                numbers, size = found, max(len(occurring), 1)
+        return np.where(missing, -1, numbers), size
+
+    def _occurring(self, attributes: tuple[str, ...]) -> Ints:
+        """The combined numbers that occur in some row, of these attributes or of those compared with them."""
+        slots = tuple(self.groups.get(name, name) for name in attributes)
+        if slots not in self._known:
+            members = [[name for name in self.groups if self.groups[name] == s] or [s] for s in slots]
+            parts = []
+            for names in product(*members):
+                before, _ = self._combined(names[:-1])
+                last, count = self._single(names[-1])
+                parts.append((before * count + last)[(before >= 0) & (last >= 0)])
+            self._known[slots] = np.unique(np.concatenate(parts))
+        return self._known[slots]
 
     def _single(self, attribute: str) -> tuple[Ints, int]:
         if attribute not in self._numbers:
