@@ -18,6 +18,7 @@ from nestream.model.expression import (
     Comparison,
     Equivalence,
     Expression,
+    Literal,
     Not,
     Or,
     conjuncts,
@@ -52,11 +53,16 @@ def expand_equivalences(where: Expression, order: tuple[str, ...], scopes: Scope
         case And(operands=operands, span=span):
             return And(tuple(expand_equivalences(part, order, scopes) for part in operands), span)
         case Or(operands=operands, span=span):
-            return Or(tuple(expand_equivalences(part, order, scopes) for part in operands), span)
+            return Or(tuple(_said(expand_equivalences(part, order, scopes)) for part in operands), span)
         case Not(operand=operand, span=span):
-            return Not(expand_equivalences(operand, order, scopes), span)
+            return Not(_said(expand_equivalences(operand, order, scopes)), span)
         case _:
             return where
+
+
+def _said(formula: Expression) -> Expression:
+    """The formula, or TRUE where nothing is left of it: `[id]` asks nothing of a single event."""
+    return Literal(True, formula.span) if isinstance(formula, And) and not formula.operands else formula
 
 
 def _anchor(name: str, order: tuple[str, ...], scopes: Scopes) -> str | None:

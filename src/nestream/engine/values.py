@@ -184,14 +184,14 @@ def _as_mask(result: Any) -> Mask:
 
 
 def _all(masks: list[Any]) -> Mask:
-    result = masks[0]
+    result: Any = masks[0] if masks else np.bool_(True)
     for mask in masks[1:]:
         result = np.logical_and(result, mask)
     return np.asarray(result)
 
 
 def _any(masks: list[Any]) -> Mask:
-    result = masks[0]
+    result: Any = masks[0] if masks else np.bool_(False)
     for mask in masks[1:]:
         result = np.logical_or(result, mask)
     return np.asarray(result)
