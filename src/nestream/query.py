@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.typing import check_types, result_kind
-from nestream.engine.program import Options
+from nestream.engine.program import Options, Program
 from nestream.language.ast import Dialect
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
@@ -90,17 +90,46 @@ class Query:
     def __str__(self) -> str:
         return self.formatted
 
-    def explain(self, format: str = "text", options: Options | None = None) -> Any:
+    def explain(
+        self, format: str = "text", options: Options | None = None, events: Any = None, **on_spark: Any
+    ) -> Any:
         """The logical plan and how the engine runs it, as text or with `format="json"` as plain data.
 
-        For each negation it says whether it is a bound or a join, and why.
+        For each negation it says whether it is a bound or a join, and why. With a Spark DataFrame as
+        `events`, and the options of `on_spark`, it also says how the events are split over partitions, which
+        columns are read and what Spark filters; nothing is run for that.
         """
         if format not in ("text", "json"):
             raise ValueError(f"unknown format {format!r}: text or json")
+        if events is not None:
+            return self._explain_on_spark(format, options, events, **on_spark)
         program = compile_plan(self.plan, None, options=options)
         if format == "json":
             return {**explain_json(self.plan), "engine": explain_program_json(program)}
         return f"{explain(self.plan)}\n{explain_program(program)}"
+
+    def _explain_on_spark(
+        self,
+        format: str,
+        options: Options | None,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        types: Mapping[str, Iterable[str]] | None = None,
+        order: str = "time",
+        **partitioning: Any,
+    ) -> Any:
+        if not is_dataframe(events):
+            raise TypeError("the events to explain for are a Spark DataFrame or a mapping of them by type")
+        from nestream.runtime.spark.explain import explain_batch, explain_batch_text
+
+        _, run, program = self._for_spark(events, time, type, types, order, options)
+        described = explain_batch(run.plan.output, program, run.schema, **partitioning)
+        if format == "json":
+            plans = {**explain_json(run.plan), "engine": explain_program_json(program)}
+            return {**plans, "spark": described}
+        return "\n".join([explain(run.plan), explain_program(program), explain_batch_text(described)])
 
     def match(
         self,
@@ -179,33 +208,47 @@ class Query:
         """The matches over a Spark DataFrame, or a mapping of them by event type, as a DataFrame.
 
         Nothing runs before the result is used. How the events are split over partitions is chosen and shown
-        by `explain`; `partition_by` ("key", "time" or "single"), the number of `partitions` and the
-        `slice_length` of time slices (in the unit of the time column, microseconds for timestamps) override
-        it.
+        by `explain`; `partition_by` ("key", "time", "key+time" or "single"), the number of `partitions` and
+        the `slice_length` of time slices (in the unit of the time column, microseconds for timestamps)
+        override it.
         """
-        from nestream.runtime.spark.match import match_dataframe, spark_schema, union_by_type
+        from nestream.runtime.spark.match import match_dataframe
+
+        df, run, program = self._for_spark(events, time, type, types, order, options)
+        matches = match_dataframe(
+            df,
+            run.plan.output,
+            program,
+            run.schema,
+            run.kinds,
+            run.unit,
+            partition_by=partition_by,
+            partitions=partitions,
+            slice_length=slice_length,
+        )
+        return matches if run.plan.limit is None else matches.orderBy("match_end").limit(run.plan.limit)
+
+    def _for_spark(
+        self,
+        events: Any,
+        time: str,
+        type: str,
+        types: Mapping[str, Iterable[str]] | None,
+        order: str,
+        options: Options | None,
+    ) -> tuple[Any, Run, Program]:
+        """The events as one DataFrame, the plan typed for it (its table is empty), and the program."""
+        from nestream.runtime.spark.match import spark_schema, union_by_type
 
         df = events
         if isinstance(events, Mapping):
             types = types or {name: frame.columns for name, frame in events.items()}
             df = union_by_type(events, type)
-        schema = Schema.of(spark_schema(df), time, type, types)
+        columns = spark_schema(df)
+        schema = Schema.of(columns, time, type, types)
         plan, kinds = self.typed(schema)
-        unit = resolution(schema)
-        by_arrival = _known_order(order) is Order.ARRIVAL
-        program = compile_plan(plan, schema, per_microsecond(unit), by_arrival, options)
-        matches = match_dataframe(
-            df,
-            plan.output,
-            program,
-            schema,
-            kinds,
-            unit,
-            partition_by=partition_by,
-            partitions=partitions,
-            slice_length=slice_length,
-        )
-        return matches if plan.limit is None else matches.orderBy("match_end").limit(plan.limit)
+        run = Run(plan, columns.empty_table(), schema, kinds, resolution(schema), _known_order(order))
+        return df, run, run.program(options)
 
     def stream(
         self,
@@ -322,9 +365,12 @@ class Run:
 
     def local(self, options: Options | None = None) -> LocalRun:
         """The columnar engine in this process, ready for the events."""
+        return LocalRun(self.plan.output, self.program(options), self.schema, self.kinds, self.unit)
+
+    def program(self, options: Options | None = None) -> Program:
+        """What the engine runs."""
         by_arrival = self.order is Order.ARRIVAL
-        program = compile_plan(self.plan, self.schema, per_microsecond(self.unit), by_arrival, options)
-        return LocalRun(self.plan.output, program, self.schema, self.kinds, self.unit)
+        return compile_plan(self.plan, self.schema, per_microsecond(self.unit), by_arrival, options)
 
 
 def _known_order(order: str) -> Order:
@@ -338,6 +384,17 @@ def is_dataframe(events: Any) -> bool:
     if isinstance(events, Mapping) and events:
         return all(is_dataframe(part) for part in events.values())
     return type(events).__module__.startswith("pyspark.")
+
+
+def spark_session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> Any:
+    """The running Spark session, or a quiet one on the master; an OSError says what is missing for it."""
+    try:
+        from nestream.runtime.spark.session import local_session
+    except ModuleNotFoundError as missing:
+        raise OSError(
+            f"Spark needs the package {missing.name}, which is not installed: pip install 'nestream[spark]'"
+        ) from None
+    return local_session(master, settings=settings)
 
 
 def matching(text: str, **options: Any) -> Callable[[Any], Any]:

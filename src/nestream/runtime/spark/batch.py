@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
-from pyspark.sql.types import StructType
 
 from nestream.engine.program import Measure, Program
 from nestream.model.columns import computable
@@ -58,12 +58,7 @@ def match_batch(df: DataFrame, task: Task, schema: Schema, partitions: int | Non
     """The matches of a batch DataFrame, lazily."""
     program, plan = task.program, task.partitioning
     events = df.withColumn(ARRIVAL, F.monotonically_increasing_id()) if _needs_arrival(task) else df
-    if plan.kind == "single" and program.measure is Measure.EVENTS:
-        relevant = events.filter(named(task.time).isNotNull() & named(task.type).isNotNull())
-    else:
-        relevant = events.filter(pushed_filter(program, schema) & named(task.time).isNotNull())
-    if plan.key is not None:
-        relevant = relevant.filter(named(schema.column(plan.key)).isNotNull())
+    relevant = events.filter(relevant_events(program, schema, plan))
     codes = F.coalesce(
         *(F.when(named(task.type) == name, F.lit(n)) for n, name in enumerate(program.types)),
         F.lit(len(program.types)),
@@ -72,16 +67,20 @@ def match_batch(df: DataFrame, task: Task, schema: Schema, partitions: int | Non
     extra = [ARRIVAL] if _needs_arrival(task) else []
     relevant = relevant.select(*(named(name) for name in (*kept, *extra)), codes.alias(CODE))
     relevant, order = _distributed(relevant, task, schema, partitions)
-    shown = match_schema(task.output, _events_type(df.schema, schema), task.wanted, task.time)
+    shown = match_schema(task.output, df.schema, task.wanted, task.time)
     return relevant.sortWithinPartitions(*order).mapInArrow(_partition(task), shown)
+
+
+def relevant_events(program: Program, schema: Schema, plan: Partitioning) -> Column:
+    """The condition that Spark applies before anything crosses to Python."""
+    if program.measure is Measure.EVENTS:  # every event counts, but one without time or type is none
+        return named(schema.time).isNotNull() & named(schema.type).isNotNull()
+    condition = pushed_filter(program, schema) & named(schema.time).isNotNull()
+    return condition if plan.key is None else condition & named(schema.column(plan.key)).isNotNull()
 
 
 def _needs_arrival(task: Task) -> bool:
     return task.program.by_arrival or task.program.measure is Measure.EVENTS
-
-
-def _events_type(events: StructType, schema: Schema) -> StructType:
-    return StructType([field for field in events.fields if field.name in schema.columns])
 
 
 def _distributed(
@@ -95,12 +94,13 @@ def _distributed(
         assert plan.key is not None
         return df.repartition(*numbers, named(schema.column(plan.key))), order
     if plan.kind == "single":
-        return df.coalesce(1), order
+        return df.repartition(1), order  # unlike `coalesce` it leaves the scan and the filter parallel
     moment = _as_integer(df, task)
     first = _slice_of(moment - F.lit(plan.after), plan.length)
     last = _slice_of(moment + F.lit(plan.before), plan.length)
     sliced = df.withColumn(SLICE, F.explode(F.sequence(first, last)))
-    return sliced.repartition(*numbers, named(SLICE)), [named(SLICE), *order]
+    together = [named(SLICE)] if plan.key is None else [named(schema.column(plan.key)), named(SLICE)]
+    return sliced.repartition(*numbers, *together), [named(SLICE), *order]
 
 
 def _slice_of(moment: Column, length: int) -> Column:
@@ -115,8 +115,11 @@ def _as_integer(df: DataFrame, task: Task) -> Column:
     match df.schema[task.time].dataType.typeName():
         case "timestamp":
             return F.unix_micros(column)
-        case "timestamp_ntz" | "date":
-            return F.unix_micros(F.to_timestamp(F.concat(column.cast("string"), F.lit("+00:00"))))
+        case "timestamp_ntz":  # the difference does not depend on the zone of the session
+            seconds = (column - F.lit(datetime(1970, 1, 1)).cast("timestamp_ntz")).cast("interval second")
+            return (seconds.cast("decimal(20, 6)") * F.lit(1_000_000)).cast("long")
+        case "date":
+            return F.unix_date(column).cast("long") * F.lit(86_400_000_000)
         case _:
             return column.cast("long")
 
@@ -161,7 +164,7 @@ def _groups(
     batches: Iterator[pa.RecordBatch], task: Task
 ) -> Iterator[tuple[int | None, Iterator[pa.RecordBatch]]]:
     """The events of each slice, or of the whole partition, with their types back as names."""
-    if task.partitioning.kind != "time":
+    if not task.partitioning.length:
         yield None, (_typed(batch, task) for batch in batches)
         return
     current: int | None = None

@@ -6,11 +6,12 @@ that mean the same in both are pushed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce
 
 import pyarrow as pa
 from pyarrow import types as arrow
+from pyspark.errors import PySparkException
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
@@ -35,17 +36,25 @@ from nestream.model.schema import EventError, Kind, Schema
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """The Arrow schema of a DataFrame; columns that Arrow cannot carry are named in the error."""
-    fields = []
-    for field in schema.fields:
-        try:
-            fields.append(pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC")))
-        except Exception as problem:
+    """The Arrow schema of a DataFrame; a column that Arrow cannot carry is given as bytes."""
+    return pa.schema([pa.field(field.name, _arrow_type(field) or pa.binary()) for field in schema.fields])
+
+
+def check_columns(schema: StructType, columns: Iterable[str]) -> None:
+    """Raise an `EventError` for the first of the columns that Arrow cannot carry."""
+    for name in columns:
+        if _arrow_type(schema[name]) is None:
             raise EventError(
-                f"column `{field.name}` of type {field.dataType.simpleString()} cannot be read as Arrow\n"
-                f"  hint: drop it before matching, or cast it ({problem})"
-            ) from None
-    return pa.schema(fields)
+                f"column `{name}` of type {schema[name].dataType.simpleString()} cannot be read as Arrow\n"
+                "  hint: cast it or drop it before matching, or RETURN only what is needed of the events"
+            )
+
+
+def _arrow_type(field: StructField) -> pa.DataType | None:
+    try:
+        return to_arrow_type(field.dataType, timezone="UTC")
+    except PySparkException:
+        return None
 
 
 def match_schema(output: Output, events: StructType, wanted: pa.Schema, time: str) -> StructType:

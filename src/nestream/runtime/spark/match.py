@@ -13,7 +13,7 @@ from nestream.engine.program import Program
 from nestream.model.output import Output, output_schema
 from nestream.model.schema import Kind, Schema
 from nestream.runtime.spark.batch import Task, columns_to_read, match_batch
-from nestream.runtime.spark.columns import arrow_schema
+from nestream.runtime.spark.columns import arrow_schema, check_columns
 from nestream.runtime.spark.partitioning import Partitioning, choose
 
 
@@ -30,6 +30,8 @@ def match_dataframe(
     slice_length: int | None = None,
 ) -> DataFrame:
     """The matches of a batch DataFrame."""
+    columns = columns_to_read(output, program, schema)
+    check_columns(df.schema, columns)
     task = Task(
         output=output,
         program=program,
@@ -38,7 +40,7 @@ def match_dataframe(
         time=schema.time,
         type=schema.type,
         types=dict(schema.types),
-        columns=columns_to_read(output, program, schema),
+        columns=columns,
         partitioning=partitioning(program, partition_by, slice_length),
         wanted=output_schema(output, schema, kinds, unit),
     )

@@ -3,16 +3,19 @@
 - by key: all the events of a query share a key attribute, so each key is matched on its own;
 - by time: slices of several windows, each with the events that its matches and negations can see around it; a
   slice gives the matches that end in it;
+- by key and time: the slices of each key on their own, for a key with a large share of the events or a long
+  history; only on request, as nothing is known of the events before they are read;
 - not at all: count windows (a position counts every event) and unbounded windows without a key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nestream.engine.program import Block, Decided, Measure, Negation, Program
 
+KINDS = ("key", "time", "key+time", "single")
 WINDOWS_A_SLICE = 16
 """How many windows long a time slice is, unless told: the overlap is then a sixteenth of the events."""
 
@@ -39,19 +42,22 @@ class Partitioning:
             case "time":
                 around = f"with {self.before} before and {self.after} after"
                 return f"by time, slices of {self.length} {around}: {self.reason}"
+            case "key+time":
+                around = f"with {self.before} before and {self.after} after"
+                return f"by key {self.key} and time, slices of {self.length} {around}: {self.reason}"
             case _:
                 return f"one partition: {self.reason}"
 
 
 def choose(program: Program, wanted: str | None = None, slice_length: int | None = None) -> Partitioning:
-    """The partitioning of a program; `wanted` ("key", "time" or "single") overrides the choice."""
+    """The partitioning of a program; `wanted`, one of `KINDS`, overrides the choice."""
     possible = {choice.kind: choice for choice in _possible(program, slice_length)}
     if wanted is None:
         return next(iter(possible.values()))
-    if wanted not in ("key", "time", "single"):
-        raise ValueError(f"unknown partitioning {wanted!r}: one of key, time, single")
+    if wanted not in KINDS:
+        raise ValueError(f"unknown partitioning {wanted!r}: one of {', '.join(KINDS)}")
     if wanted not in possible:
-        raise ValueError(f"this query cannot be partitioned by {wanted}: it can be by {', '.join(possible)}")
+        raise ValueError(f"this query cannot be partitioned by {wanted}, only by: {', '.join(possible)}")
     return possible[wanted]
 
 
@@ -65,13 +71,16 @@ def _possible(program: Program, slice_length: int | None) -> Iterator[Partitioni
     if program.measure is Measure.TIME and not program.distinct:
         window = max(program.window, 1)
         waits = Decided.WINDOW in program.decided
-        yield Partitioning(
+        by_time = Partitioning(
             "time",
             "there is no key for all its events" if key is None else "asked for",
             length=slice_length or WINDOWS_A_SLICE * window,
             before=window,
             after=window if waits else 0,
         )
+        yield by_time
+        if key is not None:
+            yield replace(by_time, kind="key+time", key=key)
     reason = "without window and key every event can meet every other"
     if program.distinct:
         reason = "a projection without key must see all its matches together"

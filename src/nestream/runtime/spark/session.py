@@ -1,0 +1,136 @@
+"""A Spark session for the command line, the tests and the benchmarks: quiet, on this machine, ready to match.
+
+Users bring sessions of their own; nothing in matching depends on this one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+LEAST_JAVA = 17
+LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+_NOISE = re.compile(
+    r"^(WARNING: Using incubator modules|Using Spark's default log4j|Setting default log|To adjust logging)"
+)
+
+
+class SparkUnavailableError(OSError):
+    """Spark cannot be started here."""
+
+
+def local_session(
+    master: str = "local[*]", name: str = "nestream", settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """The running session, or a new one on the master.
+
+    Python workers run this interpreter, so that what is installed here is found there; `settings` are Spark's
+    own and go before the ones chosen here.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(master).appName(name)
+    for key, value in {**_chosen(master), **(settings or {})}.items():
+        builder = builder.config(key, value)
+    with _without_noise():
+        return builder.getOrCreate()
+
+
+def _chosen(master: str) -> dict[str, str]:
+    quiet = f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
+    chosen = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": quiet,
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    }
+    if is_on_this_machine(master):
+        chosen["spark.driver.host"] = chosen["spark.driver.bindAddress"] = "127.0.0.1"
+    if master.startswith("local"):
+        chosen["spark.sql.shuffle.partitions"] = str(max(2 * cores(master), 4))
+    return chosen
+
+
+def is_on_this_machine(master: str) -> bool:
+    """Whether a master is embedded here or listens on the loopback address."""
+    return master.startswith("local") or re.match(r"spark://(127\.|localhost\b)", master) is not None
+
+
+def cores(master: str) -> int:
+    """How many tasks an embedded master runs at a time."""
+    found = re.match(r"local\[(\d+|\*)", master)
+    if found is None:
+        return 1
+    return os.cpu_count() or 1 if found[1] == "*" else int(found[1])
+
+
+def check_java() -> None:
+    """Say in one sentence what is missing where there is no Java that Spark can use."""
+    version = java_version()
+    if version is None:
+        raise SparkUnavailableError(
+            f"Spark needs Java {LEAST_JAVA} or later and none was found: install one (`scripts/setup --java` "
+            "does in a checkout) or point JAVA_HOME to it."
+        )
+    if version < LEAST_JAVA:
+        raise SparkUnavailableError(
+            f"Spark needs Java {LEAST_JAVA} or later and this is Java {version}: install a later one or "
+            "point JAVA_HOME to it."
+        )
+
+
+def java_version() -> int | None:
+    """The major version of the Java that Spark would take, None where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    program = shutil.which("java", path=os.path.join(home, "bin") if home else None)
+    if program is None:
+        return None
+    try:
+        said = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    except OSError:
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    return int(found[1]) if found else None
+
+
+@contextmanager
+def _without_noise() -> Iterator[None]:
+    """Start the Java process with an error output that leaves out what it always says.
+
+    The process keeps its output after this, so a thread passes on the rest of it to where errors went before.
+    """
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no error output
+        yield
+        return
+    reading, writing = os.pipe()
+    os.dup2(writing, 2)
+    os.close(writing)
+
+    def forward() -> None:
+        with os.fdopen(reading, "rb") as lines, os.fdopen(kept, "wb", buffering=0) as errors:
+            for line in lines:
+                if not _NOISE.search(line.decode(errors="replace")):
+                    try:
+                        errors.write(line)
+                    except OSError:  # nobody reads it any more; the process must not wait for us
+                        continue
+
+    threading.Thread(target=forward, name="spark errors", daemon=True).start()
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
