@@ -161,7 +161,8 @@ class Stream:
     def _events_table(self, events: list[Mapping[str, Any]]) -> pa.Table:
         """The events as a table with the columns of the schema, and more where an event has them."""
         known = self._run.schema.columns if self._run is not None else {}
-        names = dict.fromkeys([*known, *(name for event in events for name in event)])
+        named = (name for event in events for name in event)
+        names = dict.fromkeys([*known, self.time, self.type, *named])
         return pa.table(
             {
                 name: _column([event.get(name) for event in events], _settled_type(known.get(name)))

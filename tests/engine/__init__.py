@@ -1,0 +1,1 @@
+"""The parts of the columnar engine, each by its law."""

@@ -1,0 +1,1 @@
+"""A query in this process: over tables, over events that keep coming, and its saved state."""
