@@ -211,6 +211,9 @@ class Query:
         by `explain`; `partition_by` ("key", "time", "key+time" or "single"), the number of `partitions` and
         the `slice_length` of time slices (in the unit of the time column, microseconds for timestamps)
         override it.
+
+        A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
+        split by key or not at all, and `partitions` is the number of key buckets.
         """
         from nestream.runtime.spark.match import match_dataframe
 
@@ -225,8 +228,53 @@ class Query:
             partition_by=partition_by,
             partitions=partitions,
             slice_length=slice_length,
+            identity=self._identity(order),
         )
-        return matches if run.plan.limit is None else matches.orderBy("match_end").limit(run.plan.limit)
+        if run.plan.limit is None:
+            return matches
+        return (matches if df.isStreaming else matches.orderBy("match_end")).limit(run.plan.limit)
+
+    def outcomes(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        types: Mapping[str, Iterable[str]] | None = None,
+        order: str = "time",
+        options: Options | None = None,
+        partition_by: str | None = None,
+        partitions: int | None = None,
+    ) -> Any:
+        """The matches over a streaming Spark DataFrame together with its late and malformed events.
+
+        `outcome` is "match", "late" or "malformed"; `match` holds the columns of a match, `event` those of an
+        event that was not taken, and `reason` says why. One stream with one checkpoint gives all of them, so
+        that each event and each match is in exactly one place, once.
+        """
+        from nestream.runtime.spark.match import match_dataframe
+
+        df, run, program = self._for_spark(events, time, type, types, order, options)
+        if not df.isStreaming:
+            raise TypeError("outcomes are for streaming DataFrames: a batch has no late events")
+        if run.plan.limit is not None:
+            raise ValueError("LIMIT does not go with outcomes: it would count late events too")
+        return match_dataframe(
+            df,
+            run.plan.output,
+            program,
+            run.schema,
+            run.kinds,
+            run.unit,
+            partition_by=partition_by,
+            partitions=partitions,
+            identity=self._identity(order),
+            outcomes=True,
+        )
+
+    def _identity(self, order: str) -> str:
+        """What a saved state must agree with."""
+        return f"{self.formatted}\nORDER {order}"
 
     def _for_spark(
         self,
@@ -285,7 +333,7 @@ class Query:
             schema = Schema.of(schema, time, type)
         stream = Stream(
             start,
-            f"{self.formatted}\nORDER {order}",
+            self._identity(order),
             dict.fromkeys(name for leaf in leaves(self.plan.root) for name in self.read_by(leaf.variable)),
             time=time,
             type=type,

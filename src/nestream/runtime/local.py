@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from nestream.engine.context import Bindings
 from nestream.engine.matcher import END, Matcher, Matches
-from nestream.engine.program import Block, Decided, Program
+from nestream.engine.program import Block, Decided, Measure, Program
 from nestream.engine.values import Vector
 from nestream.model.columns import computable
 from nestream.model.expression import Attribute
@@ -70,6 +70,30 @@ class LocalRun:
         times = computable(events.column(self.schema.time), self.unit, self.schema.time)
         self.append(in_order(events, times.to_numpy(zero_copy_only=False)))
         return self.matcher.count()
+
+    def due(self) -> int | None:
+        """The least watermark that decides or forgets more than the last one did, without another event.
+
+        None where only events can; it may be too early, never too late.
+        """
+        matcher, program = self.matcher, self.program
+        store = matcher.store
+        store.seal()
+        if not len(store) or (program.measure is Measure.EVENTS and Decided.CLOSED not in program.decided):
+            return None
+        moments = []
+        for decided, done in zip(program.decided, matcher.decided, strict=True):
+            row = int(np.searchsorted(store.pos, done - store.base, "left"))
+            if row == len(store) or decided is Decided.LAST:
+                continue
+            if decided is Decided.CLOSED:
+                moments.append(int(store.ts[row]) + 1)
+            elif program.measure is Measure.TIME:
+                moments.append(int(store.ts[row]) + program.window + (0 if program.exclusive else 1))
+        if program.measure is Measure.TIME:
+            windows = 2 if Decided.WINDOW in program.decided and program.looks_back else 1
+            moments.append(int(store.ts[-1]) + windows * program.window + 1)
+        return min(moments, default=None)
 
     # -- state ---------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from nestream.model.schema import Kind, Schema
 from nestream.runtime.spark.batch import Task, columns_to_read, match_batch
 from nestream.runtime.spark.columns import arrow_schema, check_columns
 from nestream.runtime.spark.partitioning import Partitioning, choose
+from nestream.runtime.spark.stream import match_outcomes, match_stream, stream_partitioning
 
 
 def match_dataframe(
@@ -28,8 +29,13 @@ def match_dataframe(
     partition_by: str | None = None,
     partitions: int | None = None,
     slice_length: int | None = None,
+    identity: str = "",
+    outcomes: bool = False,
 ) -> DataFrame:
-    """The matches of a batch DataFrame."""
+    """The matches of a DataFrame; of a streaming one with `outcomes` also its late and malformed events.
+
+    `identity` is what a checkpoint must agree with.
+    """
     columns = columns_to_read(output, program, schema)
     check_columns(df.schema, columns)
     task = Task(
@@ -41,9 +47,14 @@ def match_dataframe(
         type=schema.type,
         types=dict(schema.types),
         columns=columns,
-        partitioning=partitioning(program, partition_by, slice_length),
+        partitioning=stream_partitioning(program, partition_by)
+        if df.isStreaming
+        else partitioning(program, partition_by, slice_length),
         wanted=output_schema(output, schema, kinds, unit),
     )
+    if df.isStreaming:
+        streaming = match_outcomes if outcomes else match_stream
+        return streaming(df, task, schema, identity, partitions)
     return match_batch(df, task, schema, partitions)
 
 

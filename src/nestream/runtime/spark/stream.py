@@ -1,0 +1,230 @@
+"""`query.match(df)` for a streaming DataFrame: filter in Spark, pack, run the engine in a stateful operator.
+
+The events are grouped by key bucket, so that a micro-batch costs a few calls of the operator and not one a
+key; without a key for all the events of a query there is one bucket.
+
+The filter is applied above the watermark: Spark takes the watermark from all the events of the stream, those
+of other types included, so time goes on whatever happens. (Spark moves a filter below the watermark only where
+it does not ask for the time; this one does, as events without a time are to be counted.)
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql.types import LongType, ShortType, StringType, StructField, StructType
+
+from nestream.engine.program import Measure, Program
+from nestream.model.schema import EventError, Schema
+from nestream.runtime.spark.batch import CODE, Task
+from nestream.runtime.spark.columns import arrow_schema, match_schema, named, pushed_filter
+from nestream.runtime.spark.partitioning import Partitioning, choose
+from nestream.runtime.spark.stream_operator import Operator, StreamTask
+from nestream.runtime.spark.stream_pack import (
+    EVENTS,
+    FOUND,
+    LATE,
+    MALFORMED,
+    MATCHES,
+    NO_TIME,
+    NO_TYPE,
+    PACK,
+    SLOT,
+    Batches,
+    packing,
+    spread,
+    unpacked,
+    unpacking,
+)
+
+METRICS = "nestream"
+"""The name under which a query's progress has the numbers of events, matches, late and malformed events."""
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_WATERMARK = "spark.watermarkDelayMs"
+
+
+def match_stream(df: DataFrame, task: Task, schema: Schema, identity: str, buckets: int | None) -> DataFrame:
+    """The matches of a streaming DataFrame."""
+    found = _found(df, task, schema, identity, buckets, whole=False)
+    shown = match_schema(task.output, df.schema, task.wanted, task.time)
+    return found.filter(F.col("kind") == MATCHES).mapInArrow(unpacking(MATCHES), shown)
+
+
+def match_outcomes(
+    df: DataFrame, task: Task, schema: Schema, identity: str, buckets: int | None
+) -> DataFrame:
+    """The matches of a streaming DataFrame together with its late and malformed events.
+
+    `outcome` is "match", "late" or "malformed", and `reason` says why an event is not taken; `match` has the
+    columns of a match and `event` those of an event.
+    """
+    found = _found(df, task, schema, identity, buckets, whole=True)
+    match = match_schema(task.output, df.schema, task.wanted, task.time)
+    event = StructType([StructField(field.name, field.dataType) for field in df.schema.fields])
+    shown = StructType(
+        [
+            StructField("outcome", StringType()),
+            StructField("reason", StringType()),
+            StructField("match", match),
+            StructField("event", event),
+        ]
+    )
+    wanted = pa.struct(list(task.wanted)), pa.struct(list(arrow_schema(df.schema)))
+    return found.filter(F.col("kind") != EVENTS).mapInArrow(_outcomes(*wanted), shown)
+
+
+def stream_partitioning(program: Program, wanted: str | None = None) -> Partitioning:
+    """How the events of a stream are split: by key where there is one, else not at all."""
+    if wanted not in (None, "key", "single"):
+        raise ValueError(f"a stream cannot be partitioned by {wanted}, only by: key, single")
+    if wanted is None:
+        wanted = "key" if choose(program).kind == "key" else "single"
+    return choose(program, wanted)
+
+
+def buckets_of(df: DataFrame, task: Task, wanted: int | None) -> tuple[int, ...]:
+    """The numbers of the buckets: as many as there are shuffle partitions, unless told."""
+    if task.partitioning.kind != "key":
+        return (0,)
+    if wanted is not None and wanted < 1:
+        raise ValueError(f"{wanted} buckets: at least one is needed")
+    partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+    return spread(wanted or partitions, partitions)
+
+
+def _found(
+    df: DataFrame, task: Task, schema: Schema, identity: str, buckets: int | None, *, whole: bool
+) -> DataFrame:
+    """The packs that the operator gives, counted."""
+    _check_watermark(df, task)
+    use_rocksdb(df.sparkSession)
+    numbers = buckets_of(df, task, buckets)
+    kept = [name for name in task.columns if name != task.type]
+    names = list(df.columns) if whole else kept
+    columns = arrow_schema(df.select(*map(named, names)).schema)
+    carried = columns.append(pa.field(CODE, pa.int16()))
+    key = task.partitioning.key
+    identity = f"{identity}\nEVENTS {_shown(arrow_schema(df.schema), task)}\nBUCKETS {_dealt(key, numbers)}"
+    streaming = StreamTask(task, identity, carried, whole)
+    relevant = df.filter(_relevant(task, schema)).select(
+        *map(named, names), _code(task).alias(CODE), _slot(task, schema, len(numbers)).alias(SLOT)
+    )
+    packs = relevant.mapInArrow(packing(carried, numbers, whole=whole), PACK)
+    found = packs.groupBy("bucket").transformWithState(Operator(streaming), FOUND, "append", "EventTime")
+    return found.observe(METRICS, *(_counted(kind) for kind in (EVENTS, MATCHES, LATE, MALFORMED)))
+
+
+def _counted(kind: str) -> Any:
+    rows = F.sum(F.when(F.col("kind") == kind, F.col("rows")).otherwise(F.lit(0)))
+    return F.coalesce(rows, F.lit(0)).cast(LongType()).alias(kind)
+
+
+def _relevant(task: Task, schema: Schema) -> Any:
+    """The events that may matter, and those that cannot be read."""
+    malformed = named(task.time).isNull() | named(task.type).isNull()
+    if task.program.measure is Measure.EVENTS:  # every event counts
+        return F.lit(True)
+    relevant = pushed_filter(task.program, schema)
+    if task.partitioning.key is not None:
+        relevant = relevant & named(schema.column(task.partitioning.key)).isNotNull()
+    return malformed | relevant
+
+
+def _code(task: Task) -> Any:
+    program = task.program
+    return F.coalesce(
+        *(F.when(named(task.type) == name, F.lit(n)) for n, name in enumerate(program.types)),
+        F.lit(len(program.types)),
+    ).cast(ShortType())
+
+
+def _slot(task: Task, schema: Schema, count: int) -> Any:
+    key = task.partitioning.key
+    place = F.lit(0)
+    if key is not None and task.partitioning.kind == "key" and count > 1:
+        place = F.pmod(F.hash(named(schema.column(key))), F.lit(count))
+    malformed = F.when(named(task.time).isNull(), F.lit(NO_TIME)).when(
+        named(task.type).isNull(), F.lit(NO_TYPE)
+    )
+    return malformed.otherwise(place).cast("int")
+
+
+def _shown(events: pa.Schema, task: Task) -> str:
+    """The columns that the engine reads, with their types."""
+    return ", ".join(f"{name} {events.field(name).type}" for name in task.columns)
+
+
+def _dealt(key: str | None, numbers: tuple[int, ...]) -> str:
+    return "1" if key is None else f"{len(numbers)} by {key}: {', '.join(map(str, numbers))}"
+
+
+def _outcomes(match: pa.StructType, event: pa.StructType) -> Any:
+    """The function that gives a row for each match, late and malformed event."""
+
+    def outcomes(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                table = unpacked(row["data"])
+                is_match = row["kind"] == MATCHES
+                wanted = match if is_match else event
+                table = table.select([field.name for field in wanted]).cast(pa.schema(list(wanted)))
+                count = table.num_rows
+                rows = pa.concat_arrays([_struct(part, wanted) for part in table.to_batches()])
+                name = "match" if is_match else row["kind"]
+                yield pa.RecordBatch.from_pydict(
+                    {
+                        "outcome": pa.array([name] * count, pa.string()),
+                        "reason": pa.array([row["reason"]] * count, pa.string()),
+                        "match": rows if is_match else pa.nulls(count, match),
+                        "event": pa.nulls(count, event) if is_match else rows,
+                    }
+                )
+
+    return outcomes
+
+
+def _struct(batch: pa.RecordBatch, wanted: pa.StructType) -> pa.StructArray:
+    return pa.StructArray.from_arrays(batch.columns, fields=list(wanted))
+
+
+def _check_watermark(df: DataFrame, task: Task) -> None:
+    """Say what is missing before Spark does, in the words of the query."""
+    time = task.time
+    kind = df.schema[time].dataType.typeName()
+    if kind not in ("timestamp", "timestamp_ntz"):
+        raise EventError(
+            f"the time column `{time}` is {kind}, and Spark has watermarks on timestamps alone\n"
+            f'  hint: df.withColumn("{time}", F.timestamp_millis("{time}")) for milliseconds'
+        )
+    if _WATERMARK not in df.schema[time].metadata:
+        others = [field.name for field in df.schema.fields if _WATERMARK in field.metadata]
+        where = f" (it is on `{others[0]}`)" if others else ""
+        raise EventError(
+            f"the stream has no watermark on its time column `{time}`{where}\n"
+            f'  hint: query.match(df.withWatermark("{time}", "10 seconds")): how late an event may be'
+        )
+    try:
+        importlib.import_module("google.protobuf")
+    except ImportError:
+        raise EventError(
+            "Spark's stateful operators in Python need the package protobuf, which is not installed\n"
+            "  hint: pip install 'protobuf>=6.33'"
+        ) from None
+
+
+def use_rocksdb(spark: SparkSession) -> None:
+    """See that state is kept in RocksDB, which Spark's stateful operators in Python need."""
+    provider = spark.conf.get(PROVIDER, "")
+    if not provider:
+        spark.conf.set(PROVIDER, ROCKSDB)
+    elif "RocksDB" not in provider:
+        raise EventError(
+            f"the state store is {provider}, and streams of nestream need RocksDB\n"
+            f'  hint: spark.conf.set("{PROVIDER}", "{ROCKSDB}")'
+        )

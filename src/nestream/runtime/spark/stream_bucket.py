@@ -1,0 +1,245 @@
+"""The state of one key bucket of a stream: an engine, the events that wait, and how both are kept as chunks.
+
+A bucket is kept as a small header and chunks of Arrow. A chunk is written once and removed whole:
+
+- waiting chunks hold events as they arrived, after the watermark of their time. Which of them still wait is
+  known from the watermark in the header, so a chunk is not rewritten when some of its events are settled;
+- held chunks hold the events that the engine holds, in order. Small neighbours are merged, but never over
+  more than a fraction of the window, so that a chunk expires soon after its first event.
+
+A worker keeps the engines it has run. The header carries a token that is new with each version, so an engine
+is taken again only when it is exactly the one that the state describes; else the chunks are read.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from nestream.engine.program import Measure
+from nestream.model.columns import computable
+from nestream.runtime.local import POSITION, TIME, TYPE, LocalRun
+from nestream.runtime.spark.stream_pack import packed, unpacked
+from nestream.runtime.state import SavedState, StateError
+from nestream.runtime.waiting import Part, Waiting
+
+MOST_WAITING = 16
+"""How many waiting chunks there may be before they are written anew as one."""
+CHUNKS_A_WINDOW = 8
+MOST_ROWS = 1 << 18
+KEPT_BYTES = 1 << 28
+"""How much a worker keeps of the engines it has run."""
+
+
+class Cells(Protocol):
+    """Where a bucket is kept: the state store, behind numbers and bytes."""
+
+    def header(self) -> bytes | None:
+        """The header, None where nothing is kept."""
+
+    def set_header(self, data: bytes) -> None:
+        """Write the header."""
+
+    def chunk(self, number: int) -> bytes:
+        """Read a chunk."""
+
+    def set_chunk(self, number: int, data: bytes) -> None:
+        """Write a chunk."""
+
+    def remove_chunk(self, number: int) -> None:
+        """Remove a chunk."""
+
+    def clear(self) -> None:
+        """Remove everything."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A chunk of held events: its number, the position of its first event, and how many it has."""
+
+    number: int
+    first: int
+    rows: int
+
+
+class Bucket:
+    """An engine and the events that wait for it."""
+
+    def __init__(self, run: LocalRun) -> None:
+        self.run = run
+        self.waiting = Waiting()
+        self.token: str | None = None
+        self.timer: int | None = None
+        self._held: list[Chunk] = []
+        self._written: dict[int, int] = {}
+        """For each waiting part the chunk that has it."""
+        self._saved = 0
+        """The position up to which held events have been written."""
+        self._next = 0
+
+    # -- events in, matches out ----------------------------------------------------------------------------
+
+    def settle(self, watermark: int, typed: Any) -> Iterator[pa.Table]:
+        """Hand the engine the events that the watermark has reached, and give what is decided by then."""
+        ready = self.waiting.settled(watermark)
+        if ready is not None:
+            for batch in ready.to_batches():
+                self.run.append(typed(batch))
+        return self.run.advance(watermark)
+
+    @property
+    def due(self) -> int | None:
+        """The least watermark at which there is something to do without another event."""
+        moments = [moment for moment in (self.waiting.first, self.run.due()) if moment is not None]
+        return min(moments, default=None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left that a later event could meet."""
+        counts = self.run.program.measure is Measure.EVENTS
+        return not counts and not self.waiting.parts and not len(self.run.matcher.store)
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def save(self, identity: str, cells: Cells) -> None:
+        """Write what has changed."""
+        numbers, tables = self.run.save()
+        held = tables.pop("held")
+        self._save_held(held, cells)
+        self._save_waiting(cells)
+        self.token = uuid.uuid4().hex
+        numbers = {
+            **numbers,
+            "first": held.column(POSITION)[0].as_py() if held.num_rows else 0,
+            "held": [[chunk.number, chunk.first, chunk.rows] for chunk in self._held],
+            "waiting": [self._written[part.number] for part in self.waiting.parts],
+            "next": self._next,
+            "token": self.token,
+            "timer": self.timer,
+        }
+        cells.set_header(SavedState(identity, numbers, tables).to_bytes())
+
+    def _save_held(self, held: pa.Table, cells: Cells) -> None:
+        positions = held.column(POSITION).to_numpy()
+        first = int(positions[0]) if len(positions) else self.run.matcher.seen
+        ends = [chunk.first for chunk in self._held[1:]] + [self._saved]
+        gone = sum(end <= first for end in ends[: len(self._held)])
+        for chunk in self._held[:gone]:
+            cells.remove_chunk(chunk.number)
+        self._held = self._held[gone:]
+        start = int(np.searchsorted(positions, self._saved))
+        self._saved = self.run.matcher.seen
+        if start == len(positions):
+            return
+        times = held.column(TIME).to_numpy()
+        while self._held and self._joins(self._held[-1], len(positions) - start, times):
+            last = self._held.pop()
+            start = int(np.searchsorted(positions, last.first))
+            cells.remove_chunk(last.number)
+        held = held.set_column(held.schema.get_field_index(TYPE), TYPE, held.column(TYPE).dictionary_encode())
+        for begin in range(start, len(positions), MOST_ROWS):
+            part = held.slice(begin, MOST_ROWS)
+            self._held.append(Chunk(self._next, int(positions[begin]), part.num_rows))
+            cells.set_chunk(self._next, packed(part))
+            self._next += 1
+
+    def _joins(self, chunk: Chunk, rows: int, times: Any) -> bool:
+        """Whether the last chunk is written anew together with as many rows after it."""
+        program = self.run.program
+        if chunk.rows > rows or chunk.rows + rows > MOST_ROWS:
+            return False
+        oldest = times[max(len(times) - rows - chunk.rows, 0)]
+        return program.measure is not Measure.TIME or bool(
+            times[-1] - oldest <= program.window // CHUNKS_A_WINDOW
+        )
+
+    def _save_waiting(self, cells: Cells) -> None:
+        parts = self.waiting.parts
+        if len(parts) > MOST_WAITING:
+            table = pa.concat_tables(part.table for part in parts).combine_chunks()
+            times = np.concatenate([part.times for part in parts])
+            parts = self.waiting.parts = [Part(self.waiting.arrivals, table, times)]
+            self.waiting.arrivals += 1
+        present = {part.number for part in parts}
+        for number in [number for number in self._written if number not in present]:
+            cells.remove_chunk(self._written.pop(number))
+        for part in parts:
+            if part.number not in self._written:
+                self._written[part.number] = self._next
+                cells.set_chunk(self._next, packed(part.table))
+                self._next += 1
+
+    @classmethod
+    def restored(cls, run: LocalRun, saved: SavedState, cells: Cells, time: str) -> Bucket:
+        """The bucket that a header and its chunks describe."""
+        bucket, numbers = cls(run), saved.numbers
+        _, fresh = run.save()
+        tables = [fresh["held"]]
+        for number, first, rows in numbers["held"]:
+            bucket._held.append(Chunk(number, first, rows))
+            table = unpacked(cells.chunk(number))
+            gone = int(np.searchsorted(table.column(POSITION).to_numpy(), numbers["first"]))
+            table = table.slice(gone)
+            names = table.column(TYPE).cast(pa.string())
+            tables.append(table.set_column(table.schema.get_field_index(TYPE), TYPE, names))
+        held = pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
+        run.load(numbers, {**saved.tables, "held": held})
+        bucket._saved = run.matcher.seen
+        bucket._next = numbers["next"]
+        bucket.token, bucket.timer = numbers["token"], numbers["timer"]
+        for number in numbers["waiting"]:
+            table = unpacked(cells.chunk(number))
+            times = computable(table.column(time), run.unit, time).to_numpy(zero_copy_only=False)
+            if run.matcher.watermark is not None:
+                later = times > run.matcher.watermark
+                if not later.all():
+                    table, times = table.filter(pa.array(later)), times[later]
+            bucket._written[bucket.waiting.arrivals] = number
+            bucket.waiting.add(table, times)
+        return bucket
+
+
+class Kept:
+    """The buckets that this worker has run, the latest ones, within a number of bytes."""
+
+    def __init__(self) -> None:
+        self._buckets: OrderedDict[tuple[str, int], tuple[Bucket, int]] = OrderedDict()
+
+    def take(self, identity: str, number: int, token: str) -> Bucket | None:
+        """The bucket in that very version, which is no longer kept."""
+        found = self._buckets.pop((identity, number), None)
+        return found[0] if found is not None and found[0].token == token else None
+
+    def keep(self, identity: str, number: int, bucket: Bucket) -> None:
+        """Keep a bucket that has been saved."""
+        size = bucket.run.matcher.store.payload.nbytes + sum(
+            table.nbytes for table in bucket.waiting.tables()
+        )
+        self._buckets[identity, number] = bucket, size
+        while sum(size for _, size in self._buckets.values()) > KEPT_BYTES:
+            self._buckets.popitem(last=False)
+
+
+KEPT = Kept()
+
+
+def saved_state(data: bytes, identity: str) -> SavedState:
+    """Read a header; raises `StateError` where it is of another query."""
+    saved = SavedState.from_bytes(data)
+    if saved.query != identity:
+        raise StateError(
+            "the checkpoint belongs to another query\n"
+            f"  it was written by:\n{_indented(saved.query)}\n  and this is:\n{_indented(identity)}\n"
+            "  hint: start the changed query with a new checkpoint, or go on with the old query"
+        )
+    return saved
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())

@@ -1,0 +1,207 @@
+"""The stateful operator of a stream: packs of events in, packs of matches, late and malformed events out.
+
+It drives the engine with Spark's watermark. An event is late when its time is before the watermark of the
+micro-batch it arrives in; Spark computes that from all the events of earlier micro-batches, so an event that
+is behind by no more than the allowed delay never is, however the stream is cut into micro-batches. All other
+events wait until the watermark reaches them, and the engine takes them by time and arrival.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+
+from nestream.model.columns import computable, per_microsecond
+from nestream.runtime.spark.batch import CODE, OTHER_TYPE, Task
+from nestream.runtime.spark.stream_bucket import KEPT, Bucket, saved_state
+from nestream.runtime.spark.stream_pack import (
+    EVENTS,
+    GUARD,
+    LATE,
+    MALFORMED,
+    MATCHES,
+    REASONS,
+    packed,
+    unpacked,
+)
+from nestream.runtime.state import SavedState
+
+ROWS_A_PACK = 1 << 16
+"""How many matches leave in one pack."""
+_NUMBER = StructType([StructField("number", LongType())])
+_BYTES = StructType([StructField("data", BinaryType())])
+
+
+@dataclass(frozen=True)
+class StreamTask:
+    """What the operator needs to know; it travels to the workers.
+
+    `carried` are the columns of the packs. With `whole`, late and malformed events leave with all of theirs.
+    """
+
+    task: Task
+    identity: str
+    carried: pa.Schema
+    whole: bool
+
+    def needed(self, events: pa.Table) -> pa.Table:
+        """The columns that the engine needs."""
+        names = [name for name in self.task.columns if name != self.task.type]
+        return events.select([*names, CODE])
+
+    def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The events as the engine takes them, with types as names."""
+        task = self.task
+        names = pa.array([*task.program.types, OTHER_TYPE], pa.string())
+        types = pa.DictionaryArray.from_arrays(batch.column(CODE), names)
+        return pa.RecordBatch.from_pydict(
+            {name: types if name == task.type else batch.column(name) for name in task.columns}
+        )
+
+    def bucket(self) -> Bucket:
+        """A bucket without events."""
+        return Bucket(self.task.run(self._schema))
+
+    def restored(self, saved: SavedState, cells: Any) -> Bucket:
+        """A bucket as it was saved."""
+        return Bucket.restored(self.task.run(self._schema), saved, cells, self.task.time)
+
+    @property
+    def _schema(self) -> pa.Schema:
+        (empty,) = self.needed(self.carried.empty_table()).combine_chunks().to_batches(1) or (
+            pa.RecordBatch.from_pylist([], self.needed(self.carried.empty_table()).schema),
+        )
+        return self.typed(empty).schema
+
+
+class _Cells:
+    """The state of one bucket in Spark's state store."""
+
+    def __init__(self, handle: StatefulProcessorHandle) -> None:
+        self._header = handle.getValueState("header", _BYTES)
+        self._chunks = handle.getMapState("chunks", _NUMBER, _BYTES)
+
+    def header(self) -> bytes | None:
+        found = self._header.get()
+        return None if found is None else bytes(found[0])
+
+    def set_header(self, data: bytes) -> None:
+        self._header.update((data,))
+
+    def chunk(self, number: int) -> bytes:
+        found = self._chunks.getValue((number,))
+        assert found is not None, f"chunk {number} is missing in the checkpoint"
+        return bytes(found[0])
+
+    def set_chunk(self, number: int, data: bytes) -> None:
+        self._chunks.updateValue((number,), (data,))
+
+    def remove_chunk(self, number: int) -> None:
+        self._chunks.removeKey((number,))
+
+    def clear(self) -> None:
+        self._header.clear()
+        self._chunks.clear()
+
+
+class Operator(StatefulProcessor):
+    """Runs the engine of each bucket."""
+
+    def __init__(self, task: StreamTask) -> None:
+        self._task = task
+        self._handle: Any = None
+        self._cells: Any = None
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called once a task."""
+        self._handle = handle
+        self._cells = _Cells(handle)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """Take the packs of a bucket."""
+        packs = sorted(rows, key=lambda pack: (pack.task, pack.number))
+        if key[0] == GUARD:
+            return self._guarded(packs)
+        events = pa.concat_tables(unpacked(pack.data) for pack in packs)
+        return self._handled(key[0], events, timerValues.getCurrentWatermarkInMs())
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """Go on in a bucket without new events: time has passed."""
+        expired = expiredTimerInfo.getExpiryTimeInMs()
+        return self._handled(key[0], None, timerValues.getCurrentWatermarkInMs(), expired)
+
+    def close(self) -> None:
+        """Called at the end of a task."""
+
+    def _guarded(self, packs: Iterable[Any]) -> Iterator[Row]:
+        """See that the checkpoint belongs to this query, and pass on what cannot be read."""
+        header = self._cells.header()
+        if header is None:
+            self._cells.set_header(SavedState(self._task.identity, {}, {}).to_bytes())
+        else:
+            saved_state(header, self._task.identity)
+        task = self._task.task
+        for pack in packs:
+            if pack.slot < 0:
+                reason = REASONS[pack.slot].format(time=task.time, type=task.type)
+                yield Row(kind=MALFORMED, rows=pack.rows, reason=reason, data=pack.data)
+            else:
+                yield Row(kind=EVENTS, rows=pack.rows, reason=None, data=None)
+
+    def _handled(
+        self, number: int, events: pa.Table | None, watermark_ms: int, expired: int | None = None
+    ) -> Iterator[Row]:
+        task = self._task.task
+        bucket = self._bucket(number)
+        scale = 1000 * per_microsecond(task.unit)
+        watermark = watermark_ms * scale if watermark_ms > 0 else None
+        if events is not None:
+            yield from self._arrived(bucket, events, watermark)
+        if watermark is not None:
+            for table in bucket.settle(watermark, self._task.typed):
+                for begin in range(0, table.num_rows, ROWS_A_PACK):
+                    part = table.slice(begin, ROWS_A_PACK).cast(task.wanted).combine_chunks()
+                    yield Row(kind=MATCHES, rows=part.num_rows, reason=None, data=packed(part))
+        self._save(number, bucket, watermark_ms, scale, expired)
+
+    def _bucket(self, number: int) -> Bucket:
+        header = self._cells.header()
+        if header is None:
+            return self._task.bucket()
+        saved = saved_state(header, self._task.identity)
+        kept = KEPT.take(self._task.identity, number, saved.numbers["token"])
+        return kept if kept is not None else self._task.restored(saved, self._cells)
+
+    def _arrived(self, bucket: Bucket, events: pa.Table, watermark: int | None) -> Iterator[Row]:
+        """Let the events wait; give back the late ones."""
+        task = self._task.task
+        times = computable(events.column(task.time), task.unit, task.time).to_numpy(zero_copy_only=False)
+        if watermark is not None and (times < watermark).any():
+            late = times < watermark
+            behind = events.filter(pa.array(late)).combine_chunks()
+            data = packed(behind) if self._task.whole else None
+            yield Row(kind=LATE, rows=behind.num_rows, reason="before the watermark", data=data)
+            events, times = events.filter(pa.array(~late)), times[~late]
+        bucket.waiting.add(self._task.needed(events), times)
+
+    def _save(self, number: int, bucket: Bucket, watermark_ms: int, scale: int, expired: int | None) -> None:
+        """Write the bucket and set the timer, which expires once the watermark is greater."""
+        due = bucket.due
+        timer = None if due is None else max(-(-due // scale) - 1, watermark_ms)
+        if timer != bucket.timer or bucket.timer == expired:
+            if bucket.timer is not None and bucket.timer != expired:
+                self._handle.deleteTimer(bucket.timer)
+            if timer is not None:
+                self._handle.registerTimer(timer)
+            bucket.timer = timer
+        if bucket.is_empty:
+            self._cells.clear()
+            return
+        bucket.save(self._task.identity, self._cells)
+        KEPT.keep(self._task.identity, number, bucket)

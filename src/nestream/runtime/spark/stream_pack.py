@@ -1,0 +1,182 @@
+"""Packs: events and matches cross the stateful operator many at a time, as Arrow in one binary value.
+
+Spark hands a stateful operator in Python one row after the other. A micro-batch of 200,000 events would be as
+many calls; packed it is a handful, and everything in them stays columnar. Packing happens in `mapInArrow`
+before the shuffle, one pack for each bucket and some 100,000 rows of a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+SLOT = "nestream slot"
+NO_TIME, NO_TYPE = -1, -2
+"""The slots of events that cannot be read."""
+REASONS = {NO_TIME: "no time: `{time}` is NULL", NO_TYPE: "no type: `{type}` is NULL"}
+GUARD = -1
+"""The bucket that sees every micro-batch with events: it holds to which query the checkpoint belongs."""
+ROWS_A_PACK = 1 << 17
+
+PACK = StructType(
+    [
+        StructField("bucket", IntegerType()),
+        StructField("slot", IntegerType()),
+        StructField("task", IntegerType()),
+        StructField("number", IntegerType()),
+        StructField("rows", LongType()),
+        StructField("data", BinaryType()),
+    ]
+)
+_PACK = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("slot", pa.int32()),
+        ("task", pa.int32()),
+        ("number", pa.int32()),
+        ("rows", pa.int64()),
+        ("data", pa.binary()),
+    ]
+)
+EVENTS, MATCHES, LATE, MALFORMED = "events", "matches", "late", "malformed"
+FOUND = StructType(
+    [
+        StructField("kind", StringType()),
+        StructField("rows", LongType()),
+        StructField("reason", StringType()),
+        StructField("data", BinaryType()),
+    ]
+)
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def packed(table: pa.Table | pa.RecordBatch) -> bytes:
+    """A table as bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def unpacked(data: bytes) -> pa.Table:
+    """The table of bytes."""
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_all()
+
+
+def packing(schema: pa.Schema, buckets: tuple[int, ...], *, whole: bool) -> Callable[[Batches], Batches]:
+    """The function that packs the events of a task by bucket.
+
+    Malformed events are only counted unless `whole`. An event's slot is its place in `buckets`.
+    """
+    numbers = np.asarray(buckets, np.int32)
+
+    def pack(batches: Batches) -> Batches:
+        context = TaskContext.get()
+        task = context.partitionId() if context is not None else 0
+        held: list[pa.RecordBatch] = []
+        waiting = total = number = 0
+        for batch in batches:
+            held.append(batch)
+            waiting += batch.num_rows
+            total += batch.num_rows
+            if waiting >= ROWS_A_PACK:
+                yield _packs(pa.Table.from_batches(held), schema, numbers, task, number, whole=whole)
+                held, waiting, number = [], 0, number + 1
+        if waiting:
+            yield _packs(pa.Table.from_batches(held), schema, numbers, task, number, whole=whole)
+        if total:
+            row = {"bucket": GUARD, "slot": 0, "task": task, "number": 0, "rows": total, "data": None}
+            yield pa.RecordBatch.from_pylist([row], _PACK)
+
+    return pack
+
+
+def _packs(
+    table: pa.Table,
+    schema: pa.Schema,
+    buckets: np.typing.NDArray[np.int32],
+    task: int,
+    number: int,
+    *,
+    whole: bool,
+) -> pa.RecordBatch:
+    slots = table.column(SLOT).to_numpy()
+    events = table.select(schema.names).cast(schema)
+    low = slots.min()
+    if low == slots.max():
+        parts = [(int(low), events)]
+    else:
+        order = np.argsort(slots, kind="stable")
+        events, slots = events.take(pa.array(order)), slots[order]
+        cuts = [0, *(np.flatnonzero(np.diff(slots)) + 1).tolist(), len(slots)]
+        parts = [(int(slots[start]), events.slice(start, end - start)) for start, end in pairwise(cuts)]
+    rows = [
+        {
+            "bucket": int(buckets[slot]) if slot >= 0 else GUARD,
+            "slot": slot,
+            "task": task,
+            "number": number,
+            "rows": part.num_rows,
+            "data": packed(part.combine_chunks()) if slot >= 0 or whole else None,
+        }
+        for slot, part in parts
+    ]
+    return pa.RecordBatch.from_pylist(rows, _PACK)
+
+
+def unpacking(kind: str) -> Callable[[Batches], Batches]:
+    """The function that gives the rows of the packs of a kind."""
+
+    def unpack(batches: Batches) -> Batches:
+        for batch in batches:
+            for found, data in zip(batch.column("kind").to_pylist(), batch.column("data"), strict=True):
+                if found == kind:
+                    yield from unpacked(data.as_buffer()).to_batches()
+
+    return unpack
+
+
+def spread(count: int, partitions: int) -> tuple[int, ...]:
+    """Numbers of buckets that Spark's hash partitioning deals out evenly over the partitions."""
+    wanted = [count // partitions + (1 if place < count % partitions else 0) for place in range(partitions)]
+    found: list[int] = []
+    number = 0
+    while len(found) < count:
+        place = _hash(number) % partitions
+        if wanted[place]:
+            wanted[place] -= 1
+            found.append(number)
+        number += 1
+    return tuple(found)
+
+
+_WORD = 0xFFFFFFFF
+
+
+def _hash(number: int) -> int:
+    """Murmur3 of a 32-bit integer with seed 42: what Spark partitions an integer column by."""
+    word = (number * 0xCC9E2D51) & _WORD
+    word = ((word << 15 | word >> 17) * 0x1B873593) & _WORD
+    mixed = 42 ^ word
+    mixed = ((mixed << 13 | mixed >> 19) & _WORD) * 5 + 0xE6546B64 & _WORD
+    mixed ^= 4
+    mixed ^= mixed >> 16
+    mixed = mixed * 0x85EBCA6B & _WORD
+    mixed ^= mixed >> 13
+    mixed = mixed * 0xC2B2AE35 & _WORD
+    mixed ^= mixed >> 16
+    return mixed - (1 << 32) if mixed >> 31 else mixed

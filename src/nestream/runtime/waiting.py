@@ -1,0 +1,69 @@
+"""Events that wait for the watermark: they come in any order and leave by time and arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nestream.runtime.local import in_order
+
+Times = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some events that arrived together and wait, with their times; `number` says when, first ones first."""
+
+    number: int
+    table: pa.Table
+    times: Times
+
+
+class Waiting:
+    """What has arrived and is after the watermark."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.arrivals = 0
+
+    def __len__(self) -> int:
+        return sum(len(part.times) for part in self.parts)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The events in the order of their arrival."""
+        return (part.table for part in self.parts)
+
+    @property
+    def first(self) -> int | None:
+        """The time of the first event that waits."""
+        return min((int(part.times.min()) for part in self.parts), default=None)
+
+    def add(self, table: pa.Table, times: Times) -> None:
+        """Take events that arrived after all the others."""
+        if table.num_rows:
+            self.parts.append(Part(self.arrivals, table, times))
+            self.arrivals += 1
+
+    def settled(self, watermark: int) -> pa.Table | None:
+        """The events up to the watermark, by time and arrival, which no longer wait; None without any."""
+        ready: list[pa.Table] = []
+        times: list[Times] = []
+        remaining: list[Part] = []
+        for part in self.parts:
+            reached = part.times <= watermark
+            if reached.all():
+                ready.append(part.table)
+                times.append(part.times)
+            elif not reached.any():
+                remaining.append(part)
+            else:
+                ready.append(part.table.filter(pa.array(reached)))
+                times.append(part.times[reached])
+                rest = ~reached
+                remaining.append(Part(part.number, part.table.filter(pa.array(rest)), part.times[rest]))
+        self.parts = remaining
+        return in_order(pa.concat_tables(ready), np.concatenate(times)) if ready else None
