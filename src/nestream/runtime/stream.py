@@ -20,6 +20,7 @@ from nestream.model.columns import computable, per_microsecond, to_table
 from nestream.model.schema import EventError, Schema
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import SavedState, StateError
+from nestream.runtime.waiting import Waiting
 
 Start = Callable[[Schema], LocalRun]
 """Makes a run for events of a schema; raises where the query does not fit it."""
@@ -58,7 +59,7 @@ class Stream:
             self._run = self._begun(schema)
         self._late = late
         self._dead_letter = dead_letter
-        self._waiting: list[pa.Table] = []
+        self._waiting = Waiting()
         self._pending: list[Mapping[str, Any]] = []
         self._greatest: int | None = None
         self._limit = limit
@@ -94,8 +95,7 @@ class Stream:
         self._finished = True
         if self._run is None:
             return pa.table({})
-        if self._waiting:
-            self._settle(END)
+        self._settle(END)
         return self._joined(list(self._advance(END)))
 
     def run(self, events: Iterable[Any]) -> Iterator[dict[str, Any]]:
@@ -211,7 +211,7 @@ class Stream:
             self._greatest = (
                 max(int(times.max()), self._greatest) if self._greatest is not None else int(times.max())
             )
-            self._waiting.append(table)
+            self._waiting.add(table, times)
         if self._greatest is None:
             return
         watermark = self._greatest - self._patience
@@ -238,22 +238,9 @@ class Stream:
         """Hand the engine the events up to the watermark, by time and arrival."""
         run = self._run
         assert run is not None
-        if not self._waiting:
-            return
-        table = pa.concat_tables(self._waiting)
-        times = computable(table.column(self.time), run.unit, self.time).to_numpy(zero_copy_only=False)
-        ready = times <= watermark
-        if ready.all():
-            self._waiting = []
-        elif not ready.any():
-            self._waiting = [table]
-            return
-        else:
-            self._waiting = [table.filter(pa.array(~ready))]
-            table, times = table.filter(pa.array(ready)), times[ready]
-        if len(times) > 1 and (times[1:] < times[:-1]).any():
-            table = table.take(pa.array(np.argsort(times, kind="stable")))
-        run.append(table)
+        ready = self._waiting.settled(watermark)
+        if ready is not None:
+            run.append(ready)
 
     def _advance(self, watermark: int) -> Iterator[pa.Table]:
         assert self._run is not None
@@ -291,7 +278,7 @@ class Stream:
         if old is not None:
             numbers, tables = old.save()
             self._run.load(numbers, {**tables, "held": self._widened(tables["held"])})
-        self._waiting = [self._widened(table) for table in self._waiting]
+        self._waiting = self._waiting.mapped(self._widened)
 
     def _begun(self, schema: Schema) -> LocalRun:
         """A run for events of the schema; the lateness is then in the resolution of its times."""
@@ -317,8 +304,8 @@ class Stream:
         if self._run is None:
             return SavedState(self._identity, {"counts": self._counts()}, {}).to_bytes()
         numbers, tables = self._run.save()
-        if self._waiting:
-            tables["waiting"] = pa.concat_tables(self._waiting)
+        if len(self._waiting):
+            tables["waiting"] = pa.concat_tables(self._waiting.tables())
         numbers = {**numbers, "greatest": self._greatest, "counts": self._counts()}
         schema = pa.schema(list(self._run.schema.columns.items())).empty_table()
         return SavedState(self._identity, numbers, {**tables, "schema": schema}).to_bytes()
@@ -347,7 +334,11 @@ class Stream:
             self._run.load(saved.numbers, saved.tables)
             self._finished = saved.numbers["watermark"] == END
             self._greatest = saved.numbers["greatest"]
-            self._waiting = [saved.tables["waiting"]] if "waiting" in saved.tables else []
+            self._waiting = Waiting()
+            if "waiting" in saved.tables:
+                table = saved.tables["waiting"]
+                times = computable(table.column(self.time), self._run.unit, self.time)
+                self._waiting.add(table, times.to_numpy(zero_copy_only=False))
         return self
 
     def _counts(self) -> dict[str, int]:
@@ -364,7 +355,7 @@ class Stream:
         held = self._run.describe() if self._run is not None else {"events": 0, "leaves": {}, "bytes": 0}
         return {
             **held,
-            "waiting": sum(table.num_rows for table in self._waiting),
+            "waiting": len(self._waiting),
             "events_in": self.events_in,
             "matches_out": self.matches_out,
             "late": self.late_count,

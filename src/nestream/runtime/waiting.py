@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.runtime.local import in_order
+
+MOST_PARTS = 16
+"""How many parts there may be before they are joined to one."""
 
 Times = npt.NDArray[np.int64]
 
@@ -48,6 +51,13 @@ class Waiting:
             self.parts.append(Part(self.arrivals, table, times))
             self.arrivals += 1
 
+    def mapped(self, change: Callable[[pa.Table], pa.Table]) -> Waiting:
+        """The same events, in tables that are changed."""
+        changed = Waiting()
+        for part in self.parts:
+            changed.add(change(part.table), part.times)
+        return changed
+
     def settled(self, watermark: int) -> pa.Table | None:
         """The events up to the watermark, by time and arrival, which no longer wait; None without any."""
         ready: list[pa.Table] = []
@@ -66,4 +76,11 @@ class Waiting:
                 rest = ~reached
                 remaining.append(Part(part.number, part.table.filter(pa.array(rest)), part.times[rest]))
         self.parts = remaining
+        if len(remaining) > MOST_PARTS:
+            self._merge()
         return in_order(pa.concat_tables(ready), np.concatenate(times)) if ready else None
+
+    def _merge(self) -> None:
+        parts, self.parts = self.parts, []
+        table = pa.concat_tables([part.table for part in parts]).combine_chunks()
+        self.add(table, np.concatenate([part.times for part in parts]))

@@ -4,8 +4,8 @@ The events are grouped by key bucket, so that a micro-batch costs a few calls of
 key; without a key for all the events of a query there is one bucket.
 
 The filter is applied above the watermark: Spark takes the watermark from all the events of the stream, those
-of other types included, so time goes on whatever happens. (Spark moves a filter below the watermark only where
-it does not ask for the time; this one does, as events without a time are to be counted.)
+of other types included, so time goes on whatever happens. (Spark moves a filter below the watermark only
+where it does not ask for the time; this one does, as events without a time are to be counted.)
 """
 
 from __future__ import annotations

@@ -27,10 +27,8 @@ from nestream.model.columns import computable
 from nestream.runtime.local import POSITION, TIME, TYPE, LocalRun
 from nestream.runtime.spark.stream_pack import packed, unpacked
 from nestream.runtime.state import SavedState, StateError
-from nestream.runtime.waiting import Part, Waiting
+from nestream.runtime.waiting import Waiting
 
-MOST_WAITING = 16
-"""How many waiting chunks there may be before they are written anew as one."""
 CHUNKS_A_WINDOW = 8
 MOST_ROWS = 1 << 18
 KEPT_BYTES = 1 << 28
@@ -161,11 +159,6 @@ class Bucket:
 
     def _save_waiting(self, cells: Cells) -> None:
         parts = self.waiting.parts
-        if len(parts) > MOST_WAITING:
-            table = pa.concat_tables(part.table for part in parts).combine_chunks()
-            times = np.concatenate([part.times for part in parts])
-            parts = self.waiting.parts = [Part(self.waiting.arrivals, table, times)]
-            self.waiting.arrivals += 1
         present = {part.number for part in parts}
         for number in [number for number in self._written if number not in present]:
             cells.remove_chunk(self._written.pop(number))
