@@ -15,6 +15,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "3",
     "spark.sql.session.timeZone": "America/New_York",  # not the one of the data, nor of the machine
     "spark.driver.memory": "1g",
+    "spark.sql.maxMetadataStringLength": "10000",  # plans are looked at in full
 }
 
 

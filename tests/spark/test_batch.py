@@ -47,6 +47,11 @@ def test_a_trailing_negation_is_decided_at_the_end_of_the_data(spark: SparkSessi
     assert max(found.column("match_start").to_pylist()) + 30 > last
 
 
+def test_the_type_itself_may_be_the_key(spark: SparkSession) -> None:
+    text = "PATTERN SEQ(A a, A b, a.type = b.type) WITHIN 10"
+    assert_same(spark, text, history(), partition_by="key")
+
+
 def test_a_skewed_key_is_split_by_time(spark: SparkSession) -> None:
     table = history(ids=1)
     query = nestream.query(KEYED)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
@@ -48,6 +47,10 @@ class Task:
     partitioning: Partitioning
     wanted: pa.Schema
 
+    def carried(self, column: str) -> str:
+        """The name of a column on its way: `mapInArrow` fails on names with dots, and types are numbers."""
+        return CODE if column == self.type else f"c{self.columns.index(column)}"
+
     def run(self, schema: pa.Schema) -> LocalRun:
         """An engine for events of the schema."""
         known = Schema.of(schema, self.time, self.type, self.types)
@@ -65,7 +68,8 @@ def match_batch(df: DataFrame, task: Task, schema: Schema, partitions: int | Non
     ).cast("short")
     kept = [name for name in task.columns if name != task.type]
     extra = [ARRIVAL] if _needs_arrival(task) else []
-    relevant = relevant.select(*(named(name) for name in (*kept, *extra)), codes.alias(CODE))
+    carried = [named(name).alias(task.carried(name)) for name in kept]
+    relevant = relevant.select(*carried, *map(named, extra), codes.alias(CODE))
     relevant, order = _distributed(relevant, task, schema, partitions)
     shown = match_schema(task.output, df.schema, task.wanted, task.time)
     return relevant.sortWithinPartitions(*order).mapInArrow(_partition(task), shown)
@@ -88,19 +92,18 @@ def _distributed(
 ) -> tuple[DataFrame, list[Column]]:
     """The events where they are to be matched, and the order they are wanted in there."""
     plan = task.partitioning
-    order = [named(task.time), *([named(ARRIVAL)] if _needs_arrival(task) else [])]
+    order = [named(task.carried(task.time)), *([named(ARRIVAL)] if _needs_arrival(task) else [])]
     numbers = () if partitions is None else (partitions,)
+    keys = [] if plan.key is None else [named(task.carried(schema.column(plan.key)))]
     if plan.kind == "key":
-        assert plan.key is not None
-        return df.repartition(*numbers, named(schema.column(plan.key))), order
+        return df.repartition(*numbers, *keys), order
     if plan.kind == "single":
         return df.repartition(1), order  # unlike `coalesce` it leaves the scan and the filter parallel
     moment = _as_integer(df, task)
     first = _slice_of(moment - F.lit(plan.after), plan.length)
     last = _slice_of(moment + F.lit(plan.before), plan.length)
     sliced = df.withColumn(SLICE, F.explode(F.sequence(first, last)))
-    together = [named(SLICE)] if plan.key is None else [named(schema.column(plan.key)), named(SLICE)]
-    return sliced.repartition(*numbers, *together), [named(SLICE), *order]
+    return sliced.repartition(*numbers, *keys, named(SLICE)), [named(SLICE), *order]
 
 
 def _slice_of(moment: Column, length: int) -> Column:
@@ -111,12 +114,13 @@ def _slice_of(moment: Column, length: int) -> Column:
 
 def _as_integer(df: DataFrame, task: Task) -> Column:
     """The time in the resolution of the engine."""
-    column = named(task.time)
-    match df.schema[task.time].dataType.typeName():
+    name = task.carried(task.time)
+    column = named(name)
+    match df.schema[name].dataType.typeName():
         case "timestamp":
             return F.unix_micros(column)
         case "timestamp_ntz":  # the difference does not depend on the zone of the session
-            seconds = (column - F.lit(datetime(1970, 1, 1)).cast("timestamp_ntz")).cast("interval second")
+            seconds = (column - F.lit("1970-01-01").cast("timestamp_ntz")).cast("interval second")
             return (seconds.cast("decimal(20, 6)") * F.lit(1_000_000)).cast("long")
         case "date":
             return F.unix_date(column).cast("long") * F.lit(86_400_000_000)
@@ -188,8 +192,8 @@ def _typed(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
     """The events with the column of types, as a dictionary, in the place of the numbers."""
     names = pa.array([*task.program.types, OTHER_TYPE], pa.string())
     types = pa.DictionaryArray.from_arrays(batch.column(CODE), names)
-    columns = {task.type: types, **{n: batch.column(n) for n in task.columns if n != task.type}}
-    return pa.RecordBatch.from_pydict({name: columns[name] for name in task.columns})
+    columns = [types if name == task.type else batch.column(task.carried(name)) for name in task.columns]
+    return pa.RecordBatch.from_arrays(columns, task.columns)
 
 
 def columns_to_read(output: Output, program: Program, schema: Schema) -> tuple[str, ...]:

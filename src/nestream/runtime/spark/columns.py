@@ -30,9 +30,11 @@ from nestream.model.expression import (
     IsNull,
     Literal,
     Or,
+    transform,
 )
 from nestream.model.output import EventColumn, Output
 from nestream.model.schema import EventError, Kind, Schema
+from nestream.model.text import print_expression, print_name
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -80,6 +82,21 @@ def _value_type(expression: Expression, events: StructType, datatype: pa.DataTyp
 def pushed_filter(program: Program, schema: Schema) -> Column:
     """What an event must pass to be in some leaf: its type, and the tests that Spark can make."""
     return reduce(lambda a, b: a | b, [_leaf_filter(leaf, schema) for leaf in program.leaves])
+
+
+def pushed_text(program: Program, schema: Schema) -> str:
+    """The pushed filter to be read: the types, each with the tests of its events that Spark makes."""
+    parts = dict.fromkeys(_leaf_text(leaf, schema) for leaf in program.leaves)
+    return " or ".join(parts)
+
+
+def _leaf_text(leaf: LeafSpec, schema: Schema) -> str:
+    def bare(part: Expression) -> Expression:
+        return Attribute(None, part.name) if isinstance(part, Attribute) else part
+
+    types = " | ".join(map(print_name, leaf.types))
+    tests = [formula for formula in leaf.filters if _test(formula, schema) is not None]
+    return types + (f" ({', '.join(print_expression(transform(t, bare)) for t in tests)})" if tests else "")
 
 
 def _leaf_filter(leaf: LeafSpec, schema: Schema) -> Column:

@@ -7,7 +7,8 @@ from typing import Any
 from nestream.engine.program import Measure, Program
 from nestream.model.output import Output
 from nestream.model.schema import Schema
-from nestream.runtime.spark.batch import columns_to_read, relevant_events
+from nestream.runtime.spark.batch import columns_to_read
+from nestream.runtime.spark.columns import pushed_text
 from nestream.runtime.spark.partitioning import choose
 
 _MOST_PARTITIONS = "as many as Spark finds useful, at most spark.sql.shuffle.partitions"
@@ -25,28 +26,24 @@ def explain_batch(
     """The plan on Spark, as plain data; nothing is run for it."""
     plan = choose(program, partition_by, slice_length)
     most = 1 if plan.kind == "single" else partitions or _MOST_PARTITIONS
+    pushed = pushed_text(program, schema)
+    if program.measure is Measure.EVENTS:
+        pushed = "no events, as all of them count"
     unused = [name for name in schema.columns if name not in columns_to_read(output, program, schema)]
     return {
         "partitioning": str(plan),
         "partitions": most,
         "columns": list(columns_to_read(output, program, schema)),
         "unread": unused,
-        "filter": _text(relevant_events(program, schema, plan)),
-        "order": "position" if program.measure is Measure.EVENTS else "time",
+        "filter": pushed,
     }
 
 
 def explain_batch_text(described: dict[str, Any]) -> str:
     """The same as indented text."""
-    lines = ["Spark", f"  partitions {described['partitioning']}", f"    {described['partitions']}"]
-    lines.append(f"  reads {', '.join(described['columns'])}")
+    lines = ["Spark", f"  {described['partitioning']}", f"  partitions: {described['partitions']}"]
+    lines.append(f"  reads: {', '.join(described['columns'])}")
     if described["unread"]:
-        lines.append(f"    and leaves {', '.join(described['unread'])}")
-    lines.append(f"  filters {described['filter']}")
+        lines[-1] += f" (not {', '.join(described['unread'])})"
+    lines.append(f"  filters: {described['filter']}")
     return "\n".join(lines)
-
-
-def _text(condition: object) -> str:
-    """A condition as Spark writes it."""
-    shown = str(condition)
-    return shown.removeprefix("Column<'").removesuffix("'>")
