@@ -284,10 +284,14 @@ class Chain:
         return Bindings(rows, len(places[0]))
 
     def count(self, triggers: Ints) -> int:
-        """How many matches the triggers have; the last extension is counted, not built."""
+        """How many matches the triggers have."""
+        return sum(self.counts(triggers))
+
+    def counts(self, triggers: Ints) -> Iterator[int]:
+        """The number of matches, piece by piece; the last extension is counted, not built."""
         if len(self.names) == 1 or self.late or self.block.predicates:
-            return sum(bindings.count for bindings in self.matches(triggers))
-        return sum(self._count([triggers], len(self.names) - 1))
+            return (bindings.count for bindings in self.matches(triggers))
+        return self._count([triggers], len(self.names) - 1)
 
     def _count(self, places: list[Ints], level: int) -> Iterator[int]:
         first, counts = self._ranges(places, level)

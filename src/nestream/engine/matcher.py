@@ -299,7 +299,16 @@ class _BlockRun:
         if len(triggers) < _MANY_TRIGGERS:
             return end - first
         sample = triggers[:: max(1, len(triggers) // 1024)]
-        expected = chain.count(sample) / len(sample) * len(triggers)
+        total = looked_at = 0
+        for part in np.array_split(sample, 32):
+            for found in chain.counts(part):  # a single trigger may have more than can ever be counted
+                total += found
+                if total > 8 * self.limit:
+                    break
+            looked_at += len(part)
+            if total > 8 * self.limit:
+                break
+        expected = total / looked_at * len(triggers)
         return max(1, int((end - first) * min(1.0, 0.7 * self.limit / max(expected, 1.0))))
 
     def matches(self, first: int, end: int, length: int) -> Iterator[Bindings]:
