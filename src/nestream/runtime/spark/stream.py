@@ -105,19 +105,27 @@ def _found(
     _check_watermark(df, task)
     use_rocksdb(df.sparkSession)
     numbers = buckets_of(df, task, buckets)
-    kept = [name for name in task.columns if name != task.type]
-    names = list(df.columns) if whole else kept
-    columns = arrow_schema(df.select(*map(named, names)).schema)
-    carried = columns.append(pa.field(CODE, pa.int16()))
-    key = task.partitioning.key
-    identity = f"{identity}\nEVENTS {_shown(arrow_schema(df.schema), task)}\nBUCKETS {_dealt(key, numbers)}"
-    streaming = StreamTask(task, identity, carried, whole)
+    streaming = stream_task(task, arrow_schema(df.schema), identity, numbers, whole=whole)
+    carried = streaming.carried
+    names = [name for name in carried.names if name != CODE]
     relevant = df.filter(_relevant(task, schema)).select(
         *map(named, names), _code(task).alias(CODE), _slot(task, schema, len(numbers)).alias(SLOT)
     )
     packs = relevant.mapInArrow(packing(carried, numbers, whole=whole), PACK)
     found = packs.groupBy("bucket").transformWithState(Operator(streaming), FOUND, "append", "EventTime")
     return found.observe(METRICS, *(_counted(kind) for kind in (EVENTS, MATCHES, LATE, MALFORMED)))
+
+
+def stream_task(
+    task: Task, events: pa.Schema, identity: str, buckets: tuple[int, ...], *, whole: bool
+) -> StreamTask:
+    """What the operator needs to know of a query over events of a schema."""
+    names = [name for name in events.names if whole or (name in task.columns and name != task.type)]
+    carried = pa.schema([*(events.field(name) for name in names), pa.field(CODE, pa.int16())])
+    read = ", ".join(f"{name} {events.field(name).type}" for name in task.columns)
+    key = task.partitioning.key
+    dealt = "1" if key is None else f"{len(buckets)} by {key}: {', '.join(map(str, buckets))}"
+    return StreamTask(task, f"{identity}\nEVENTS {read}\nBUCKETS {dealt}", carried, whole)
 
 
 def _counted(kind: str) -> Any:
@@ -130,10 +138,7 @@ def _relevant(task: Task, schema: Schema) -> Any:
     malformed = named(task.time).isNull() | named(task.type).isNull()
     if task.program.measure is Measure.EVENTS:  # every event counts
         return F.lit(True)
-    relevant = pushed_filter(task.program, schema)
-    if task.partitioning.key is not None:
-        relevant = relevant & named(schema.column(task.partitioning.key)).isNotNull()
-    return malformed | relevant
+    return malformed | pushed_filter(task.program, schema)
 
 
 def _code(task: Task) -> Any:
@@ -153,15 +158,6 @@ def _slot(task: Task, schema: Schema, count: int) -> Any:
         named(task.type).isNull(), F.lit(NO_TYPE)
     )
     return malformed.otherwise(place).cast("int")
-
-
-def _shown(events: pa.Schema, task: Task) -> str:
-    """The columns that the engine reads, with their types."""
-    return ", ".join(f"{name} {events.field(name).type}" for name in task.columns)
-
-
-def _dealt(key: str | None, numbers: tuple[int, ...]) -> str:
-    return "1" if key is None else f"{len(numbers)} by {key}: {', '.join(map(str, numbers))}"
 
 
 def _outcomes(match: pa.StructType, event: pa.StructType) -> Any:

@@ -1,0 +1,78 @@
+"""Random cases for streams: times are timestamps, windows durations, and time goes on after the history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import nestream
+from nestream.engine.program import Decided, Measure
+from nestream.language.parser import parse
+from nestream.language.printer import print_query
+from nestream.model.expression import attributes
+from nestream.model.time import Window, WindowKind
+from tests.property.cases import Case, random_case
+
+START = datetime(2024, 3, 1)
+MOMENT = pa.timestamp("us", "UTC")
+SECOND = 1_000_000
+LATER = 40
+"""How many events of a type that no query has follow the history, so that every window ends."""
+
+
+def stream_cases(seed: int, first: int = 0) -> Iterator[Case]:
+    """Random cases whose matches are all decided by time and later events."""
+    number = first
+    while True:
+        case = random_case(seed, number)
+        number += 1
+        if not case.table.num_rows:
+            continue
+        tree = replace(parse(case.text), limit=None)
+        if tree.window is not None and tree.window.kind is WindowKind.NUMBER:
+            tree = replace(tree, window=Window(WindowKind.TIME, tree.window.size * SECOND))
+        changed = replace(case, text=print_query(tree), table=with_timestamps(case.table))
+        try:
+            query = nestream.query(changed.text)
+            run = query.prepare(
+                changed.table, time="ts", type="type", types=None, order=case.order, strategy="auto"
+            )
+        except nestream.QueryError:  # computes with times as numbers
+            continue
+        program = run.program()
+        never = program.measure is Measure.NONE and Decided.WINDOW in program.decided
+        if not never and not _computes_with_time(query):
+            yield changed
+
+
+def _computes_with_time(query: nestream.Query) -> bool:
+    returned = [column.expression for column in query.plan.output.columns if hasattr(column, "expression")]
+    return any(part.name == "ts" for expression in returned for part in attributes(expression))
+
+
+def with_timestamps(table: pa.Table) -> pa.Table:
+    """The history with a second for each number of its times."""
+    offset = int((START - datetime(1970, 1, 1)) / timedelta(microseconds=1))
+    moments = pc.add(pc.multiply(table.column("ts"), SECOND), offset).cast(pa.timestamp("us"))
+    column = moments.cast(MOMENT)
+    return table.set_column(table.schema.get_field_index("ts"), "ts", column)
+
+
+def later_events(table: pa.Table) -> pa.Table:
+    """Events that no query asks for, long after the history."""
+    last = max(table.column("ts").to_pylist())
+    rows = [{"ts": last + timedelta(hours=1, seconds=n), "type": "Z", "n": -1} for n in range(LATER)]
+    return pa.Table.from_pylist(rows, table.schema)
+
+
+def lateness(table: pa.Table) -> timedelta:
+    """By how much an event is behind the latest before it, at most."""
+    worst, latest = timedelta(), None
+    for moment in table.column("ts").to_pylist():
+        latest = moment if latest is None else max(latest, moment)
+        worst = max(worst, latest - moment)
+    return worst
