@@ -445,6 +445,13 @@ def spark_session(master: str = "local[*]", settings: Mapping[str, str] | None =
     return local_session(master, settings=settings)
 
 
+def spark_frame(session: Any, table: pa.Table) -> Any:
+    """An Arrow table as a DataFrame of a session; times without zone stay without."""
+    from nestream.runtime.spark.session import frame
+
+    return frame(session, table)
+
+
 def matching(text: str, **options: Any) -> Callable[[Any], Any]:
     """A transformation for `df.transform(nestream.matching(text))`; takes the options of `Query.match`."""
     chosen = query(text)

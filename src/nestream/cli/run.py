@@ -24,6 +24,7 @@ from nestream.cli.arguments import (
 )
 from nestream.cli.console import count, is_terminal, note, output, working
 from nestream.cli.events import load_events
+from nestream.cli.spark import run_on_spark
 from nestream.cli.table import matches_table
 from nestream.query import STRATEGIES
 from nestream.sink import write_matches
@@ -94,6 +95,18 @@ def run(
     ] = None,
     dialect: DialectOption = None,
     input_format: InputFormatOption = None,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            "--master",
+            metavar="MASTER",
+            help="Run on Spark: local[*] for one inside this program, or spark://host:7077.",
+            show_default=False,
+        ),
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show the plan too, and the summary, on standard error.")
+    ] = False,
 ) -> None:
     """Find the matches of a query in a file of events.
 
@@ -103,15 +116,29 @@ def run(
     begin = clock.perf_counter()
     chosen = _format(destination, format, events)
     parsed = query_text(query).parse(dialect)
-    reader, table = load_events(events, time, type, input_format, dead_letter)
-    found = parsed.batches(table, time=time, type=type, order=order.value, strategy=strategy)
+    if master is None:
+        reader, table = load_events(events, time, type, input_format, dead_letter)
+        number, malformed, where = table.num_rows, reader.malformed, ""
+        explained = parsed.explain() if plan else ""
+        found = parsed.batches(table, time=time, type=type, order=order.value, strategy=strategy)
+    else:
+        if strategy != "auto":
+            raise typer.BadParameter("Spark has one way to find matches.", param_hint="--strategy")
+        job = run_on_spark(
+            parsed, events, master, input_format, dead_letter, time=time, type=type, order=order.value
+        )
+        number, malformed, where = job.total, job.malformed, f" on Spark {master}"
+        explained = job.plan() if plan else ""
+        found = job.matches(limit if chosen is not None else None)
+    if plan:
+        note(f"{explained}\n")
     if chosen is None:
         shown, total = _show(found, limit, time, type)
     else:
         shown = total = write_matches(_first(found, limit), destination or "-", chosen.stored)
-    if chosen is None or is_terminal(error=True):
+    if plan or chosen is None or is_terminal(error=True):
         seconds = clock.perf_counter() - begin
-        note(_summary(table.num_rows, total, shown, reader.malformed, seconds))
+        note(_summary(number, total, shown, malformed, seconds) + where)
 
 
 def _show(found: Iterator[pa.Table], limit: int | None, time: str, type: str) -> tuple[int, int]:

@@ -15,7 +15,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 LEAST_JAVA = 17
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
@@ -46,6 +48,23 @@ def local_session(
         builder = builder.config(key, value)
     with _without_noise():
         return builder.getOrCreate()
+
+
+def frame(session: SparkSession, table: pa.Table) -> DataFrame:
+    """An Arrow table as a DataFrame; times without zone stay without."""
+    schema = pa.schema([pa.field(field.name, _readable(field.type)) for field in table.schema])
+    return session.createDataFrame(table.cast(schema), from_arrow_schema(schema, prefer_timestamp_ntz=True))
+
+
+def _readable(datatype: pa.DataType) -> pa.DataType:
+    """The type that Spark reads instead of one that it does not know."""
+    if pa.types.is_dictionary(datatype):
+        return _readable(datatype.value_type)
+    if pa.types.is_null(datatype):
+        return pa.string()
+    if pa.types.is_unsigned_integer(datatype):
+        return pa.int64()
+    return datatype
 
 
 def _chosen(master: str) -> dict[str, str]:

@@ -1,0 +1,95 @@
+"""`nestream run --master`: the same matches, found on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from nestream import EventError, Query
+from nestream.cli.arguments import FileFormat
+from nestream.cli.console import working
+from nestream.cli.events import load_events
+from nestream.query import spark_frame, spark_session
+
+SETTINGS = {"spark.sql.session.timeZone": "UTC"}  # times are shown as in process
+
+
+@dataclass(frozen=True)
+class SparkRun:
+    """A query over events on Spark: the matches are there when they are first asked for."""
+
+    query: Query
+    events: Any
+    total: int
+    """How many events there are."""
+    malformed: int
+    options: dict[str, Any]
+    empty: pa.Table | None
+    """No matches, with the columns that they have in process."""
+
+    def plan(self) -> str:
+        """The plan, with what Spark does of it."""
+        return str(self.query.explain(events=self.events, **self.options))
+
+    def matches(self, limit: int | None) -> Iterator[pa.Table]:
+        """The matches by `match_end`, then by the times of their events."""
+        with spark_errors(), working("matching on Spark"):
+            found = self.query.match(self.events, **self.options)
+            time = self.options["time"]
+            moments = [
+                found[name][time]
+                for name in found.columns
+                if found.schema[name].dataType.typeName() == "struct"
+            ]
+            found = found.orderBy("match_end", "match_start", *moments)
+            table = (found if limit is None else found.limit(limit)).toArrow()
+        yield table if self.empty is None else table.cast(self.empty.schema)
+
+
+def run_on_spark(
+    query: Query,
+    path: str,
+    master: str,
+    format: FileFormat | None,
+    dead_letter: str | None,
+    **options: Any,
+) -> SparkRun:
+    """Read the events for Spark: Parquet by Spark itself, other files by our readers with dead letters."""
+    time, type = options["time"], options["type"]
+    stored = format.stored if format else None
+    if path != "-" and (stored == "parquet" or (stored is None and is_parquet(path))):
+        if dead_letter is not None:
+            raise EventError(
+                "Spark reads Parquet by itself and keeps no dead letters: leave out --dead-letter"
+            )
+        with spark_errors(), working("starting Spark"):
+            events = spark_session(master, SETTINGS).read.parquet(path)
+            total = events.count()
+        return SparkRun(query, events, total, 0, options, None)
+    reader, table = load_events(path, time, type, format, dead_letter)
+    empty = query.match(table.slice(0, 0), **options)
+    with spark_errors(), working("starting Spark"):
+        events = spark_frame(spark_session(master, SETTINGS), table)
+    return SparkRun(query, events, table.num_rows, reader.malformed, options, empty)
+
+
+def is_parquet(path: str) -> bool:
+    """Whether a path is a Parquet file or a folder of them."""
+    return Path(path).suffix.lower() == ".parquet" or Path(path).is_dir() or "://" in path
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Turn a failure of Spark into one that the command line reports, by its first line."""
+    try:
+        yield
+    except Exception as problem:
+        if not type(problem).__module__.startswith(("pyspark.", "py4j.")):
+            raise
+        lines = [line for line in str(problem).splitlines() if line.strip()]
+        raise EventError(f"Spark failed: {lines[0] if lines else problem}") from None
