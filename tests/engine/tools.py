@@ -1,0 +1,54 @@
+"""Stores, rounds and programs for the tests of single parts of the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nestream.engine.context import Round
+from nestream.engine.program import Negation, Options, Program
+from nestream.engine.store import Store
+from nestream.model.schema import Schema
+from nestream.physical.compile import compile_plan
+from nestream.query import query
+
+SCHEMA = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64()), ("x", pa.int64())])
+
+
+def program(text: str, schema: pa.Schema = SCHEMA, **switches: Any) -> Program:
+    """The program of a query over events of a schema."""
+    known = Schema.of(schema)
+    plan, _ = query(text).typed(known)
+    return compile_plan(plan, known, options=Options(**switches))
+
+
+def events(text: str) -> pa.Table:
+    """A history: `a1 b2.7` is an A at 1 and a B at 2 with id 7."""
+    rows = []
+    for word in text.split():
+        time, _, key = word[1:].partition(".")
+        rows.append({"ts": int(time), "type": word[0].upper(), "id": int(key or 1), "x": 0})
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def round_over(text: str, table: pa.Table, **switches: Any) -> Round:
+    """A round of the query's program over the events, which stand in the order of time."""
+    made = program(text, table.schema, **switches)
+    store = Store(made, Schema.of(table.schema), "us", table.column_names)
+    store.append(table, 0)
+    store.seal()
+    return Round(store)
+
+
+def only_negation(made: Program) -> Negation:
+    """The negation of a program with one."""
+    (block,) = made.blocks
+    (negation,) = block.negations
+    return negation
+
+
+def rows(*numbers: int) -> np.typing.NDArray[np.int64]:
+    """Row numbers."""
+    return np.array(numbers, np.int64)
