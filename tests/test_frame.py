@@ -81,10 +81,11 @@ def test_continuous_integration_runs_the_test_command_of_the_readme() -> None:
 
 
 def test_the_quick_start_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    block = re.search(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-    assert block is not None
+    blocks = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert blocks
     names: dict[str, Any] = {}
-    exec(compile(block[1], "README.md", "exec"), names)
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
     (match,) = names["matches"].to_pylist()
     assert (match["r"]["ts"], match["o"]["ts"]) == (1, 4)
     assert capsys.readouterr().out

@@ -1,0 +1,58 @@
+"""The Python of docs/streaming.md prints what the page shows, and docs/engine.md explains what it shows."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nestream
+from nestream.engine.program import Options
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    return BLOCK.findall((DOCS / page).read_text(encoding="utf-8"))
+
+
+def test_the_examples_of_the_streaming_page_print_what_it_shows() -> None:
+    names: dict[str, Any] = {}
+    found = blocks("streaming.md")
+    for (kind, text), following in zip(found, [*found[1:], ("", "")], strict=True):
+        if kind != "python":
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(text, "docs/streaming.md", "exec"), names)
+        assert printed.getvalue() == (following[1] if following[0] == "text" else "")
+
+
+def test_every_block_of_the_streaming_page_is_run() -> None:
+    page = (DOCS / "streaming.md").read_text(encoding="utf-8")
+    assert page.count("```") == 2 * len(blocks("streaming.md"))
+    assert {kind for kind, _ in blocks("streaming.md")} == {"python", "text"}
+
+
+def test_the_engine_page_shows_how_its_query_is_run() -> None:
+    shown = dict(blocks("engine.md"))
+    assert nestream.query(shown["query"]).explain() == shown["explain"].rstrip("\n")
+
+
+@pytest.mark.parametrize("option", [field.name for field in fields(Options)])
+def test_every_switch_is_on_the_engine_page(option: str) -> None:
+    assert f"| `{option}` |" in (DOCS / "engine.md").read_text(encoding="utf-8")
+
+
+def test_every_reason_for_a_join_is_on_the_engine_page() -> None:
+    page = (DOCS / "engine.md").read_text(encoding="utf-8")
+    source = (DOCS.parent / "src/nestream/physical/compile.py").read_text(encoding="utf-8")
+    reasons = re.findall(r'(?:reason = |return None, )"([^"]+)"', source)
+    assert len(reasons) >= 8
+    assert [reason for reason in reasons if reason not in page] == []
