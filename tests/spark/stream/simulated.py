@@ -101,10 +101,21 @@ class Handle:
 
 
 class SimulatedStream:
-    """A stream over events of a schema with a delay in microseconds."""
+    """A stream over events of a schema with a delay in microseconds.
+
+    A timer expires when the watermark is so many milliseconds `after` it: none or one, with the version of
+    Spark.
+    """
 
     def __init__(
-        self, text: str, schema: pa.Schema, *, order: str = "time", buckets: int = 3, delay: int = 0
+        self,
+        text: str,
+        schema: pa.Schema,
+        *,
+        order: str = "time",
+        buckets: int = 3,
+        delay: int = 0,
+        after: int = 0,
     ) -> None:
         query = nestream.query(text)
         run = query.prepare(
@@ -131,6 +142,7 @@ class SimulatedStream:
         self.delay = delay
         self.watermark = 0
         self.greatest = 0
+        self.after = after
         self.found: list[Row] = []
 
     def batch(self, events: pa.Table | None, chance: Random) -> None:
@@ -164,7 +176,7 @@ class SimulatedStream:
             yield from operator.handleInputRows((bucket,), iter(rows), values)
         for bucket, state in list(self.handle.buckets.items()):
             for moment in sorted(state.timers):
-                if moment < self.watermark:
+                if moment <= self.watermark - self.after:
                     self.handle.use(bucket)
                     yield from operator.handleExpiredTimer((bucket,), values, ExpiredTimerInfo(moment))
                     state.timers.discard(moment)

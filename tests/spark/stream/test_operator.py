@@ -23,7 +23,14 @@ def simulated(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     """Runs a query over random micro-batches, with failures, restarts and events as late as they may be."""
     chance = Random(seed)
     delay = lateness(table) // timedelta(microseconds=1)
-    stream = SimulatedStream(text, table.schema, order=order, buckets=chance.choice((1, 2, 5)), delay=delay)
+    stream = SimulatedStream(
+        text,
+        table.schema,
+        order=order,
+        buckets=chance.choice((1, 2, 5)),
+        delay=delay,
+        after=chance.choice((0, 1)),
+    )
     done = 0
     while done < table.num_rows:
         size = chance.choice((1, 1, 2, 3, 5, 100))

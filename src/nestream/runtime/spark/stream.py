@@ -46,6 +46,7 @@ METRICS = "nestream"
 """The name under which a query's progress has the numbers of events, matches, late and malformed events."""
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _WATERMARK = "spark.watermarkDelayMs"
 
 
@@ -219,6 +220,8 @@ def use_rocksdb(spark: SparkSession) -> None:
     provider = spark.conf.get(PROVIDER, "")
     if not provider:
         spark.conf.set(PROVIDER, ROCKSDB)
+        if not spark.conf.get(CHANGELOG, ""):  # write what has changed, not a snapshot, in each micro-batch
+            spark.conf.set(CHANGELOG, "true")
     elif "RocksDB" not in provider:
         raise EventError(
             f"the state store is {provider}, and streams of nestream need RocksDB\n"

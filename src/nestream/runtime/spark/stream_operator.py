@@ -191,9 +191,13 @@ class Operator(StatefulProcessor):
         bucket.waiting.add(self._task.needed(events), times)
 
     def _save(self, number: int, bucket: Bucket, watermark_ms: int, scale: int, expired: int | None) -> None:
-        """Write the bucket and set the timer, which expires once the watermark is greater."""
+        """Write the bucket and set the timer.
+
+        A timer expires when the watermark has reached it, in some versions of Spark when it is past it; so it
+        is set a millisecond early, but always after this watermark, or it would expire at once and be lost.
+        """
         due = bucket.due
-        timer = None if due is None else max(-(-due // scale) - 1, watermark_ms)
+        timer = None if due is None else max(-(-due // scale) - 1, watermark_ms + 1)
         if timer != bucket.timer or bucket.timer == expired:
             if bucket.timer is not None and bucket.timer != expired:
                 self._handle.deleteTimer(bucket.timer)

@@ -1,0 +1,64 @@
+"""Running streams on Spark from files: one file is one micro-batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+import nestream
+
+FIRST_MOMENT = 1_700_000_000
+"""The modification time of the first file: the source takes files by that."""
+
+
+@dataclass
+class Folder:
+    """A folder of events that a stream reads, with its checkpoint and its sink."""
+
+    spark: SparkSession
+    path: Path
+
+    def add(self, events: pa.Table) -> None:
+        """Add a file of events."""
+        (self.path / "in").mkdir(exist_ok=True)
+        number = len(list((self.path / "in").glob("*.parquet")))
+        hidden, file = self.path / f".{number}", self.path / "in" / f"{number:05}.parquet"
+        pq.write_table(events, hidden)
+        os.utime(hidden, (FIRST_MOMENT + number, FIRST_MOMENT + number))
+        hidden.rename(file)
+
+    def read(self, schema: pa.Schema, delay: str = "0 seconds", files: int = 1) -> DataFrame:
+        """The events as a stream, a micro-batch for some files."""
+        empty = self.spark.createDataFrame(schema.empty_table())
+        reader = self.spark.readStream.schema(empty.schema).option("maxFilesPerTrigger", files)
+        return reader.parquet(str(self.path / "in")).withWatermark("ts", delay)
+
+    def run(self, matches: DataFrame, **options: Any) -> list[Any]:
+        """Write all that is there now to the sink, and go on from the checkpoint; the progress."""
+        stream = matches.writeStream.format("parquet").option("checkpointLocation", str(self.path / "check"))
+        running = stream.options(**options).trigger(availableNow=True).start(str(self.path / "out"))
+        running.awaitTermination()
+        return list(running.recentProgress)
+
+    def found(self) -> pa.Table:
+        """What the sink has, as Spark reads it."""
+        return self.spark.read.parquet(str(self.path / "out")).toArrow()
+
+    def matches(
+        self, text: str, parts: Iterable[pa.Table], delay: str = "0 seconds", **options: Any
+    ) -> pa.Table:
+        """The matches over parts of a stream, one micro-batch each."""
+        schema = None
+        for part in parts:
+            self.add(part)
+            schema = part.schema
+        assert schema is not None
+        self.run(nestream.query(text).on_spark(self.read(schema, delay), **options))
+        return self.found()
