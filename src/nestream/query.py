@@ -272,6 +272,20 @@ class Query:
             outcomes=True,
         )
 
+    def stream_files(
+        self, spark: Any, source: str, sink: str, *, time: str = "ts", type: str = "type", **options: Any
+    ) -> Any:
+        """Match the files of a folder on Spark, those there and those to come, into files of another.
+
+        Gives the running stream: `wait(seconds)`, `stop()` and its `progress`.
+        """
+        from nestream.runtime.spark.stream_files import stream_files
+
+        def match(events: Any) -> Any:
+            return self.on_spark(events, time=time, type=type)
+
+        return stream_files(spark, match, source, sink, time=time, **options)
+
     def _identity(self, order: str) -> str:
         """What a saved state must agree with."""
         return f"{self.formatted}\nORDER {order}"
