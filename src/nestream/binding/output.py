@@ -23,7 +23,8 @@ def bind_output(
     targets = tuple(name for name in declared.order if not declared.scopes.negated(name))
     visible = tuple(name for name in targets if name not in declared.hidden)
     binding = _OutputBinding(declared, visible)
-    if targets and not visible:
+    said = any(problem.code == "exists-drops-everything" for problem in declared.diagnostics)
+    if targets and not visible and not said:
         binding.diagnostics.append(
             Diagnostic(
                 "exists-drops-everything",
