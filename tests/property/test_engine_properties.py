@@ -25,7 +25,7 @@ from tests.strategies.histories import histories, types_of
 from tests.strategies.queries import FLAT, GENERAL, KEYED, any_query
 from tests.strategies.variants import Variant, variants
 
-EXAMPLES = int(os.environ.get("ENGINE_EXAMPLES", "120"))
+EXAMPLES = int(os.environ.get("ENGINE_EXAMPLES", "80"))
 WAYS = sorted(set(RUNNERS) - {"reference"})
 SWITCHES = [name for name in WAYS if re.match("engine-(no|small)-", name)]
 
