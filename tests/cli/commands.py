@@ -6,12 +6,14 @@ import os
 import pty
 import re
 import struct
+import signal
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
 from fcntl import ioctl
 from pathlib import Path
+from threading import Timer
 from termios import TIOCSWINSZ
 from typing import Any
 
@@ -92,9 +94,12 @@ def on_terminal(
         stdout=subprocess.PIPE if pipe_stdout else follower,
         stderr=follower,
         env=environment(TERM="xterm"),
+        preexec_fn=_heed_interrupts,
         **popen,
     )
     os.close(follower)
+    watchdog = Timer(120, process.kill)
+    watchdog.start()
     screen = b""
     while True:
         try:
@@ -106,9 +111,15 @@ def on_terminal(
         screen += piece
         if meanwhile is not None:
             meanwhile(process, screen.decode(errors="replace"))
+    watchdog.cancel()
     os.close(leader)
     piped = process.stdout.read().decode() if process.stdout else ""
     return process.wait(timeout=60), piped, screen.decode().replace("\r\n", "\n")
+
+
+def _heed_interrupts() -> None:
+    """Let the program be interrupted even where the tests run in the background, which ignores that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def without_colours(screen: str) -> str:
