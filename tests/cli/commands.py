@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import pty
 import re
-import struct
 import signal
+import struct
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
 from fcntl import ioctl
 from pathlib import Path
-from threading import Timer
 from termios import TIOCSWINSZ
+from threading import Timer
 from typing import Any
 
 from typer.testing import CliRunner, Result

@@ -55,7 +55,8 @@ def split(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     chosen = query(text)
 
     def start() -> Stream:
-        return chosen.stream(schema=table.schema, order=order, lateness=max(lateness, 0))
+        started: Stream = chosen.stream(schema=table.schema, order=order, lateness=max(lateness, 0))
+        return started
 
     stream, parts, done = start(), [], 0
     while done < table.num_rows:

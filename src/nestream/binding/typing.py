@@ -158,7 +158,7 @@ class _Checking:
         if owners and kind is not None:
             return kind
         if self.plan.exclusive and self.schema.types:
-            return Kind.UNKNOWN
+            return kind or Kind.UNKNOWN
         self.diagnostics.append(self.unknown_attribute(attribute, variable))
         return Kind.UNKNOWN
 
