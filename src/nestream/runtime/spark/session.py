@@ -22,7 +22,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 LEAST_JAVA = 17
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _NOISE = re.compile(
-    r"^(WARNING: Using incubator modules|Using Spark's default log4j|Setting default log|To adjust logging)"
+    r"^(WARNING: Using incubator modules|Using Spark's default log4j|Setting default log|To adjust logging"
+    r"|(Starting )?Streaming TransformWithStateInPandas Python worker|$)"
 )
 
 
