@@ -23,6 +23,9 @@ from nestream.engine.store import Ints, Store
 from nestream.model.schema import Schema
 
 UNBOUND = -1
+PIECE = 1 << 17
+"""How many partial matches are worked on at once: so few stay in the processor's caches, which makes matching
+nearly twice as fast as working on millions, and memory small."""
 END = np.iinfo(np.int64).max
 """The watermark at the end of a finite input: all time has passed."""
 
@@ -52,7 +55,7 @@ class Matcher:
         self.watermark: int | None = None
         self.given = Given(program.kept) if program.distinct else None
         width = max(len(block.leaves) for block in program.blocks)
-        self.limit = max(1, program.options.memory // (64 * (width + 1)))
+        self.limit = max(1, min(PIECE, program.options.memory // (64 * (width + 1))))
 
     # -- events in -----------------------------------------------------------------------------------------
 
