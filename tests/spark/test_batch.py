@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import nestream
+from nestream.runtime.spark import batch, match
 from tests.spark.same import assert_same, frame, jobs, rows
 
 KEYED = "PATTERN SEQ(A a, !SEQ(B b, C c, b.id = c.id = a.id), D d, a.id = d.id) WITHIN 40"
@@ -150,3 +151,26 @@ def test_rows_without_time_type_or_key_are_left_out(spark: SparkSession) -> None
         added = missing if "events" not in text else missing.slice(0, 2)
         found = nestream.query(text).match(frame(spark, pa.concat_tables([table, added])))
         assert rows(found.toArrow()) == rows(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [KEYED, "PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN 30", "PATTERN SEQ(A a, B b) WITHIN 5 events"],
+)
+def test_a_large_partition_is_matched_in_parts(
+    spark: SparkSession, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = history(step=2)  # some events have equal times, also across the parts
+    monkeypatch.setattr(batch, "ROWS_AT_ONCE", 20)
+    monkeypatch.setattr(match, "match_batch", lambda df, task, schema, partitions: task)
+    task = nestream.query(text).on_spark(frame(spark, table))
+    codes = [
+        (*task.program.types, "").index(t) if t in task.program.types else len(task.program.types)
+        for t in table.column("type").to_pylist()
+    ]
+    carried = table.select([name for name in task.columns if name != "type"])
+    carried = carried.rename_columns([task.carried(name) for name in carried.column_names])
+    carried = carried.append_column(batch.CODE, pa.array(codes, pa.int16()))
+    parts = list(batch._partition(task)(iter(carried.to_batches(max_chunksize=7))))
+    assert len(parts) > 3
+    assert rows(pa.Table.from_batches(parts)) == rows(nestream.query(text).match(table))
