@@ -9,6 +9,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 import nestream
 from nestream.runtime.spark.session import local_session
 from nestream.runtime.state import FORMAT
@@ -35,7 +38,9 @@ def test_the_kept_checkpoint_of_this_format_is_restored_and_gone_on_from(folder:
     for part in AFTER:
         folder.add(part)
     folder.run(nestream.query(QUERY).match(folder.read(SCHEMA, "5 seconds")))
-    assert ids(folder.found(), "a", "b") == [(1, 1), (1, 1), (2, 2)]
+    files = (folder.path / "out").glob("*.parquet")  # the log of the sink begins with the first stream
+    found = pa.concat_tables(pq.read_table(file) for file in files)
+    assert ids(found, "a", "b") == [(1, 1), (1, 1), (2, 2)]
 
 
 def move(checkpoint: Path, pattern: str, old: str, new: str) -> None:
