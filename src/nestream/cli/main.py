@@ -15,6 +15,7 @@ from nestream.cli.console import messages, show_diagnostics, show_error
 from nestream.cli.data import data
 from nestream.cli.fmt import fmt
 from nestream.cli.run import run
+from nestream.cli.stream import stream
 from nestream.sink import SinkError
 from nestream.source import SourceError
 
@@ -105,6 +106,13 @@ app.command(
         "gzip -dc events.csv.gz | nestream run query.neel - --input-format csv",
     ),
 )(run)
+app.command(
+    no_args_is_help=True,
+    epilog=_examples(
+        "nestream stream query.neel --from events --to matches",
+        'nestream stream query.neel --from events --to matches --watermark "5 minutes" --once',
+    ),
+)(stream)
 app.command(
     epilog=_examples(
         "nestream data",
