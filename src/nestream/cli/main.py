@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import nestream
+from nestream.cli.bench import app as bench
 from nestream.cli.check import check, explain
 from nestream.cli.console import messages, show_diagnostics, show_error
 from nestream.cli.data import data
@@ -121,11 +122,12 @@ app.command(
         "nestream data hospital --seed 7 --set violations=0.1 --out hospital.csv",
     ),
 )(data)
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:
     """The entry point."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a file's name may hold what the terminal cannot show
-            stream.reconfigure(errors="backslashreplace")
+    for screen in (sys.stdout, sys.stderr):
+        if hasattr(screen, "reconfigure"):  # a file's name may hold what the terminal cannot show
+            screen.reconfigure(errors="backslashreplace")
     app(prog_name="nestream")

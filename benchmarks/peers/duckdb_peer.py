@@ -1,0 +1,46 @@
+"""DuckDB: runs `duckdb/QUERY.FORMULATION.sql` over events in a table of its own, result as an Arrow table.
+
+The type is an ENUM, rows may come in any order; loading the events is not timed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import common
+import duckdb
+import pyarrow.compute as pc
+
+
+def sums(result: Any) -> tuple[int, int]:
+    """The matches, and the sum of their times: the first event's once, the second's twice, and so on."""
+    times = [name for name in result.column_names if name.startswith("ts_")]
+    total = sum(step * (pc.sum(result.column(name)).as_py() or 0) for step, name in enumerate(times, 1))
+    return result.num_rows, total
+
+
+def main() -> None:
+    """Load the events, then run the query."""
+    task = common.task(__doc__)
+    connection = duckdb.connect()
+    connection.execute(f"SET threads = {task.threads}")
+    connection.execute("SET preserve_insertion_order = false")
+    connection.execute(
+        "CREATE VIEW file AS FROM read_parquet('{}')".format(str(task.events).replace("'", "''"))
+    )
+    connection.execute(
+        "CREATE TYPE kind AS ENUM (SELECT DISTINCT type::VARCHAR FROM file UNION SELECT 'Never' ORDER BY 1)"
+    )
+    connection.execute(
+        "CREATE TABLE events AS "
+        "SELECT ts, type::VARCHAR::kind AS type, id, attr1, attr2 FROM file ORDER BY ts"
+    )
+    folder = Path(__file__).parent / "duckdb"
+    text = (folder / f"{task.query}.{task.formulation}.sql").read_text(encoding="utf-8")
+    text = text.replace("{window}", str(task.window))
+    common.measure(lambda: connection.sql(text).to_arrow_table(), sums, task)
+
+
+if __name__ == "__main__":
+    main()

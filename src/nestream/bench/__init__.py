@@ -1,0 +1,11 @@
+"""Benchmarks: what is measured is declared, run in processes of its own, checked, and written as a page."""
+
+from nestream.bench.engine import ENGINE
+from nestream.bench.files import repository
+from nestream.bench.report import replaced, section
+from nestream.bench.run import BenchError, Run, run
+from nestream.bench.spec import Benchmark, Suite
+
+SUITES = {suite.name: suite for suite in (ENGINE,)}
+
+__all__ = ["SUITES", "BenchError", "Benchmark", "Run", "Suite", "replaced", "repository", "run", "section"]

@@ -1,0 +1,142 @@
+"""`nestream bench`: measure, check what was found, and write the results as JSON and into a page."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markdown import Markdown
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from nestream.cli.console import is_terminal, messages, note, output, show_error
+
+if TYPE_CHECKING:
+    from nestream.bench import Suite
+
+QUICK_EVENTS = 500_000
+PAGE = Path("docs", "performance.md")
+
+
+class ResultFormat(StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+app = typer.Typer(help="Measure how fast nestream is, beside other programs.", invoke_without_command=True)
+
+
+@app.callback()
+def bench(
+    context: typer.Context,
+    listing: Annotated[bool, typer.Option("--list", help="List the benchmarks.")] = False,
+) -> None:
+    """List the benchmarks."""
+    if context.invoked_subcommand is not None and not listing:
+        return
+    for suite in _suites().values():
+        typer.echo(f"{suite.name}: {suite.title}")
+        for benchmark in suite.benchmarks:
+            typer.echo(f"  {benchmark.name:<22}{benchmark.measure:<8}{benchmark.text or benchmark.title}")
+    raise typer.Exit
+
+
+@app.command()
+def engine(
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help=f"{QUICK_EVENTS:,} events, each time taken once; nothing is written."),
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="BENCHMARK", help="This one, or those below it.", show_default=False),
+    ] = None,
+    events: Annotated[
+        int | None, typer.Option("--events", min=1, help="How many.", show_default=False)
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option("--repeats", min=1, help="How often each time is taken.", show_default=False)
+    ] = None,
+    peers: Annotated[bool, typer.Option(help="Run Polars and DuckDB beside it.")] = True,
+    limit: Annotated[float, typer.Option("--limit", help="Seconds that they may take.")] = 60,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="DIR", help="Where events are kept between runs.", show_default=False),
+    ] = None,
+    format: Annotated[
+        ResultFormat, typer.Option("--format", help="How the results are printed.")
+    ] = ResultFormat.TABLE,
+) -> None:
+    """The columnar engine, beside Polars and DuckDB; all must find the same matches.
+
+    A whole run inside the repository writes docs/performance.md and benchmarks/results.
+    """
+    suite = _suites()["engine"]
+    from nestream.bench import BenchError, Run, repository, run, section
+
+    how = Run(
+        events=events or (QUICK_EVENTS if quick else suite.events),
+        repeats=repeats or (1 if quick else 5),
+        only=tuple(only or ()),
+        folder=data,
+        threads=min(2, os.cpu_count() or 1),
+        limit=limit,
+        peers=peers,
+    )
+    try:
+        with _progress() as progress:
+            found = run(suite, how, progress)
+    except BenchError as error:
+        show_error(str(error))
+        raise typer.Exit(1) from None
+    text = section(suite, found)
+    if format is ResultFormat.JSON:
+        typer.echo(json.dumps(found, ensure_ascii=False))
+    elif is_terminal():
+        output().print(Markdown(text))
+    else:
+        typer.echo(text)
+    root = repository()
+    if root is not None and peers and not (quick or only or events):
+        _write(root, suite.name, found, text)
+
+
+def _suites() -> dict[str, Suite]:
+    try:
+        from nestream.bench import SUITES
+    except ModuleNotFoundError as missing:
+        show_error(f"bench needs the package {missing.name}: pip install psutil polars duckdb")
+        raise typer.Exit(1) from None
+    return SUITES
+
+
+def _write(root: Path, name: str, found: dict[str, Any], text: str) -> None:
+    """The results as JSON, and as the part of the page that is theirs."""
+    from nestream.bench import replaced
+
+    results = root / "benchmarks" / "results" / f"{name}.json"
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    page = root / PAGE
+    old = page.read_text(encoding="utf-8") if page.exists() else "# Performance\n"
+    page.write_text(replaced(old, name, text), encoding="utf-8")
+    note(f"written: {results} and {page}")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar that names what is measured; nothing unless stderr is a terminal."""
+    if not is_terminal(error=True):
+        yield lambda what, done, total: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=messages(), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)

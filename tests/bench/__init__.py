@@ -1,0 +1,1 @@
+"""The benchmarks themselves are tested: what they declare, measure, check and write."""
