@@ -171,17 +171,20 @@ class Store:
         pieces, self._pieces = self._pieces, []
         if not len(self):
             self.base = int(pieces[0].pos[0]) if len(pieces[0].pos) else 0
-        offset = len(self)
+        start = len(self)
+        for piece in pieces:
+            for rows in piece.members:
+                rows += start
+            start += len(piece.pos)
+            piece.pos -= self.base
         for number, rows in enumerate(self.leaf_rows):
-            parts, start = [rows], offset
-            for piece in pieces:
-                parts.append(piece.members[number] + start)
-                start += len(piece.pos)
-            self.leaf_rows[number] = np.concatenate(parts)
-        self.pos = np.concatenate([self.pos, *(piece.pos - self.base for piece in pieces)])
+            parts = [piece.members.pop(0) for piece in pieces]  # each is let go once it is joined
+            self.leaf_rows[number] = np.concatenate([rows, *parts])
+        self.pos = np.concatenate([self.pos, *(piece.pos for piece in pieces)])
         self.ts = np.concatenate([self.ts, *(piece.ts for piece in pieces)])
         self.type = np.concatenate([self.type, *(piece.type for piece in pieces)])
         tables = [self.payload, *(piece.payload for piece in pieces)]
+        del pieces
         self.payload = pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
         if self.payload.num_rows:
             self.payload = self.payload.unify_dictionaries().combine_chunks()

@@ -58,8 +58,7 @@ class LocalRun:
 
     def over(self, events: pa.Table) -> Iterator[pa.Table]:
         """The matches over a finite table of events, in any order of arrival."""
-        times = computable(events.column(self.schema.time), self.unit, self.schema.time)
-        self.append(in_order(events, times.to_numpy(zero_copy_only=False)))
+        self.append(self._in_order(events))
         if self.program.distinct:  # what is kept of a match may be older than what decides it
             yield from map(self.table, self.matcher.ordered(self.matcher.advance(END)))
         else:
@@ -67,9 +66,23 @@ class LocalRun:
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are over a finite table."""
-        times = computable(events.column(self.schema.time), self.unit, self.schema.time)
-        self.append(in_order(events, times.to_numpy(zero_copy_only=False)))
+        self.append(self._in_order(events))
         return self.matcher.count()
+
+    def _in_order(self, events: pa.Table) -> pa.Table:
+        """The events by time and arrival; looked at chunk by chunk, as most tables are so already."""
+        column = events.column(self.schema.time)
+        last: int | None = None
+        for chunk in column.chunks:
+            times = self._times(chunk)
+            if len(times) and ((times[1:] < times[:-1]).any() or (last is not None and times[0] < last)):
+                return events.take(pa.array(np.argsort(self._times(column), kind="stable")))
+            last = int(times[-1]) if len(times) else last
+        return events
+
+    def _times(self, column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
+        times = computable(column, self.unit, self.schema.time).to_numpy(zero_copy_only=False)
+        return np.asarray(times, np.int64)
 
     def due(self) -> int | None:
         """The least watermark that decides or forgets more than the last one did, without another event.
@@ -226,10 +239,3 @@ def shown_columns(output: Output, schema: Schema) -> list[str]:
         if isinstance(column, ValueColumn) and isinstance(column.expression, Attribute)
     ]
     return list(dict.fromkeys([schema.time, *plain]))
-
-
-def in_order(table: pa.Table, times: npt.NDArray[np.int64]) -> pa.Table:
-    """The events by time and arrival."""
-    if len(times) < 2 or bool((times[1:] >= times[:-1]).all()):
-        return table
-    return table.take(pa.array(np.argsort(times, kind="stable")))

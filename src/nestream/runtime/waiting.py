@@ -9,8 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.runtime.local import in_order
-
 MOST_PARTS = 16
 """How many parts there may be before they are joined to one."""
 
@@ -84,3 +82,10 @@ class Waiting:
         parts, self.parts = self.parts, []
         table = pa.concat_tables([part.table for part in parts]).combine_chunks()
         self.add(table, np.concatenate([part.times for part in parts]))
+
+
+def in_order(table: pa.Table, times: npt.NDArray[np.int64]) -> pa.Table:
+    """The events by time and arrival."""
+    if len(times) < 2 or bool((times[1:] >= times[:-1]).all()):
+        return table
+    return table.take(pa.array(np.argsort(times, kind="stable")))
