@@ -123,7 +123,7 @@ class Measuring:
 
 def run_spark(how: Run, progress: Progress = lambda what, done, total: None) -> dict[str, Any]:
     """The results, as plain data in the shape of the other suites."""
-    about = _machine(os.getloadavg()[0])
+    load = os.getloadavg()[0]
     path = events_file(SASE, how.events, how.folder or cache_folder())
     on = Measuring(path, how.limit)
     results: dict[str, dict[str, Any]] = {}
@@ -173,7 +173,7 @@ def run_spark(how: Run, progress: Progress = lambda what, done, total: None) -> 
     return {
         "suite": "spark",
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "machine": about,
+        "machine": _machine(max(load, os.getloadavg()[0])),
         "events": how.events,
         "repeats": how.repeats,
         "threads of the peers": CORES,

@@ -9,12 +9,11 @@ from typing import Annotated
 import typer
 from rich.markdown import Markdown
 
-from nestream.cli.bench import QUICK_EVENTS, ResultFormat, _progress, _suites, _write, app
+from nestream.cli.bench import QUICK_EVENTS, ResultFormat, _progress, _suites, _write
 from nestream.cli.console import is_terminal, output, show_error
 from nestream.cli.spark import spark_errors
 
 
-@app.command()
 def spark(
     quick: Annotated[
         bool,

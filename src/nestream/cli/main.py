@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 import nestream
 from nestream.cli.bench import app as bench
+from nestream.cli.bench_spark import spark as bench_spark
 from nestream.cli.check import check, explain
 from nestream.cli.console import messages, show_diagnostics, show_error
 from nestream.cli.data import data
@@ -122,6 +123,7 @@ app.command(
         "nestream data hospital --seed 7 --set violations=0.1 --out hospital.csv",
     ),
 )(data)
+bench.command("spark")(bench_spark)
 app.add_typer(bench, name="bench")
 
 
