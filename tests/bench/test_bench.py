@@ -72,6 +72,7 @@ def test_a_quick_run_measures_and_agrees_with_the_peers(tmp_path: Path) -> None:
     assert "Queries beside the read" in section(ENGINE, found)
 
 
+@pytest.mark.slow
 def test_every_measure_runs_without_peers(tmp_path: Path) -> None:
     kinds = ("growth/flat", "window", "memory/not-and", "budget", "stream", "first")
     found = run(ENGINE, Run(events=20_000, repeats=1, only=kinds, folder=tmp_path, peers=False))
@@ -129,6 +130,8 @@ def test_only_the_part_between_the_marks_is_replaced() -> None:
 
 def test_the_page_has_the_results_that_are_kept() -> None:
     kept = ROOT / "benchmarks" / "results" / "engine.json"
+    if not kept.exists():
+        pytest.skip("there was no whole run yet")
     found = json.loads(kept.read_text(encoding="utf-8"))
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     assert replaced(page, "engine", section(ENGINE, found)) == page
