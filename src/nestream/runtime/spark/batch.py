@@ -80,7 +80,9 @@ def relevant_events(program: Program, schema: Schema, plan: Partitioning) -> Col
     if program.measure is Measure.EVENTS:  # every event counts, but one without time or type is none
         return named(schema.time).isNotNull() & named(schema.type).isNotNull()
     condition = pushed_filter(program, schema) & named(schema.time).isNotNull()
-    return condition if plan.key is None else condition & named(schema.column(plan.key)).isNotNull()
+    if plan.key is None or any(block.key is None for block in program.blocks):
+        return condition  # a lone event with a NULL key can match: its negations then have nothing to equal
+    return condition & named(schema.column(plan.key)).isNotNull()
 
 
 def _needs_arrival(task: Task) -> bool:
