@@ -3,7 +3,8 @@
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.schema import EventError, Schema
 from nestream.query import Query, matching, query
+from nestream.runtime.state import StateError
 
 __version__ = "0.1.0"
 
-__all__ = ["Diagnostic", "EventError", "Query", "QueryError", "Schema", "matching", "query"]
+__all__ = ["Diagnostic", "EventError", "Query", "QueryError", "Schema", "StateError", "matching", "query"]

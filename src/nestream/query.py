@@ -14,7 +14,7 @@ from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.typing import check_types, result_kind
 from nestream.engine.program import Options, Program
 from nestream.language.ast import Dialect
-from nestream.language.parser import parse
+from nestream.language.parser import read_query
 from nestream.language.printer import print_query
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, expressions, leaves
@@ -23,6 +23,7 @@ from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.expression import attributes
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
+from nestream.model.time import WindowKind
 from nestream.physical.compile import compile_plan
 from nestream.physical.explain import explain_program, explain_program_json
 from nestream.reference import Order, match_reference
@@ -39,8 +40,15 @@ def query(text: str, dialect: str | None = None) -> Query:
     The spelling is recognised from the text; `dialect` ("neel", "neel+" or "sase") forces one. Raises
     `QueryError` with every problem of the query at once.
     """
-    bound = bind(parse(text, dialect), text)
-    _, problems = check_types(bound.plan)
+    tree, problems = read_query(text, dialect)
+    if tree is None:
+        raise QueryError(problems, text)
+    try:
+        bound = bind(tree, text)
+        problems += check_types(bound.plan)[1]
+    except QueryError as error:  # with what was wrong in reading, so that all is said at once
+        found = [said for said in error.diagnostics if said.is_error or not problems]
+        raise QueryError([*problems, *found], text) from None
     if problems:
         raise QueryError([*problems, *bound.warnings], text)
     return Query(bound)
@@ -396,10 +404,18 @@ class Query:
             raise ValueError(f"unknown strategy {strategy!r}: one of {', '.join(STRATEGIES)}")
         chosen = _known_order(order)
         table = to_table(events, type)
+        if isinstance(events, list | tuple) and not events:  # nothing is known of the columns of no events
+            table = self._no_events(time, type)
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
         plan, kinds = self.typed(schema)
         return Run(plan, table, schema, kinds, resolution(schema), chosen)
+
+    def _no_events(self, time: str, type: str) -> pa.Table:
+        read = {part.name: pa.null() for formula in expressions(self.plan) for part in attributes(formula)}
+        columns = {**{n: k for n, k in read.items() if n not in ("ts", "type")}, type: pa.string()}
+        moment = pa.int64() if self.plan.window.kind is WindowKind.NUMBER else pa.timestamp("us")
+        return pa.schema([(time, moment), *columns.items()]).empty_table()
 
     def typed(self, schema: Schema) -> tuple[Plan, dict[str, Kind]]:
         """The plan for events of a schema, with the kinds of its returned expressions."""

@@ -69,20 +69,21 @@ class _OutputBinding:
     def check_variable(self, name: str, span: Span) -> None:
         if name in self.visible:
             return
+        hint: str | None
         if name in self.declared.hidden:
             message, hint = f"`{name}` is dropped by EXISTS", "remove it from the EXISTS to return it"
         elif name in self.declared.scopes.of:
             message = f"`{name}` is bound under a negation, so a match has no event for it"
-            hint = f"a match binds {', '.join(f'`{n}`' for n in self.visible)}"
+            hint = self.bound()
         else:
             message = f"unknown variable `{name}` in RETURN"
             close = get_close_matches(name, self.visible, 1)
-            hint = (
-                f"did you mean `{close[0]}`?"
-                if close
-                else f"a match binds {', '.join(f'`{n}`' for n in self.visible)}"
-            )
+            hint = f"did you mean `{close[0]}`?" if close else self.bound()
         self.diagnostics.append(Diagnostic("cannot-return", message, span, hint=hint))
+
+    def bound(self) -> str | None:
+        """The variables that a match has, as a hint."""
+        return f"a match binds {', '.join(f'`{name}`' for name in self.visible)}" if self.visible else None
 
     def check_names(
         self,

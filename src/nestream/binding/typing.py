@@ -364,6 +364,10 @@ def _clock_hint(left: Kind, right: Kind) -> str | None:
     """What to do about the usual confusions of times."""
     if {left, right} == {Kind.TIMESTAMP, Kind.ZONED}:
         return "one side has a time zone and the other has none: convert one of them"
+    if {left, right} & _TIMES and Kind.STRING in (left, right):
+        return "write the time as TIMESTAMP '2026-01-31 12:00:00', or convert the column"
+    if Kind.STRING in (left, right) and (left.is_number or right.is_number):
+        return "put the number in quotes, or convert the column"
     if {left, right} == {Kind.INTEGER, Kind.DURATION}:
         return "the time column holds integers: write the duration as a number in its unit"
     return None

@@ -72,9 +72,15 @@ def explain(
     input_format: InputFormatOption = None,
 ) -> None:
     """Show the plan of a query: its operators, and where each predicate is evaluated."""
-    parsed = query_text(query).parse(dialect)
-    if events is not None:
-        parsed.typed(schema_of(events, time, type, input_format))
+    try:
+        parsed = query_text(query).parse(dialect)
+        if events is not None:
+            parsed.typed(schema_of(events, time, type, input_format))
+    except QueryError as error:
+        if format is not AnswerFormat.JSON:
+            raise
+        _print_json({"ok": False, "diagnostics": error.as_dicts()})
+        raise typer.Exit(1) from None
     plan = parsed.explain(format=format.value)
     if format is AnswerFormat.JSON:
         _print_json(plan)

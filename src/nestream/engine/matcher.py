@@ -260,7 +260,7 @@ class Matcher:
                 oldest = min(oldest, min(self.decided) - (program.window - 1) - store.base)
             row = int(np.searchsorted(store.pos, oldest, "left"))
         else:
-            row = int(np.searchsorted(store.ts, watermark - windows * program.window, "left"))
+            row = int(np.searchsorted(store.ts, max(watermark - windows * program.window, -(2**63)), "left"))
         if row >= 1024 or row * 4 >= len(store):  # moving the columns has a price
             store.drop_rows(row)
             if self.given is not None:

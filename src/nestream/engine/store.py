@@ -21,6 +21,7 @@ from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE, Expression
 from nestream.model.schema import Schema
 
 Ints = npt.NDArray[np.int64]
+_LEAST = int(np.iinfo(np.int64).min)
 
 
 @dataclass
@@ -237,6 +238,8 @@ class Store:
 
     def since(self, times: Ints | int) -> Ints:
         """The first row at or after a time, or after it where windows are exclusive."""
+        if isinstance(times, int):
+            times = max(times, _LEAST)
         found: Ints = np.searchsorted(self.ts, times, "right" if self.program.exclusive else "left")
         return found
 
@@ -262,6 +265,7 @@ class Store:
             case Measure.EVENTS:
                 return np.maximum(self.pos[rows] - (program.window - 1), 0)
             case Measure.TIME:
-                start = self.since(self.ts[rows] - program.window)
+                own = self.ts[rows]
+                start = self.since(np.where(own < _LEAST + program.window, _LEAST, own - program.window))
                 found: Ints = self.pos[np.minimum(start, len(self) - 1)]
                 return found

@@ -34,10 +34,20 @@ _current_builder: ContextVar[QueryBuilder] = ContextVar("builder")
 
 
 def parse(text: str, dialect: Dialect | str | None = None) -> Query:
-    """The query that a text says.
+    """Read a query. The dialect is recognised from the text; a forced one rejects text of another.
 
-    The dialect is recognised from the text; a text that is clearly of another one than `dialect` is
-    rejected. Raises QueryError, with every problem that was found, and nothing else.
+    Raises QueryError, with every problem that was found, and nothing else.
+    """
+    query, problems = read_query(text, dialect)
+    if query is None or problems:
+        raise QueryError(problems, text)
+    return query
+
+
+def read_query(text: str, dialect: Dialect | str | None = None) -> tuple[Query | None, list[Diagnostic]]:
+    """A query and its problems; the query is None where they leave no tree to look at any further.
+
+    A tree that needed a repair is not given: what is said of it might be about the repair.
     """
     if not isinstance(text, str):
         message = f"a query is a text, not {type(text).__name__}"
@@ -46,11 +56,20 @@ def parse(text: str, dialect: Dialect | str | None = None) -> Query:
     read = tokenize(_parser(), text)
     query, builder, diagnostics = _read(text, read)
     if query is None or diagnostics:
-        raise QueryError(_first(diagnostics), text)
+        whole = len(diagnostics) == len(builder.diagnostics) and not _codes(diagnostics) & _TOO_MUCH
+        return (query if whole else None), list(_first(diagnostics))
     wrong = _wrong_dialect(query, builder, forced)
     if wrong is not None:
-        raise QueryError([wrong], text)
-    return query if forced is None else replace(query, dialect=forced)
+        return query, [wrong]
+    return (query if forced is None else replace(query, dialect=forced)), []
+
+
+_TOO_MUCH = frozenset(("nested-too-deep", "query-too-large", "query-too-long"))
+"""Problems that make a tree not worth looking at."""
+
+
+def _codes(diagnostics: Sequence[Diagnostic]) -> frozenset[str]:
+    return frozenset(diagnostic.code for diagnostic in diagnostics)
 
 
 def _read(text: str, read: Tokens) -> tuple[Query | None, QueryBuilder, list[Diagnostic]]:

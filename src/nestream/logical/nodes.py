@@ -141,8 +141,3 @@ def expressions(plan: Plan) -> Iterator[Expression]:
     for column in plan.output.columns:
         if isinstance(column, ValueColumn):
             yield column.expression
-
-
-def event_types(component: Component) -> frozenset[str]:
-    """The event types that the component reads, negative ones included."""
-    return frozenset(name for leaf in leaves(component) for name in leaf.types)

@@ -105,7 +105,7 @@ class _Compiling:
             blocks=blocks,
             decided=tuple(self.decided(block) for block in blocks),
             measure=measure,
-            window=plan.window.size * scale,
+            window=min(plan.window.size * scale, 2**63 - 1),
             exclusive=plan.exclusive,
             by_arrival=self.by_arrival,
             attributes=self.read_attributes(),

@@ -8,6 +8,7 @@ batches never changes the matches.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from nestream.engine.matcher import END
 from nestream.model.columns import computable, per_microsecond, to_table
+from nestream.model.diagnostics import QueryError
 from nestream.model.schema import EventError, Schema
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import SavedState, StateError
@@ -57,6 +59,7 @@ class Stream:
         self._run: LocalRun | None = None
         if schema is not None:
             self._run = self._begun(schema)
+        self._fixed = schema is not None
         self._late = late
         self._dead_letter = dead_letter
         self._waiting = Waiting()
@@ -74,6 +77,9 @@ class Stream:
     def push(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Take one event; the matches it decides, each a dictionary."""
         self._refuse_if_finished()
+        if not isinstance(event, Mapping):
+            self._bury(event, f"an event is a dictionary, not a {event.__class__.__name__}")
+            return []
         self._pending.append(event)
         if not self._is_awaited(event):
             return []
@@ -151,7 +157,7 @@ class Stream:
             return
         try:
             yield list(self._take(self._readable(self._events_table(events))))
-        except (EventError, pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError) as problem:
+        except _UNFIT as problem:
             if len(events) > 1:
                 for event in events:
                     yield from self._taken([event])
@@ -165,7 +171,7 @@ class Stream:
         names = dict.fromkeys([*known, self.time, self.type, *named])
         return pa.table(
             {
-                name: _column([event.get(name) for event in events], _settled_type(known.get(name)))
+                name: _column([event.get(name) for event in events], known.get(name), fixed=self._fixed)
                 for name in names
             }
         )
@@ -195,6 +201,9 @@ class Stream:
         self.dead_count += 1
         if self._dead_letter is not None:
             self._dead_letter(event, reason)
+        elif self.dead_count == 1:
+            said = f"an event was left out: {reason}\n  hint: pass dead_letter=... to get such events"
+            warnings.warn(said, stacklevel=2)
 
     def _take(self, table: pa.Table) -> Iterator[pa.Table]:
         """Fit the events to the schema, set late ones aside, and give what the others decide."""
@@ -256,8 +265,9 @@ class Stream:
         wanted = dict(known)
         for name in (*table.column_names, *self._mentioned):
             found = table.schema.field(name).type if name in table.column_names else pa.null()
-            if name not in wanted or (pa.types.is_null(wanted[name]) and not pa.types.is_null(found)):
-                wanted[name] = found
+            if name in known and self._fixed:
+                continue
+            wanted[name] = _common_type(wanted.get(name), found)
         if wanted != known:
             self._grow(wanted)
         columns = []
@@ -316,6 +326,8 @@ class Stream:
 
     def restore(self, data: bytes) -> Stream:
         """Go on from a saved state of the same query; returns the stream itself."""
+        if self.events_in or self._pending or self._finished:
+            raise StateError("the stream has taken events already\n  hint: restore into a new stream")
         saved = SavedState.from_bytes(data)
         if saved.query != self._identity:
             raise StateError(
@@ -363,19 +375,29 @@ class Stream:
         }
 
 
-def _column(values: list[Any], datatype: pa.DataType | None) -> pa.Array:
-    """The values as a column of the type; Arrow would cut the fraction off a number for integers."""
-    if datatype is not None and pa.types.is_integer(datatype):
-        for value in values:
-            if isinstance(value, float | np.floating) and not float(value).is_integer():
-                raise pa.ArrowInvalid(f"{value} is not of type {datatype}")
-    return pa.array(values, datatype)
+def _column(values: list[Any], known: pa.DataType | None, *, fixed: bool) -> pa.Array:
+    """The values as a column of the known type, or of a wider one where they need it and it is not fixed."""
+    if known is None or pa.types.is_null(known):
+        return pa.array(values)
+    fractions = pa.types.is_integer(known) and any(
+        isinstance(value, float | np.floating) and not float(value).is_integer() for value in values
+    )
+    if fractions and fixed:
+        raise pa.ArrowInvalid(f"a number with a fraction is not of type {known}")
+    return pa.array(values, pa.float64() if fractions else known)
 
 
-def _settled_type(datatype: pa.DataType | None) -> pa.DataType | None:
-    """The type to read values as; None where it is still to be found out."""
-    return None if datatype is None or pa.types.is_null(datatype) else datatype
+def _common_type(known: pa.DataType | None, found: pa.DataType) -> pa.DataType:
+    """The type of a column that held the known type and now has values of another."""
+    if known is None or pa.types.is_null(known):
+        return found
+    if pa.types.is_integer(known) and pa.types.is_floating(found):
+        return pa.float64()
+    return known
 
+
+_UNFIT = (EventError, QueryError, pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError)
+"""What a value raises that does not fit its column, or that the query cannot compute with."""
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
@@ -384,7 +406,7 @@ def _in_resolution(lateness: int | timedelta, datatype: pa.DataType, unit: str) 
     """The lateness in the resolution of the times: a number is in the unit of the time column."""
     if isinstance(lateness, timedelta):
         if not pa.types.is_temporal(datatype):
-            raise EventError(
+            raise ValueError(
                 f"the lateness is a duration, and the time column holds {datatype}\n"
                 "  hint: give the lateness as a number in the unit of the column"
             )
