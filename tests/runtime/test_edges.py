@@ -1,4 +1,4 @@
-"""What users meet at the edges: columns that widen, values that do not fit, huge windows, no events at all."""
+"""What users meet at the edges: widening columns, values that do not fit, huge windows, no events."""
 
 from __future__ import annotations
 

@@ -218,12 +218,9 @@ def test_lateness_means_the_same_in_every_resolution(unit: str, lateness: str) -
 
 
 def test_a_duration_as_lateness_needs_timestamps() -> None:
-    stream = start(lateness=timedelta(seconds=1))
-    dead: list[str] = []
-    stream = start(lateness=timedelta(seconds=1), dead_letter=lambda _, reason: dead.append(reason))
-    stream.push(event(1, "A"))
-    assert "lateness is a duration" in dead[0]
-    with pytest.raises(EventError, match="lateness is a duration"):
+    with pytest.raises(ValueError, match="lateness is a duration"):
+        start(lateness=timedelta(seconds=1)).push(event(1, "A"))
+    with pytest.raises(ValueError, match="lateness is a duration"):
         start(lateness=timedelta(seconds=1)).push_batch([event(1, "A")])
 
 
@@ -240,7 +237,6 @@ def test_a_duration_as_lateness_needs_timestamps() -> None:
         ({"ts": 2, "type": 7, "id": 1}, "does not fit"),
         ({"ts": 2, "type": ["A"], "id": 1}, "does not fit"),
         ({"ts": 2, "type": "A", "id": "seven"}, "does not fit"),
-        ({"ts": 2, "type": "A", "id": 1.5}, "1.5 is not of type int64"),
         ({"ts": 2, "type": "A", "id": 2**70}, "does not fit"),
         ({"ts": 2.5, "type": "A", "id": 1}, "2.5 is not of type int64"),
     ],
@@ -341,8 +337,9 @@ def test_growing_keeps_which_attributes_the_types_have() -> None:
 def test_a_query_that_does_not_fit_the_events_says_so_and_the_stream_goes_on() -> None:
     stream = start("SEQ(A a, B b, b.x > 5) WITHIN 10")
     stream.push({"ts": 1, "type": "A"})
-    with pytest.raises(nestream.QueryError):
+    with pytest.warns(UserWarning, match="cannot compare"):
         stream.push({"ts": 2, "type": "B", "x": "text"})
+    assert stream.dead_count == 1
     assert times(stream.push({"ts": 3, "type": "B", "x": 6})) == [(1, 3)]
 
 

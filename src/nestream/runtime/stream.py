@@ -171,7 +171,11 @@ class Stream:
         names = dict.fromkeys([*known, self.time, self.type, *named])
         return pa.table(
             {
-                name: _column([event.get(name) for event in events], known.get(name), fixed=self._fixed)
+                name: _column(
+                    [event.get(name) for event in events],
+                    known.get(name),
+                    fixed=self._fixed or name in (self.time, self.type),
+                )
                 for name in names
             }
         )
@@ -265,7 +269,7 @@ class Stream:
         wanted = dict(known)
         for name in (*table.column_names, *self._mentioned):
             found = table.schema.field(name).type if name in table.column_names else pa.null()
-            if name in known and self._fixed:
+            if name in known and (self._fixed or name in (self.time, self.type)):
                 continue
             wanted[name] = _common_type(wanted.get(name), found)
         if wanted != known:
@@ -379,12 +383,14 @@ def _column(values: list[Any], known: pa.DataType | None, *, fixed: bool) -> pa.
     """The values as a column of the known type, or of a wider one where they need it and it is not fixed."""
     if known is None or pa.types.is_null(known):
         return pa.array(values)
-    fractions = pa.types.is_integer(known) and any(
-        isinstance(value, float | np.floating) and not float(value).is_integer() for value in values
-    )
-    if fractions and fixed:
-        raise pa.ArrowInvalid(f"a number with a fraction is not of type {known}")
-    return pa.array(values, pa.float64() if fractions else known)
+    fractions = [
+        value for value in values if isinstance(value, float | np.floating) and not float(value).is_integer()
+    ]
+    if not fractions or not pa.types.is_integer(known):
+        return pa.array(values, known)
+    if fixed:  # Arrow would cut the fraction off
+        raise pa.ArrowInvalid(f"{fractions[0]} is not of type {known}")
+    return pa.array(values, pa.float64())
 
 
 def _common_type(known: pa.DataType | None, found: pa.DataType) -> pa.DataType:
