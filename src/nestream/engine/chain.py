@@ -208,9 +208,9 @@ class Chain:
         if len(self.names) > 1 and self.round.program.options.reach:
             places = places[step.start >= stack.reach]
         if stack.keyed:  # put them back into the order of their rows
-            place_of = np.full(len(store), -1, np.int64)
+            place_of = np.full(len(store), -1, np.int32)
             place_of[stack.rows[places]] = places
-            places = place_of[place_of >= 0]
+            places = place_of[place_of >= 0].astype(np.int64)
         return places, store.pos[stack.rows[places]]
 
     def matches(self, triggers: Ints) -> Iterator[Bindings]:

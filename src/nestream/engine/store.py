@@ -22,6 +22,8 @@ from nestream.model.schema import Schema
 
 Ints = npt.NDArray[np.int64]
 _LEAST = int(np.iinfo(np.int64).min)
+_MANY = 4096
+"""From this number on it is worth bringing rows into order before looking them up."""
 
 
 @dataclass
@@ -236,6 +238,15 @@ class Store:
             self._computed[name] = Vector.of(column)
         return self._computed[name]
 
+    def _reach_in_order(self, rows: Ints) -> Ints:
+        """The same for rows in any order: searching in the order of time is several times faster."""
+        wanted = np.zeros(len(self), bool)
+        wanted[rows] = True
+        ordered = np.flatnonzero(wanted)
+        found = np.empty(len(self), np.int64)
+        found[ordered] = self.reach(ordered)
+        return found[rows]
+
     def since(self, times: Ints | int) -> Ints:
         """The first row at or after a time, or after it where windows are exclusive."""
         if isinstance(times, int):
@@ -265,6 +276,8 @@ class Store:
             case Measure.EVENTS:
                 return np.maximum(self.pos[rows] - (program.window - 1), 0)
             case Measure.TIME:
+                if len(rows) > _MANY and (rows[1:] < rows[:-1]).any():
+                    return self._reach_in_order(rows)
                 own = self.ts[rows]
                 start = self.since(np.where(own < _LEAST + program.window, _LEAST, own - program.window))
                 found: Ints = self.pos[np.minimum(start, len(self) - 1)]
