@@ -266,6 +266,7 @@ PROBLEMS = [
         "wrong-type",
         "1 < 'x'",
         "cannot compare an integer with a string",
+        hint="put the number in quotes, or convert the column",
     ),
     Problem(
         "SEQ(A a, B b, TRUE < FALSE) WITHIN 9",

@@ -235,7 +235,7 @@ class _Checking:
                 "convert the column to a number, string, boolean or timestamp",
             )
         elif not (kinds[0] is kinds[1] or (kinds[0].is_number and kinds[1].is_number)):
-            hint = _clock_hint(*kinds)
+            hint = _clock_hint(*kinds) or _text_hint(*kinds)
             self.report("wrong-type", f"cannot compare {_a(kinds[0])} with {_a(kinds[1])}", whole, hint)
         elif operator not in ("=", "!=") and kinds[0] not in _ORDERED:
             self.report("wrong-type", f"{_a(kinds[0])} has no order, so `{operator}` does not apply", whole)
@@ -360,14 +360,19 @@ def _a(kind: Kind) -> str:
     return f"an {kind}" if kind is Kind.INTEGER else f"a {kind}"
 
 
+def _text_hint(left: Kind, right: Kind) -> str | None:
+    """What to do about text beside something else."""
+    if Kind.STRING in (left, right) and {left, right} & _TIMES:
+        return "write the time as TIMESTAMP '2026-01-31 12:00:00', or convert the column"
+    if Kind.STRING in (left, right) and (left.is_number or right.is_number):
+        return "put the number in quotes, or convert the column"
+    return None
+
+
 def _clock_hint(left: Kind, right: Kind) -> str | None:
     """What to do about the usual confusions of times."""
     if {left, right} == {Kind.TIMESTAMP, Kind.ZONED}:
         return "one side has a time zone and the other has none: convert one of them"
-    if {left, right} & _TIMES and Kind.STRING in (left, right):
-        return "write the time as TIMESTAMP '2026-01-31 12:00:00', or convert the column"
-    if Kind.STRING in (left, right) and (left.is_number or right.is_number):
-        return "put the number in quotes, or convert the column"
     if {left, right} == {Kind.INTEGER, Kind.DURATION}:
         return "the time column holds integers: write the duration as a number in its unit"
     return None
