@@ -2,8 +2,7 @@
 
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.schema import EventError, Schema
-from nestream.query import Query, matching, query
-from nestream.runtime.state import StateError
+from nestream.query import Query, StateError, matching, query
 
 __version__ = "0.1.0"
 

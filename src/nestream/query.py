@@ -28,6 +28,7 @@ from nestream.physical.compile import compile_plan
 from nestream.physical.explain import explain_program, explain_program_json
 from nestream.reference import Order, match_reference
 from nestream.runtime.local import LocalRun
+from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.runtime.stream import Stream
 
 STRATEGIES = ("auto", "reference")
