@@ -16,9 +16,10 @@ import pyarrow as pa
 from nestream.engine.chain import Chain, is_chain
 from nestream.engine.context import Bindings, Round
 from nestream.engine.distinct import Given
-from nestream.engine.join import Join, outermost, ranges_of
+from nestream.engine.join import outermost
 from nestream.engine.order import in_output_order
-from nestream.engine.program import Block, Decided, Measure, Program
+from nestream.engine.program import Decided, Measure, Program
+from nestream.engine.runs import BlockRun
 from nestream.engine.store import Ints, Store
 from nestream.model.schema import Schema
 
@@ -121,7 +122,7 @@ class Matcher:
             return
         round = Round(store)
         runs = [
-            _BlockRun(round, block, self.limit, by_last=at_once or decided is not Decided.WINDOW)
+            BlockRun(round, block, self.limit, by_last=at_once or decided is not Decided.WINDOW)
             for block, decided in zip(self.program.blocks, self.program.decided, strict=True)
         ]
         first = max(min(self.decided) - base, 0)
@@ -189,7 +190,7 @@ class Matcher:
 
     def _collect(
         self,
-        runs: list[_BlockRun],
+        runs: list[BlockRun],
         first: int,
         end: int,
         targets: list[int],
@@ -218,7 +219,7 @@ class Matcher:
             yield from self._sorted([bindings])
 
     def _parts(
-        self, runs: list[_BlockRun], first: int, end: int, targets: list[int], base: int
+        self, runs: list[BlockRun], first: int, end: int, targets: list[int], base: int
     ) -> Iterator[Bindings]:
         length = int(self.store.pos[-1]) + 1
         for run, done, target in zip(runs, self.decided, targets, strict=True):
@@ -267,61 +268,8 @@ class Matcher:
                 self.given.forget_before(store.base)
 
 
-_MANY_TRIGGERS = 16384
-"""From this number on it is worth finding out how many matches the triggers have before building them."""
-
-
 class _TooManyError(Exception):
     """More matches in a range than the budget holds."""
-
-
-class _BlockRun:
-    """One block over a store: as a chain where it is one, else by the general join."""
-
-    def __init__(self, round: Round, block: Block, limit: int, *, by_last: bool) -> None:
-        self.round = round
-        self.block = block
-        self.by_last = by_last
-        self.limit = limit
-        self._chain: Chain | None = None
-
-    def chain(self, first: int, end: int, length: int) -> Chain | None:
-        """The block as a chain where it is one and its matches are asked for by their last event."""
-        if not is_chain(self.block) or not (self.by_last or (first <= 0 and end >= length)):
-            return None
-        if self._chain is None:
-            self._chain = Chain(self.round, self.block, self.limit, first)
-        return self._chain
-
-    def promising(self, first: int, end: int, length: int) -> int:
-        """How many positions at a time promise to stay within the budget, from a sample of the triggers."""
-        chain = self.chain(first, end, length)
-        if chain is None:
-            return end - first
-        triggers = chain.triggers(first, end)
-        if len(triggers) < _MANY_TRIGGERS:
-            return end - first
-        sample = triggers[:: max(1, len(triggers) // 1024)]
-        total = looked_at = 0
-        for part in np.array_split(sample, 32):
-            for found in chain.counts(part):  # a single trigger may have more than can ever be counted
-                total += found
-                if total > 8 * self.limit:
-                    break
-            looked_at += len(part)
-            if total > 8 * self.limit:
-                break
-        expected = total / looked_at * len(triggers)
-        return max(1, int((end - first) * min(1.0, 0.7 * self.limit / max(expected, 1.0))))
-
-    def matches(self, first: int, end: int, length: int) -> Iterator[Bindings]:
-        """The matches that are decided in a range of positions."""
-        chain = self.chain(first, end, length)
-        if chain is not None:
-            yield from chain.matches(chain.triggers(first, end))
-            return
-        for ranges in ranges_of(self.block, first, end, by_last=self.by_last, length=length):
-            yield from Join(self.round, self.block, self.block, None, self.limit).from_start(ranges)
 
 
 def _with_an_event(columns: list[Ints]) -> list[Ints]:
