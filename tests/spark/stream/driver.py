@@ -1,4 +1,7 @@
-"""A driver that can be killed: runs a stream over a folder from its checkpoint until all files are done."""
+"""A driver in a process of its own: runs a stream over a folder from its checkpoint until all files are done.
+
+It runs on this machine unless told: on a standalone cluster (`spark://`) or over Spark Connect (`sc://`).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 
 import nestream
 from nestream.runtime.spark.session import local_session
@@ -18,8 +22,21 @@ SETTINGS = {
 }
 
 
-def main(path: str, text: str) -> None:
-    folder = Folder(local_session("local[2]", "killed", SETTINGS), Path(path))
+CLUSTER = {
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+    "spark.task.maxFailures": "20",  # a task that was on a lost worker runs again
+}
+
+
+def session(master: str) -> SparkSession:
+    if master.startswith("sc://"):
+        return SparkSession.builder.remote(master).getOrCreate()
+    return local_session(master, "a stream of its own", {**SETTINGS, **CLUSTER})
+
+
+def main(path: str, text: str, master: str = "local[2]") -> None:
+    folder = Folder(session(master), Path(path))
     schema = pq.read_schema(sorted((folder.path / "in").glob("*.parquet"))[0])
     folder.run(nestream.query(text).match(folder.read(schema, "5 seconds")))
 

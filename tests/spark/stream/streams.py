@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import nestream
 
@@ -36,8 +37,8 @@ class Folder:
 
     def read(self, schema: pa.Schema, delay: str = "0 seconds", files: int = 1) -> DataFrame:
         """The events as a stream, a micro-batch for some files."""
-        empty = self.spark.createDataFrame(schema.empty_table())
-        reader = self.spark.readStream.schema(empty.schema).option("maxFilesPerTrigger", files)
+        columns = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+        reader = self.spark.readStream.schema(columns).option("maxFilesPerTrigger", files)
         return reader.parquet(str(self.path / "in")).withWatermark("ts", delay)
 
     def run(self, matches: DataFrame, **options: Any) -> list[Any]:

@@ -1,0 +1,107 @@
+"""A stream on a real standalone cluster that loses a worker, and over a real Spark Connect server.
+
+Each runs in a process of its own: one process has one kind of session.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+import nestream
+from tests.spark.cluster import connect_server, environment, standalone
+from tests.spark.same import rows
+from tests.spark.stream.cases import START, later_events
+from tests.spark.stream.streams import Folder
+
+ROOT = Path(__file__).parents[3]
+QUERY = "SEQ(A a, !D d, B b, !C c) WHERE [id] WITHIN 20 seconds"
+FILES = 12
+PATIENCE = 300
+
+
+def history(events: int) -> pa.Table:
+    """Events up to four seconds out of order."""
+    chance = Random(17)
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("type", pa.string()), ("id", pa.int64())])
+    moments = [START + timedelta(seconds=n * 0.5 + chance.random() * 4) for n in range(events)]
+    return pa.Table.from_pylist(
+        [{"ts": ts, "type": chance.choice("ABCD"), "id": chance.randrange(5)} for ts in moments], schema
+    )
+
+
+def fill(folder: Folder, table: pa.Table) -> None:
+    size = -(-table.num_rows // FILES)
+    for begin in range(0, table.num_rows, size):
+        folder.add(table.slice(begin, size))
+    folder.add(later_events(table))
+
+
+def start(folder: Folder, master: str) -> subprocess.Popen[bytes]:
+    with (folder.path / "driver.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.spark.stream.driver", str(folder.path), QUERY, master],
+            env=environment(folder.path),
+            cwd=ROOT,
+            stdout=log,
+            stderr=log,
+        )
+
+
+def committed(folder: Folder) -> int:
+    """How many micro-batches are done."""
+    return len(list((folder.path / "check" / "commits").glob("[0-9]*")))
+
+
+def wait_for_batches(folder: Folder, driver: subprocess.Popen[bytes], count: int) -> None:
+    end = time.monotonic() + PATIENCE
+    while committed(folder) < count:
+        assert driver.poll() is None, said(folder)
+        assert time.monotonic() < end, said(folder)
+        time.sleep(0.05)
+
+
+def said(folder: Folder) -> str:
+    return (folder.path / "driver.log").read_text()[-3000:]
+
+
+@pytest.mark.slow
+def test_a_stream_on_a_cluster_that_loses_a_worker_gives_every_match_once(folder: Folder) -> None:
+    table = history(600)
+    expected = nestream.query(QUERY).match(table, strategy="reference")
+    fill(folder, table)
+    with standalone(folder.path) as cluster:
+        driver = start(folder, cluster.url)
+        wait_for_batches(folder, driver, 4)
+        cluster.kill_worker(0)
+        done = committed(folder)
+        assert driver.wait(PATIENCE) == 0, said(folder)
+    assert done < FILES, "the worker was killed after the stream had ended"
+    assert committed(folder) > done
+    assert expected.num_rows > 20
+    assert rows(folder.found().cast(expected.schema)) == rows(expected)
+
+
+@pytest.mark.slow
+def test_a_stream_over_spark_connect_goes_on_from_its_checkpoint(folder: Folder) -> None:
+    table = history(600)
+    expected = nestream.query(QUERY).match(table, strategy="reference")
+    half = table.num_rows // 2
+    with connect_server(folder.path) as address:
+        fill(folder, table.slice(0, half))
+        (folder.path / "in" / f"{FILES:05}.parquet").unlink()  # time has not passed yet
+        first = start(folder, address)
+        assert first.wait(PATIENCE) == 0, said(folder)
+        done = committed(folder)
+        fill(folder, table.slice(half))
+        second = start(folder, address)
+        assert second.wait(PATIENCE) == 0, said(folder)
+    assert committed(folder) > done > 1
+    assert rows(folder.found().cast(expected.schema)) == rows(expected)
