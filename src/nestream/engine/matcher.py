@@ -265,7 +265,7 @@ class Matcher:
         if row >= 1024 or row * 4 >= len(store):  # moving the columns has a price
             store.drop_rows(row)
             if self.given is not None:
-                self.given.forget_before(store.base)
+                self.given.forget_before(store.base if len(store) else self.seen)
 
 
 class _TooManyError(Exception):

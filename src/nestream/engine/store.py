@@ -24,6 +24,8 @@ Ints = npt.NDArray[np.int64]
 _LEAST = int(np.iinfo(np.int64).min)
 _MANY = 4096
 """From this number on it is worth bringing rows into order before looking them up."""
+_FEW_WORDS = 64
+"""So many words of a dictionary may be out of use before it is made anew."""
 
 
 @dataclass
@@ -215,7 +217,7 @@ class Store:
         """Forget the first rows."""
         if count <= 0:
             return
-        self.payload = self.payload.slice(count).combine_chunks()
+        self.payload = _without_lost_words(self.payload.slice(count).combine_chunks())
         self.ts, self.type = self.ts[count:].copy(), self.type[count:].copy()
         pos = self.pos[count:] + self.base
         self.base = int(pos[0]) if len(pos) else 0
@@ -282,3 +284,15 @@ class Store:
                 start = self.since(np.where(own < _LEAST + program.window, _LEAST, own - program.window))
                 found: Ints = self.pos[np.minimum(start, len(self) - 1)]
                 return found
+
+
+def _without_lost_words(table: pa.Table) -> pa.Table:
+    """The table with new dictionaries for columns that have many more words than rows: old rows had them."""
+    for place, column in enumerate(table.columns):
+        if not pa.types.is_dictionary(column.type):
+            continue
+        words = max((len(chunk.dictionary) for chunk in column.chunks), default=0)
+        if words > 2 * len(column) + _FEW_WORDS:
+            fresh = column.cast(column.type.value_type).dictionary_encode().cast(column.type)
+            table = table.set_column(place, table.schema.field(place), fresh)
+    return table
