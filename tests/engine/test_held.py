@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from nestream.engine.events import Events
 from nestream.engine.matcher import Matcher
 from nestream.model.schema import Schema
 from tests.engine.tools import SCHEMA, program
@@ -65,14 +66,16 @@ def grown(text: str, batch: Burst, silence: int = 0) -> tuple[int, int, int]:
     Time goes on after each burst, by as much as the silence: then the engine may forget all it has.
     """
     schema = batch(0).schema
-    matcher = Matcher(program(text, schema), Schema.of(schema), "us", schema.names)
+    made = program(text, schema)
+    events = Events(made.leaves, Schema.of(schema), "us", schema.names)
+    matcher = Matcher(made, events)
     found, most = 0, []
     for end in (BURSTS, BURSTS * LONGER):
         sizes = []
         for number in range(0 if end == BURSTS else BURSTS, end):
             table = batch(number)
             last = table.column("ts")[-1].as_py()
-            matcher.append(table)
+            events.append(table)
             for watermark in (last, last + silence):
                 found += sum(part.count for part in matcher.advance(watermark))
             if end - number <= MEASURED:

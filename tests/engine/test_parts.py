@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from nestream.engine import keys as keys_module
 from nestream.engine.distinct import Given
+from nestream.engine.events import Events
 from nestream.engine.join import _pieces, _split
 from nestream.engine.keys import Keys, attribute_groups
 from nestream.engine.order import in_output_order
@@ -153,7 +154,8 @@ def test_combined_numbers_are_equal_exactly_where_all_values_are(most: int, data
     round = round_over("SEQ(A a, A b, a.p = b.r, a.q = b.s) WITHIN 5", table)
     before, keys_module._MOST = keys_module._MOST, most
     try:
-        numbers = [*Keys(round.store).numbers(("p", "q")), *Keys(round.store).numbers(("r", "s"))]
+        fresh = [Keys(round.store.events, round.keys.groups) for _ in range(2)]
+        numbers = [*fresh[0].numbers(("p", "q")), *fresh[1].numbers(("r", "s"))]
     finally:
         keys_module._MOST = before
     pairs = [(row[0], row[1]) for row in drawn] + [(row[2], row[3]) for row in drawn]
@@ -166,7 +168,7 @@ def test_combined_numbers_are_equal_exactly_where_all_values_are(most: int, data
 def test_attributes_that_are_compared_share_one_numbering() -> None:
     schema = pa.schema([("ts", pa.int64()), ("type", pa.string()), *((n, pa.int64()) for n in "pqr")])
     made = program("SEQ(A a, !(C c, c.r = a.p), B b, a.p = b.q) WITHIN 5", schema)
-    groups = attribute_groups(made)
+    groups = attribute_groups([made])
     assert groups["p"] == groups["q"] == groups["r"]
 
 
@@ -187,8 +189,8 @@ def test_what_was_given_is_not_given_again_until_it_cannot_come() -> None:
 def test_only_the_events_of_some_leaf_are_stored() -> None:
     table = events("a1 z2 b3 b4")
     made = program("SEQ(A a, (B b : b.ts > 3)) WITHIN 5")
-    store = Store(made, Schema.of(SCHEMA), "us", ["id"])
-    store.append(table, 0)
+    store = Events(made.leaves, Schema.of(SCHEMA), "us", ["id"])
+    store.append(table)
     store.seal()
     assert store.pos.tolist() == [0, 3]
     assert store.payload.column_names == ["id"]

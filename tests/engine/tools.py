@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.engine.context import Round
+from nestream.engine.events import Events
 from nestream.engine.program import Negation, Options, Program
 from nestream.engine.store import Store
 from nestream.model.schema import Schema
@@ -36,10 +37,10 @@ def events(text: str) -> pa.Table:
 def round_over(text: str, table: pa.Table, **switches: Any) -> Round:
     """A round of the query's program over the events, which stand in the order of time."""
     made = program(text, table.schema, **switches)
-    store = Store(made, Schema.of(table.schema), "us", table.column_names)
-    store.append(table, 0)
-    store.seal()
-    return Round(store)
+    held = Events(made.leaves, Schema.of(table.schema), "us", table.column_names, by_arrival=made.by_arrival)
+    held.append(table)
+    held.seal()
+    return Round(Store(held, made))
 
 
 def only_negation(made: Program) -> Negation:

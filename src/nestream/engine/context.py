@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.keys import Keys
+from nestream.engine.events import Events, Ints
+from nestream.engine.keys import Keys, attribute_groups
 from nestream.engine.program import Block, Edge, Negation, Program
 from nestream.engine.stack import Stack, greatest, least
 from nestream.engine.staircase import Staircases
-from nestream.engine.store import Ints, Store
+from nestream.engine.store import Store
 from nestream.engine.values import Vector
 from nestream.model.expression import Expression, variables
 
@@ -38,29 +40,50 @@ class Bindings:
         return Bindings(rows, count, outer)
 
 
-@dataclass
-class Round:
-    """One evaluation over a store. Everything in it is built when first needed and used by all blocks."""
+class Shared:
+    """What all the queries of a round share, whatever their windows: the numbers of keys, and stacks."""
 
-    store: Store
-    program: Program = field(init=False)
-    stride: int = field(init=False)
-    keys: Keys = field(init=False)
-    staircases: Staircases = field(init=False)
-    _stacks: dict[tuple[int, tuple[str, ...] | None], Stack] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.program = self.store.program
-        length = int(self.store.pos[-1]) + 2 if len(self.store) else 2
+    def __init__(self, events: Events, groups: Mapping[str, str]) -> None:
+        self.events = events
+        length = int(events.pos[-1]) + 2 if len(events) else 2
         self.stride = 1 << length.bit_length()
-        self.keys = Keys(self.store)
-        self.staircases = Staircases(self.store, self.stack, self.stride)
+        self.keys = Keys(events, groups)
+        self._stacks: dict[tuple[int, tuple[str, ...] | None], Stack] = {}
+
+    def stack(self, leaf: int, key: tuple[str, ...] | None, store: Store) -> Stack:
+        """The stack of a leaf, ordered by the key's attributes first, with the window of a store."""
+        if (leaf, key) not in self._stacks:
+            numbers = self.keys.numbers(key) if key else None
+            self._stacks[leaf, key] = Stack(store, self.events.leaf_rows[leaf], numbers, self.stride)
+        stack = self._stacks[leaf, key]
+        return stack if stack.store is store else stack.seen_through(store)
+
+
+class Round:
+    """One evaluation over a store. Everything in it is built when first needed and used by all blocks.
+
+    Programs with the same window may have one round: `for_program` gives it with another program's options.
+    """
+
+    def __init__(self, store: Store, shared: Shared | None = None) -> None:
+        self.store = store
+        self.program = store.program
+        self.shared = shared or Shared(store.events, attribute_groups([store.program]))
+        self.stride = self.shared.stride
+        self.keys = self.shared.keys
+        self._stacks: dict[tuple[int, tuple[str, ...] | None], Stack] = {}
+        self.staircases = Staircases(store, self.stack, self.stride)
+
+    def for_program(self, program: Program) -> Round:
+        """The same round for another program with the same window."""
+        same = copy(self)
+        same.program = program
+        return same
 
     def stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
         """The stack of a leaf, ordered by the key's attributes first."""
         if (leaf, key) not in self._stacks:
-            numbers = self.keys.numbers(key) if key else None
-            self._stacks[leaf, key] = Stack(self.store, self.store.leaf_rows[leaf], numbers, self.stride)
+            self._stacks[leaf, key] = self.shared.stack(leaf, key, self.store)
         return self._stacks[leaf, key]
 
     def fetch(self, bindings: Bindings, variable: str, attribute: str) -> Vector:

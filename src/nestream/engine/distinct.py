@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.store import Ints, Store
+from nestream.engine.events import Ints
+from nestream.engine.store import Store
 
 
 class Given:

@@ -1,11 +1,11 @@
 """Keys as small numbers: attributes that a query compares for equality share one numbering of their values.
 
-Numbers are per store; NULL has none (-1), because it equals nothing.
+Numbers hold for the events of one moment; NULL has none (-1), because it equals nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from nestream.engine.events import Events, Ints
 from nestream.engine.program import Block, Program
-from nestream.engine.store import Ints, Store
 
 _DIRECT = 1 << 22
 """Up to this range of values, an integer is numbered by its distance from the least one."""
@@ -25,11 +25,14 @@ _MOST = 1 << 36
 
 
 class Keys:
-    """The numbers of key values for the rows of a store."""
+    """The numbers of key values for the rows of the events.
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.groups = attribute_groups(store.program)
+    `groups` are the attributes that are compared with each other, as `attribute_groups` gives them.
+    """
+
+    def __init__(self, events: Events, groups: Mapping[str, str]) -> None:
+        self.events = events
+        self.groups = groups
         self._numbers: dict[str, tuple[Ints, int]] = {}
         self._tuples: dict[tuple[str, ...], tuple[Ints, int]] = {}
         self._known: dict[tuple[str, ...], Ints] = {}
@@ -90,7 +93,7 @@ class Keys:
         return self._numbers[attribute]
 
     def _number(self, names: list[str]) -> list[tuple[Ints, int]]:
-        vectors = [self.store.attribute(name) for name in names]
+        vectors = [self.events.attribute(name) for name in names]
         if vectors[0].is_string:
             joined = pa.chunked_array([vector.values for vector in vectors])
             encoded = joined.combine_chunks().dictionary_encode()
@@ -120,7 +123,7 @@ def _number_values(values: npt.NDArray[Any]) -> tuple[Ints, int]:
     return numbers.astype(np.int64), len(distinct)
 
 
-def attribute_groups(program: Program) -> dict[str, str]:
+def attribute_groups(programs: Iterable[Program]) -> dict[str, str]:
     """The attributes that are compared with each other, each with the first of its group."""
     parent: dict[str, str] = {}
 
@@ -130,7 +133,7 @@ def attribute_groups(program: Program) -> dict[str, str]:
             name = parent[name]
         return name
 
-    for left, right in _compared(program.blocks):
+    for left, right in _compared(block for program in programs for block in program.blocks):
         parent[find(right)] = find(left)
     return {name: find(name) for name in parent}
 

@@ -7,21 +7,21 @@ nothing of a match is kept between two batches but, where the output is distinct
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from nestream.engine.chain import Chain, is_chain
-from nestream.engine.context import Bindings, Round
+from nestream.engine.context import Bindings, Round, Shared
 from nestream.engine.distinct import Given
+from nestream.engine.events import Events, Ints
 from nestream.engine.join import outermost
+from nestream.engine.keys import attribute_groups
 from nestream.engine.order import in_output_order
 from nestream.engine.program import Decided, Measure, Program
 from nestream.engine.runs import BlockRun
-from nestream.engine.store import Ints, Store
-from nestream.model.schema import Schema
+from nestream.engine.store import Store
 
 UNBOUND = -1
 PIECE = 1 << 17
@@ -40,17 +40,13 @@ class Matches:
 
 
 class Matcher:
-    """Runs a program over events that arrive in order.
+    """Runs a program over events that arrive in order; several may run over the same events."""
 
-    `columns` are the columns of the events that the output shows; those that predicates read are held too.
-    """
-
-    def __init__(self, program: Program, schema: Schema, unit: str, columns: Sequence[str]) -> None:
+    def __init__(self, program: Program, events: Events) -> None:
         self.program = program
-        read = [schema.column(name) for name in program.attributes]
-        self.store = Store(program, schema, unit, list(dict.fromkeys([*columns, *read])))
-        self.seen = 0
-        """How many events have arrived: the position of the next one."""
+        self.events = events
+        self.store = Store(events, program)
+        self.groups = attribute_groups([program])
         self.decided = [0] * len(program.blocks)
         """For each block, the position up to which its matches were given, by their last or first event."""
         self.watermark: int | None = None
@@ -58,46 +54,43 @@ class Matcher:
         width = max(len(block.leaves) for block in program.blocks)
         self.limit = max(1, min(PIECE, program.options.memory // (64 * (width + 1))))
 
-    # -- events in -----------------------------------------------------------------------------------------
-
-    def append(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Take events that follow all earlier ones in the order of time and arrival."""
-        self.store.append(batch, self.seen)
-        self.seen += batch.num_rows
-
     # -- matches out ---------------------------------------------------------------------------------------
 
-    def advance(self, watermark: int) -> Iterator[Matches]:
-        """Give the matches that are decided once no event earlier than the watermark can come."""
+    def advance(self, watermark: int, rounds: Rounds | None = None) -> Iterator[Matches]:
+        """Give the matches that are decided once no event earlier than the watermark can come.
+
+        With `rounds` this matcher is one of several over the same events, which are then not forgotten here.
+        """
         self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
-        self.store.seal()
+        self.events.seal()
         if len(self.store):
             targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
             at_once = self.watermark == END and not any(self.decided)
-            yield from self._decide(targets, at_once=at_once)
-        self._expire()
+            yield from self._decide(targets, at_once=at_once, rounds=rounds)
+        if rounds is None:
+            self._expire()
 
-    def between(self, first: int, end: int) -> Iterator[Matches]:
+    def between(self, first: int, end: int, rounds: Rounds | None = None) -> Iterator[Matches]:
         """Give the matches that end from a time on and before another, all the events having arrived."""
         self.watermark = END
-        self.store.seal()
+        self.events.seal()
         store = self.store
         if not len(store):
             return
         rows = np.searchsorted(store.ts, (first, end))
-        bounds = [int(store.pos[row]) + store.base if row < len(store) else self.seen for row in rows]
+        bounds = [int(store.pos[row]) + store.base if row < len(store) else self.events.seen for row in rows]
         count = len(self.program.blocks)
         self.decided = [bounds[0]] * count
-        yield from self._decide([bounds[1]] * count, at_once=True)
+        yield from self._decide([bounds[1]] * count, at_once=True, rounds=rounds)
 
     def count(self) -> int:
         """How many matches there are when all the events have arrived, without building what it need not."""
         self.watermark = END
-        self.store.seal()
+        self.events.seal()
         if not len(self.store):
             return 0
         if self.given is None and all(is_chain(block) for block in self.program.blocks):
-            round = Round(self.store)
+            round = Round(self.store, Shared(self.events, self.groups))
             length = int(self.store.pos[-1]) + 1
             chains = [Chain(round, block, self.limit) for block in self.program.blocks]
             return sum(chain.count(chain.triggers(0, length)) for chain in chains)
@@ -112,7 +105,7 @@ class Matcher:
         columns = in_output_order(columns, self.store)
         return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
 
-    def _decide(self, targets: list[int], *, at_once: bool) -> Iterator[Matches]:
+    def _decide(self, targets: list[int], *, at_once: bool, rounds: Rounds | None) -> Iterator[Matches]:
         """Give the matches up to the target positions, by their last events where all are decided at once."""
         store, base = self.store, self.store.base
         if all(done >= target for done, target in zip(self.decided, targets, strict=True)):
@@ -120,7 +113,7 @@ class Matcher:
         if self._nothing_new(targets, at_once=at_once):
             self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
             return
-        round = Round(store)
+        round = rounds.of(self.program) if rounds else Round(store, Shared(self.events, self.groups))
         runs = [
             BlockRun(round, block, self.limit, by_last=at_once or decided is not Decided.WINDOW)
             for block, decided in zip(self.program.blocks, self.program.decided, strict=True)
@@ -174,19 +167,19 @@ class Matcher:
         """The position up to which the matches of a block are decided."""
         store, program = self.store, self.program
         if watermark == END:
-            return self.seen
+            return self.events.seen
         match decided:
             case Decided.LAST:
-                return self.seen
+                return self.events.seen
             case Decided.CLOSED:
                 row = int(np.searchsorted(store.ts, watermark, "left"))
             case Decided.WINDOW:
                 if program.measure is Measure.NONE:
                     return 0
                 if program.measure is Measure.EVENTS:
-                    return max(self.seen - (program.window - 1), 0)
+                    return max(self.events.seen - (program.window - 1), 0)
                 row = int(store.since(watermark - program.window))
-        return int(store.pos[row]) + store.base if row < len(store) else self.seen
+        return int(store.pos[row]) + store.base if row < len(store) else self.events.seen
 
     def _collect(
         self,
@@ -249,23 +242,43 @@ class Matcher:
 
     def _expire(self) -> None:
         """Forget the events that can take part in no match that is still to be decided."""
+        if self.events.drop_expired(self.forgettable()):
+            self.forget_given()
+
+    def forgettable(self) -> int:
+        """How many of the first events can take part in no match that is still to be decided."""
         store, program, watermark = self.store, self.program, self.watermark
         if not len(store) or watermark in (None, END) or program.measure is Measure.NONE:
-            return
+            return 0
         assert watermark is not None
         waiting = Decided.WINDOW in program.decided
         windows = 2 if waiting and program.looks_back else 1
         if program.measure is Measure.EVENTS:
-            oldest = self.seen - windows * (program.window - 1) - store.base
+            oldest = self.events.seen - windows * (program.window - 1) - store.base
             if Decided.CLOSED in program.decided:
                 oldest = min(oldest, min(self.decided) - (program.window - 1) - store.base)
-            row = int(np.searchsorted(store.pos, oldest, "left"))
-        else:
-            row = int(np.searchsorted(store.ts, max(watermark - windows * program.window, -(2**63)), "left"))
-        if row >= 1024 or row * 4 >= len(store):  # moving the columns has a price
-            store.drop_rows(row)
-            if self.given is not None:
-                self.given.forget_before(store.base if len(store) else self.seen)
+            return int(np.searchsorted(store.pos, oldest, "left"))
+        return int(np.searchsorted(store.ts, max(watermark - windows * program.window, -(2**63)), "left"))
+
+    def forget_given(self) -> None:
+        """Forget the matches given that no held event could give again."""
+        if self.given is not None:
+            self.given.forget_before(self.store.base if len(self.store) else self.events.seen)
+
+
+class Rounds:
+    """The rounds of several programs over the same events: one for each window, sharing all they can."""
+
+    def __init__(self, events: Events, groups: Mapping[str, str]) -> None:
+        self.shared = Shared(events, groups)
+        self._rounds: dict[tuple[Measure, int, bool], Round] = {}
+
+    def of(self, program: Program) -> Round:
+        """The round of a program."""
+        window = (program.measure, program.window, program.exclusive)
+        if window not in self._rounds:
+            self._rounds[window] = Round(Store(self.shared.events, program), self.shared)
+        return self._rounds[window].for_program(program)
 
 
 class _TooManyError(Exception):

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nestream.engine.store import Ints, Store
+from nestream.engine.events import Ints
+from nestream.engine.store import Store
 
 
 def in_output_order(columns: Sequence[Ints], store: Store) -> list[Ints]:

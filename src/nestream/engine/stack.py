@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.store import Ints, Store
+from nestream.engine.events import Ints
+from nestream.engine.store import Store
 
 
 class Stack:
@@ -43,6 +44,13 @@ class Stack:
         part.store, part.keyed = self.store, self.keyed
         part.rows, part.start = self.rows[which], self.start[which]
         return part
+
+    def seen_through(self, store: Store) -> Stack:
+        """The same stack with the window of another store over the same events."""
+        same = object.__new__(Stack)
+        same.store, same.keyed, same.rows, same.start = store, self.keyed, self.rows, self.start
+        same.__dict__.update(pos=self.pos, low=self.low)
+        return same
 
     @cached_property
     def pos(self) -> Ints:

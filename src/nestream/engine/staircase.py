@@ -7,14 +7,15 @@ holds LS at every end of an inner match, by key, and answers for whole arrays of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 import numpy.typing as npt
 
+from nestream.engine.events import Ints
 from nestream.engine.program import Negation, Stair
 from nestream.engine.stack import Stack, before
-from nestream.engine.store import Ints, Store
+from nestream.engine.store import Store
 
 NONE = -1
 """The latest start where there is no inner match."""
@@ -74,7 +75,7 @@ class Staircase:
 
 
 class Staircases:
-    """Builds the staircases of a program's negations over a store, each once."""
+    """Builds the staircases of negations over a store, each once."""
 
     def __init__(
         self, store: Store, stack_of: Callable[[int, tuple[str, ...] | None], Stack], stride: int
@@ -82,17 +83,21 @@ class Staircases:
         self.store = store
         self.stack_of = stack_of
         self.stride = stride
-        self._built: dict[int, Staircase] = {}
+        self._built: dict[Hashable, Staircase] = {}
+        self._signatures: dict[int, Hashable] = {}
 
     def of(self, negation: Negation) -> Staircase:
-        """The staircase of a negation that is a bound."""
-        if id(negation) not in self._built:
+        """The staircase of a negation that is a bound; one for all negations of the same inner matches."""
+        if id(negation) not in self._signatures:
+            self._signatures[id(negation)] = signature(negation)
+        same = self._signatures[id(negation)]
+        if same not in self._built:
             assert negation.stair is not None
             built = self._build(negation.stair, negation)
             if negation.key is not None and negation.link is None:
                 built = self._over_all_keys(built)
-            self._built[id(negation)] = built
-        return self._built[id(negation)]
+            self._built[same] = built
+        return self._built[same]
 
     def _build(self, stair: Stair, negation: Negation) -> Staircase:
         match stair.kind:
@@ -156,3 +161,16 @@ class Staircases:
         order = np.argsort(keyed.ends.rows, kind="stable")
         ends = Stack(self.store, keyed.ends.rows[order], None, self.stride)
         return Staircase(ends, np.maximum.accumulate(keyed.starts[order]), self.stride)
+
+
+def signature(negation: Negation) -> Hashable:
+    """What the staircase of a negation depends on, whatever its variables are called."""
+    assert negation.stair is not None
+    return negation.link is None, _signature(negation.stair, negation)
+
+
+def _signature(stair: Stair, negation: Negation) -> Hashable:
+    if stair.leaf is not None:
+        return negation.block.leaves[stair.leaf], negation.key[stair.leaf] if negation.key else None
+    gaps = tuple(tuple((gap.link is not None, signature(gap)) for gap in gaps) for gaps in stair.gaps)
+    return stair.kind, tuple(_signature(item, negation) for item in stair.items), gaps

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.engine.context import Bindings
+from nestream.engine.events import Events
 from nestream.engine.matcher import END, Matcher, Matches
 from nestream.engine.program import Block, Decided, Measure, Program
 from nestream.engine.values import Vector
@@ -36,11 +37,18 @@ class LocalRun:
         self.unit = unit
         self.events = pa.schema(list(schema.columns.items()))
         self.wanted = output_schema(output, schema, kinds, unit)
-        self.matcher = Matcher(program, schema, unit, shown_columns(output, schema))
+        self.store = Events(
+            program.leaves,
+            schema,
+            unit,
+            held_columns(output, program, schema),
+            by_arrival=program.by_arrival,
+        )
+        self.matcher = Matcher(program, self.store)
 
     def append(self, events: pa.Table | pa.RecordBatch) -> None:
         """Take events in the order of time and arrival."""
-        self.matcher.append(events)
+        self.store.append(events)
 
     def advance(self, watermark: int) -> Iterator[pa.Table]:
         """The matches decided by a watermark."""
@@ -90,7 +98,7 @@ class LocalRun:
         None where only events can; it may be too early, never too late.
         """
         matcher, program = self.matcher, self.program
-        store = matcher.store
+        store = self.store
         store.seal()
         if not len(store) or (program.measure is Measure.EVENTS and Decided.CLOSED not in program.decided):
             return None
@@ -113,11 +121,11 @@ class LocalRun:
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """The state of the engine: numbers, and the events held with their positions, times and types."""
         matcher = self.matcher
-        matcher.store.seal()
-        store = matcher.store
+        self.store.seal()
+        store = self.store
         held = store.payload.append_column(POSITION, pa.array(store.pos + store.base))
         held = held.append_column(TIME, pa.array(store.ts)).append_column(TYPE, store.type_names())
-        numbers = {"seen": matcher.seen, "decided": matcher.decided, "watermark": matcher.watermark}
+        numbers = {"seen": self.store.seen, "decided": matcher.decided, "watermark": matcher.watermark}
         tables = {"held": held}
         if matcher.given is not None:
             given = matcher.given.positions
@@ -128,11 +136,11 @@ class LocalRun:
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
         """Go on from a saved state of the same query."""
         matcher, held = self.matcher, tables["held"]
-        matcher.seen = numbers["seen"]
+        self.store.seen = numbers["seen"]
         matcher.decided = list(numbers["decided"])
         matcher.watermark = numbers["watermark"]
-        matcher.store.restore(
-            held.select(matcher.store.columns),
+        self.store.restore(
+            held.select(self.store.columns),
             pa.array(held.column(TYPE).to_pylist(), pa.string()),
             held.column(TIME).to_numpy(),
             held.column(POSITION).to_numpy(),
@@ -143,7 +151,7 @@ class LocalRun:
 
     def describe(self) -> dict[str, Any]:
         """What is held, for a person or a monitor."""
-        store = self.matcher.store
+        store = self.store
         store.seal()
         oldest = None
         if len(store):
@@ -154,7 +162,7 @@ class LocalRun:
             "bytes": store.payload.nbytes + store.pos.nbytes + store.ts.nbytes + store.type.nbytes,
             "oldest": oldest,
             "watermark": self.matcher.watermark,
-            "position": self.matcher.seen,
+            "position": self.store.seen,
         }
 
     def _labels(self) -> Iterator[tuple[str, int]]:
@@ -183,7 +191,7 @@ class LocalRun:
 
     def table(self, matches: Matches) -> pa.Table:
         """Matches as a table."""
-        store = self.matcher.store
+        store = self.store
         bound = Bindings(matches.rows, matches.count)
 
         def values(column: ValueColumn) -> pa.Array:
@@ -193,7 +201,7 @@ class LocalRun:
 
     def _values(self, column: ValueColumn, bound: Bindings) -> pa.Array:
         """The values of a returned expression, NULL where a variable in it is unbound."""
-        store = self.matcher.store
+        store = self.store
 
         def fetch(variable: str, attribute: str) -> Vector:
             rows = bound.rows[variable]
@@ -239,3 +247,9 @@ def shown_columns(output: Output, schema: Schema) -> list[str]:
         if isinstance(column, ValueColumn) and isinstance(column.expression, Attribute)
     ]
     return list(dict.fromkeys([schema.time, *plain]))
+
+
+def held_columns(output: Output, program: Program, schema: Schema) -> list[str]:
+    """The columns that are held of an event: those that the output shows or that predicates read."""
+    read = [schema.column(name) for name in program.attributes]
+    return list(dict.fromkeys([*shown_columns(output, schema), *read]))

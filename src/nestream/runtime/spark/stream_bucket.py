@@ -101,7 +101,7 @@ class Bucket:
     def is_empty(self) -> bool:
         """Whether nothing is left that a later event could meet."""
         counts = self.run.program.measure is Measure.EVENTS
-        return not counts and not self.waiting.parts and not len(self.run.matcher.store)
+        return not counts and not self.waiting.parts and not len(self.run.store)
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -125,14 +125,14 @@ class Bucket:
 
     def _save_held(self, held: pa.Table, cells: Cells) -> None:
         positions = held.column(POSITION).to_numpy()
-        first = int(positions[0]) if len(positions) else self.run.matcher.seen
+        first = int(positions[0]) if len(positions) else self.run.store.seen
         ends = [chunk.first for chunk in self._held[1:]] + [self._saved]
         gone = sum(end <= first for end in ends[: len(self._held)])
         for chunk in self._held[:gone]:
             cells.remove_chunk(chunk.number)
         self._held = self._held[gone:]
         start = int(np.searchsorted(positions, self._saved))
-        self._saved = self.run.matcher.seen
+        self._saved = self.run.store.seen
         if start == len(positions):
             return
         times = held.column(TIME).to_numpy()
@@ -183,7 +183,7 @@ class Bucket:
             tables.append(table.set_column(table.schema.get_field_index(TYPE), TYPE, names))
         held = pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
         run.load(numbers, {**saved.tables, "held": held})
-        bucket._saved = run.matcher.seen
+        bucket._saved = run.store.seen
         bucket._next = numbers["next"]
         bucket.token, bucket.timer = numbers["token"], numbers["timer"]
         for number in numbers["waiting"]:
@@ -211,7 +211,7 @@ class Kept:
 
     def keep(self, identity: str, number: int, bucket: Bucket) -> None:
         """Keep a bucket that has been saved."""
-        size = bucket.run.matcher.store.payload.nbytes + sum(
+        size = bucket.run.store.payload.nbytes + sum(
             table.nbytes for table in bucket.waiting.tables()
         )
         self._buckets[identity, number] = bucket, size

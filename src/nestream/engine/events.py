@@ -1,0 +1,269 @@
+"""The events that can still take part, as columns, in the order of their positions.
+
+Only events of some leaf are kept: their positions and times, and the columns that predicates read or that the
+output shows. One query may read them or a thousand: a type is looked up and a test is made once for all of
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nestream.engine.program import LeafSpec
+from nestream.engine.selection import Selection
+from nestream.engine.values import Evaluator, Vector
+from nestream.model.columns import computable, per_microsecond
+from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
+from nestream.model.schema import Schema
+
+Ints = npt.NDArray[np.int64]
+_FEW_WORDS = 64
+"""So many words of a dictionary may be out of use before it is made anew."""
+
+
+@dataclass
+class Piece:
+    """A run of events that passed the leaves, not yet joined to the others."""
+
+    pos: Ints
+    ts: Ints
+    type: npt.NDArray[np.int16]
+    payload: pa.Table
+    members: dict[int, Ints]
+    """For each leaf that has some, the rows of this piece that belong to it."""
+
+
+class Events:
+    """Columns of events in the order of their positions, with the rows of each leaf.
+
+    `pos` holds positions relative to `base`; `low[i]` is the position of the first event with the time of
+    event i (its own where arrival orders). Rows are numbers into these columns.
+    """
+
+    def __init__(
+        self,
+        leaves: Sequence[LeafSpec],
+        schema: Schema,
+        unit: str,
+        columns: Sequence[str],
+        *,
+        by_arrival: bool = False,
+    ) -> None:
+        self.leaves = tuple(leaves)
+        self.schema = schema
+        self.unit = unit
+        self.columns = list(columns)
+        self.by_arrival = by_arrival
+        self.evaluator = Evaluator(per_microsecond(unit))
+        self.types = tuple(dict.fromkeys(name for leaf in leaves for name in leaf.types))
+        self.seen = 0
+        """How many events have arrived: the position of the next one."""
+        self.base = 0
+        self.pos: Ints = np.empty(0, np.int64)
+        self.ts: Ints = np.empty(0, np.int64)
+        self.type: npt.NDArray[np.int16] = np.empty(0, np.int16)
+        self.low: Ints = self.pos
+        self.payload = pa.schema(
+            [pa.field(name, schema.columns[name]) for name in self.columns]
+        ).empty_table()
+        self.leaf_rows: list[Ints] = [np.empty(0, np.int64) for _ in self.leaves]
+        self._pieces: list[Piece] = []
+        self._computed: dict[str, Vector] = {}
+        self._moments: tuple[Ints | None] | None = None
+        self._types = pa.array(self.types, pa.string())
+        self._selection = Selection(self.leaves, self.types, self.evaluator)
+
+    def __len__(self) -> int:
+        return len(self.pos)
+
+    # -- arriving ------------------------------------------------------------------------------------------
+
+    def append(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """Add events that follow all the others in order."""
+        if isinstance(batch, pa.Table):
+            for part in batch.to_batches():
+                self.append(part)
+            return
+        first, self.seen = self.seen, self.seen + batch.num_rows
+        codes, rows = self._of_known_types(batch.column(self.schema.type))
+        if not len(rows):
+            return
+        part = batch.select(self.columns)
+        whole = len(rows) == batch.num_rows
+        taken = part if whole else part.take(pa.array(rows))
+        piece = Piece(
+            pos=rows + first,
+            ts=self._times(batch, None if whole else rows),
+            type=codes,
+            payload=pa.Table.from_batches([taken]),
+            members={},
+        )
+        piece.members = self._members(piece)
+        self._pieces.append(self._without_strangers(piece))
+
+    def _of_known_types(self, column: pa.Array) -> tuple[npt.NDArray[np.int16], Ints]:
+        """The rows whose type is that of some leaf, with the number of that type."""
+        if pa.types.is_dictionary(column.type):
+            known = self._type_numbers(column.dictionary)
+            indices = column.indices.to_numpy(zero_copy_only=False)
+            rows = np.flatnonzero(np.take(known >= 0, indices, mode="clip"))
+            return known[indices[rows]], rows
+        codes = self._type_numbers(column)
+        rows = np.flatnonzero(codes >= 0)
+        return codes[rows], rows
+
+    def _type_numbers(self, names: pa.Array) -> npt.NDArray[np.int16]:
+        numbers = pc.index_in(names.cast(pa.string()), self._types).fill_null(-1)
+        return np.asarray(numbers.to_numpy(zero_copy_only=False), np.int16)
+
+    def _times(self, batch: pa.RecordBatch, rows: Ints | None) -> Ints:
+        column = batch.column(self.schema.time)
+        if rows is not None:
+            column = column.take(pa.array(rows))
+        times = computable(column, self.unit, self.schema.time)
+        return np.asarray(times.to_numpy(zero_copy_only=False), np.int64)
+
+    def _members(self, piece: Piece) -> dict[int, Ints]:
+        vectors: dict[str, Vector] = {}
+
+        def column(name: str) -> Vector:
+            if name == TIME_ATTRIBUTE:
+                return Vector(piece.ts)
+            if name == TYPE_ATTRIBUTE:
+                return Vector(self._types.take(pa.array(piece.type)).cast(pa.large_string()))
+            if name not in vectors:
+                source = piece.payload.column(self.schema.column(name))
+                vectors[name] = Vector.of(computable(source, self.unit, name))
+            return vectors[name]
+
+        return self._selection.members(piece.type, column)
+
+    def _without_strangers(self, piece: Piece) -> Piece:
+        """The piece without the events that no leaf took."""
+        if not any(leaf.filters for leaf in self.leaves):
+            return piece
+        wanted = np.zeros(len(piece.pos), bool)
+        for rows in piece.members.values():
+            wanted[rows] = True
+        if wanted.all():
+            return piece
+        keep = np.flatnonzero(wanted)
+        renumbered = np.cumsum(wanted) - 1
+        return Piece(
+            piece.pos[keep],
+            piece.ts[keep],
+            piece.type[keep],
+            piece.payload.take(pa.array(keep)),
+            {leaf: renumbered[rows] for leaf, rows in piece.members.items()},
+        )
+
+    def seal(self) -> None:
+        """Join what has arrived since to the columns."""
+        if not self._pieces:
+            return
+        pieces, self._pieces = self._pieces, []
+        if not len(self):
+            self.base = int(pieces[0].pos[0]) if len(pieces[0].pos) else 0
+        start = len(self)
+        found: dict[int, list[Ints]] = {}
+        for piece in pieces:
+            for leaf, rows in piece.members.items():
+                rows += start
+                found.setdefault(leaf, []).append(rows)
+            start += len(piece.pos)
+            piece.pos -= self.base
+            piece.members = {}
+        for leaf in list(found):  # each part is let go once it is joined
+            self.leaf_rows[leaf] = np.concatenate([self.leaf_rows[leaf], *found.pop(leaf)])
+        self.pos = np.concatenate([self.pos, *(piece.pos for piece in pieces)])
+        self.ts = np.concatenate([self.ts, *(piece.ts for piece in pieces)])
+        self.type = np.concatenate([self.type, *(piece.type for piece in pieces)])
+        tables = [self.payload, *(piece.payload for piece in pieces)]
+        del pieces
+        self.payload = pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
+        if self.payload.num_rows:
+            self.payload = self.payload.unify_dictionaries().combine_chunks()
+        self._computed = {}
+        self._find_ties()
+
+    def _find_ties(self) -> None:
+        self._moments = None
+        first = self.first_at_its_time
+        self.low = self.pos if first is None or self.by_arrival else self.pos[first]
+
+    def restore(self, payload: pa.Table, types: pa.Array, times: Ints, positions: Ints) -> None:
+        """Take back events that were held before, with their positions."""
+        codes, rows = self._of_known_types(types)
+        if not len(rows):
+            return
+        piece = Piece(positions[rows], times[rows], codes, payload.take(pa.array(rows)), {})
+        piece.members = self._members(piece)
+        self._pieces.append(self._without_strangers(piece))
+        self.seal()
+
+    # -- leaving -------------------------------------------------------------------------------------------
+
+    def drop_expired(self, count: int) -> bool:
+        """Forget the first rows if they are enough to be worth moving the columns; whether they were."""
+        if count >= 1024 or (count and count * 4 >= len(self)):
+            self.drop_rows(count)
+            return True
+        return False
+
+    def drop_rows(self, count: int) -> None:
+        """Forget the first rows."""
+        if count <= 0:
+            return
+        self.payload = _without_lost_words(self.payload.slice(count).combine_chunks())
+        self.ts, self.type = self.ts[count:].copy(), self.type[count:].copy()
+        pos = self.pos[count:] + self.base
+        self.base = int(pos[0]) if len(pos) else 0
+        self.pos = pos - self.base
+        self.leaf_rows = [rows[np.searchsorted(rows, count) :] - count for rows in self.leaf_rows]
+        self._computed = {}
+        self._find_ties()
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def attribute(self, name: str) -> Vector:
+        """The values of an attribute for every row."""
+        if name == TIME_ATTRIBUTE:
+            return Vector(self.ts)
+        if name not in self._computed:
+            if name == TYPE_ATTRIBUTE:
+                column = self.type_names().cast(pa.large_string())
+            else:
+                column = computable(self.payload.column(self.schema.column(name)), self.unit, name)
+            self._computed[name] = Vector.of(column)
+        return self._computed[name]
+
+    @property
+    def first_at_its_time(self) -> Ints | None:
+        """For each row the first row with its time; None where all times differ."""
+        if self._moments is None:
+            same = self.ts[1:] == self.ts[:-1]
+            start = np.concatenate(([0], np.where(same, 0, np.arange(1, len(self))))) if same.any() else None
+            self._moments = (None if start is None else np.maximum.accumulate(start),)
+        return self._moments[0]
+
+    def type_names(self) -> pa.Array:
+        """The event type of every row."""
+        return self._types.take(pa.array(self.type))
+
+
+def _without_lost_words(table: pa.Table) -> pa.Table:
+    """The table with new dictionaries for columns that have many more words than rows: old rows had them."""
+    for place, column in enumerate(table.columns):
+        if not pa.types.is_dictionary(column.type):
+            continue
+        words = max((len(chunk.dictionary) for chunk in column.chunks), default=0)
+        if words > 2 * len(column) + _FEW_WORDS:
+            fresh = column.cast(column.type.value_type).dictionary_encode().cast(column.type)
+            table = table.set_column(place, table.schema.field(place), fresh)
+    return table

@@ -1,0 +1,88 @@
+"""Finds the events of each leaf in a run of events: by type, then by the leaf's tests.
+
+Leaves share what they have in common: the rows of a type are found once, an attribute is taken for them once,
+and leaves that begin with the same tests make them once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from nestream.engine.program import LeafSpec
+from nestream.engine.values import Evaluator, Vector
+from nestream.model.expression import Expression, attributes
+
+Ints = npt.NDArray[np.int64]
+_Tests = tuple[int, ...]
+
+
+class Selection:
+    """The leaves of one or many queries, ordered by what they share."""
+
+    def __init__(self, leaves: Sequence[LeafSpec], types: Sequence[str], evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        number = {name: place for place, name in enumerate(types)}
+        tests: dict[Expression, int] = {}
+        self._by_types: dict[tuple[int, ...], list[tuple[int, _Tests]]] = {}
+        for place, leaf in enumerate(leaves):
+            kinds = tuple(sorted({number[name] for name in leaf.types}))
+            wanted = tuple(tests.setdefault(test, len(tests)) for test in leaf.filters)
+            self._by_types.setdefault(kinds, []).append((place, wanted))
+        self._tests = list(tests)
+
+    def members(self, types: npt.NDArray[np.int16], column: Callable[[str], Vector]) -> dict[int, Ints]:
+        """For each leaf that has some, the rows of its events, given their types and attributes."""
+        found: dict[int, Ints] = {}
+        for kinds, leaves in self._by_types.items():
+            mask = types == kinds[0]
+            for kind in kinds[1:]:
+                mask |= types == kind
+            rows = np.flatnonzero(mask)
+            if len(rows):
+                found.update(_Tested(self.evaluator, self._tests, rows, column).members(leaves))
+        return found
+
+
+class _Tested:
+    """The events of some types, with the tests made on them so far."""
+
+    def __init__(
+        self, evaluator: Evaluator, tests: list[Expression], rows: Ints, column: Callable[[str], Vector]
+    ) -> None:
+        self.evaluator = evaluator
+        self.tests = tests
+        self.column = column
+        self.passed: dict[_Tests, Ints] = {(): rows}
+        self.taken: dict[str, Vector] = {}
+
+    def members(self, leaves: list[tuple[int, _Tests]]) -> dict[int, Ints]:
+        """The rows of each leaf that has some; they are the leaf's own to change."""
+        found = {}
+        for leaf, tests in leaves:
+            rows = self.rows(tests)
+            if len(rows):
+                found[leaf] = rows.copy() if len(leaves) > 1 else rows
+        return found
+
+    def rows(self, tests: _Tests) -> Ints:
+        """The rows that pass all the tests."""
+        if tests not in self.passed:
+            rows = self.rows(tests[:-1])
+            if len(rows):
+                rows = rows[self._held(self.tests[tests[-1]], rows, first=len(tests) == 1)]
+            self.passed[tests] = rows
+        return self.passed[tests]
+
+    def _held(self, test: Expression, rows: Ints, *, first: bool) -> npt.NDArray[np.bool_]:
+        values: dict[str, Vector] = {}
+        for part in attributes(test):
+            if first:  # all the leaves of these types test these rows
+                if part.name not in self.taken:
+                    self.taken[part.name] = self.column(part.name).take(rows)
+                values[part.name] = self.taken[part.name]
+            else:
+                values[part.name] = self.column(part.name).take(rows)
+        return self.evaluator.satisfied(test, lambda _, name: values[name], len(rows))
