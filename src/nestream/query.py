@@ -31,8 +31,9 @@ from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.runtime.stream import Stream
 
-STRATEGIES = ("auto", "reference")
-"""How a query can be run: by the columnar engine, or by the reference evaluator."""
+STRATEGIES = ("auto", "nested", "reference")
+"""How a query can be run: by the columnar engine, by the papers' iterative nested execution on it, or by the
+reference evaluator."""
 
 
 def query(text: str, dialect: str | None = None) -> Query:
@@ -100,19 +101,26 @@ class Query:
         return self.formatted
 
     def explain(
-        self, format: str = "text", options: Options | None = None, events: Any = None, **on_spark: Any
+        self,
+        format: str = "text",
+        options: Options | None = None,
+        events: Any = None,
+        strategy: str = "auto",
+        **on_spark: Any,
     ) -> Any:
         """The logical plan and how the engine runs it, as text or with `format="json"` as plain data.
 
         For each negation it says whether it is a bound or a join, and why. With a Spark DataFrame as
         `events`, and the options of `on_spark`, it also says how the events are split over partitions, which
-        columns are read and what Spark filters; nothing is run for that.
+        columns are read and what Spark filters, and of a streaming one the watermark, the state and when
+        matches are given.
         """
         if format not in ("text", "json"):
             raise ValueError(f"unknown format {format!r}: text or json")
+        _check_strategy(strategy)
         if events is not None:
-            return self._explain_on_spark(format, options, events, **on_spark)
-        program = compile_plan(self.plan, None, options=options)
+            return self._explain_on_spark(format, options, events, strategy=strategy, **on_spark)
+        program = compiled(self.plan, None, strategy, options=options)
         if format == "json":
             return {**explain_json(self.plan), "engine": explain_program_json(program)}
         return f"{explain(self.plan)}\n{explain_program(program)}"
@@ -127,18 +135,19 @@ class Query:
         type: str = "type",
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
+        strategy: str = "auto",
         **partitioning: Any,
     ) -> Any:
         if not is_dataframe(events):
             raise TypeError("the events to explain for are a Spark DataFrame or a mapping of them by type")
-        from nestream.runtime.spark.explain import explain_batch, explain_batch_text
+        from nestream.runtime.spark.explain import explain_dataframe, explain_dataframe_text
 
-        _, run, program = self._for_spark(events, time, type, types, order, options)
-        described = explain_batch(run.plan.output, program, run.schema, **partitioning)
+        df, run, program = self._for_spark(events, time, type, types, order, strategy, options)
+        described = explain_dataframe(df, run.plan.output, program, run.schema, run.unit, **partitioning)
         if format == "json":
             plans = {**explain_json(run.plan), "engine": explain_program_json(program)}
             return {**plans, "spark": described}
-        return "\n".join([explain(run.plan), explain_program(program), explain_batch_text(described)])
+        return "\n".join([explain(run.plan), explain_program(program), explain_dataframe_text(described)])
 
     def match(
         self,
@@ -166,7 +175,9 @@ class Query:
         Its rows are ordered by `match_end`, then by the positions of the events.
         """
         if is_dataframe(events):
-            return self.on_spark(events, time=time, type=type, types=types, order=order, options=options)
+            return self.on_spark(
+                events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
+            )
         found = self.batches(
             events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
         )
@@ -209,24 +220,27 @@ class Query:
         type: str = "type",
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
+        strategy: str = "auto",
         options: Options | None = None,
         partition_by: str | None = None,
         partitions: int | None = None,
         slice_length: int | None = None,
+        statistics: bool = True,
     ) -> Any:
         """The matches over a Spark DataFrame, or a mapping of them by event type, as a DataFrame.
 
         Nothing runs before the result is used. How the events are split over partitions is chosen and shown
         by `explain`; `partition_by` ("key", "time", "key+time" or "single"), the number of `partitions` and
         the `slice_length` of time slices (in the unit of the time column, microseconds for timestamps)
-        override it.
+        override it. Of a batch that may have a key with too many events for one task, the first rows are
+        looked at for the choice, unless `statistics` is False.
 
         A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
         split by key or not at all, and `partitions` is the number of key buckets.
         """
         from nestream.runtime.spark.match import match_dataframe
 
-        df, run, program = self._for_spark(events, time, type, types, order, options)
+        df, run, program = self._for_spark(events, time, type, types, order, strategy, options)
         matches = match_dataframe(
             df,
             run.plan.output,
@@ -237,6 +251,7 @@ class Query:
             partition_by=partition_by,
             partitions=partitions,
             slice_length=slice_length,
+            statistics=statistics,
             identity=self._identity(order),
         )
         if run.plan.limit is None:
@@ -251,6 +266,7 @@ class Query:
         type: str = "type",
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
+        strategy: str = "auto",
         options: Options | None = None,
         partition_by: str | None = None,
         partitions: int | None = None,
@@ -263,7 +279,7 @@ class Query:
         """
         from nestream.runtime.spark.match import match_dataframe
 
-        df, run, program = self._for_spark(events, time, type, types, order, options)
+        df, run, program = self._for_spark(events, time, type, types, order, strategy, options)
         if not df.isStreaming:
             raise TypeError("outcomes are for streaming DataFrames: a batch has no late events")
         if run.plan.limit is not None:
@@ -306,11 +322,15 @@ class Query:
         type: str,
         types: Mapping[str, Iterable[str]] | None,
         order: str,
+        strategy: str,
         options: Options | None,
     ) -> tuple[Any, Run, Program]:
         """The events as one DataFrame, the plan typed for it (its table is empty), and the program."""
         from nestream.runtime.spark.match import spark_schema, union_by_type
 
+        _check_strategy(strategy)
+        if strategy == "reference":
+            raise ValueError("the reference evaluator runs in this process alone, not on Spark")
         df = events
         if isinstance(events, Mapping):
             types = types or {name: frame.columns for name, frame in events.items()}
@@ -318,7 +338,8 @@ class Query:
         columns = spark_schema(df)
         schema = Schema.of(columns, time, type, types)
         plan, kinds = self.typed(schema)
-        run = Run(plan, columns.empty_table(), schema, kinds, resolution(schema), _known_order(order))
+        unit = resolution(schema)
+        run = Run(plan, columns.empty_table(), schema, kinds, unit, _known_order(order), strategy)
         return df, run, run.program(options)
 
     def stream(
@@ -332,6 +353,7 @@ class Query:
         lateness: int | timedelta = 0,
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
+        strategy: str = "auto",
         options: Options | None = None,
     ) -> Any:
         """Match events that keep coming.
@@ -343,6 +365,9 @@ class Query:
         Events may be out of order by `lateness` (in the unit of the time column, or a timedelta); later ones
         go to `late`. Events without time or type, or whose values do not fit, go to `dead_letter`.
         """
+        _check_strategy(strategy)
+        if strategy == "reference":
+            raise ValueError("the reference evaluator needs all the events at once: it has no streams")
         chosen = _known_order(order)
         if (lateness < timedelta()) if isinstance(lateness, timedelta) else (lateness < 0):
             raise ValueError(f"the lateness is {lateness}, and it cannot be negative")
@@ -350,7 +375,7 @@ class Query:
         def start(known: Schema) -> LocalRun:
             plan, kinds = self.typed(known)
             empty = pa.schema(list(known.columns.items())).empty_table()
-            return Run(plan, empty, known, kinds, resolution(known), chosen).local(options)
+            return Run(plan, empty, known, kinds, resolution(known), chosen, strategy).local(options)
 
         if isinstance(schema, pa.Schema):
             schema = Schema.of(schema, time, type)
@@ -401,8 +426,7 @@ class Query:
         strategy: str,
     ) -> Run:
         """Check the options and the events, and type the plan against their schema."""
-        if strategy not in STRATEGIES:
-            raise ValueError(f"unknown strategy {strategy!r}: one of {', '.join(STRATEGIES)}")
+        _check_strategy(strategy)
         chosen = _known_order(order)
         table = to_table(events, type)
         if isinstance(events, list | tuple) and not events:  # nothing is known of the columns of no events
@@ -410,7 +434,7 @@ class Query:
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
         plan, kinds = self.typed(schema)
-        return Run(plan, table, schema, kinds, resolution(schema), chosen)
+        return Run(plan, table, schema, kinds, resolution(schema), chosen, strategy)
 
     def _no_events(self, time: str, type: str) -> pa.Table:
         read = {part.name: pa.null() for formula in expressions(self.plan) for part in attributes(formula)}
@@ -441,6 +465,7 @@ class Run:
     kinds: Mapping[str, Kind]
     unit: str
     order: Order
+    strategy: str = "auto"
 
     def local(self, options: Options | None = None) -> LocalRun:
         """The columnar engine in this process, ready for the events."""
@@ -449,7 +474,25 @@ class Run:
     def program(self, options: Options | None = None) -> Program:
         """What the engine runs."""
         by_arrival = self.order is Order.ARRIVAL
-        return compile_plan(self.plan, self.schema, per_microsecond(self.unit), by_arrival, options)
+        scale = per_microsecond(self.unit)
+        return compiled(self.plan, self.schema, self.strategy, scale, by_arrival, options)
+
+
+def compiled(
+    plan: Plan,
+    schema: Schema | None,
+    strategy: str,
+    scale: int = 1,
+    by_arrival: bool = False,
+    options: Options | None = None,
+) -> Program:
+    """The program of a plan by a strategy of the engine."""
+    return compile_plan(plan, schema, scale, by_arrival, options, nested=strategy == "nested")
+
+
+def _check_strategy(strategy: str) -> None:
+    if strategy not in STRATEGIES:
+        raise ValueError(f"unknown strategy {strategy!r}: one of {', '.join(STRATEGIES)}")
 
 
 def _known_order(order: str) -> Order:

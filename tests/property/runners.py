@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -47,7 +48,7 @@ def engine(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     return query(text).match(table, order=order)
 
 
-def split(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+def split(text: str, table: pa.Table, *, order: str, seed: int, strategy: str = "auto") -> pa.Table:
     """The engine over random batches, with events as late as they may be and state saved on the way."""
     chance = random.Random(seed)
     times = table.column("ts").to_pylist()
@@ -55,7 +56,9 @@ def split(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     chosen = query(text)
 
     def start() -> Stream:
-        started: Stream = chosen.stream(schema=table.schema, order=order, lateness=max(lateness, 0))
+        started: Stream = chosen.stream(
+            schema=table.schema, order=order, lateness=max(lateness, 0), strategy=strategy
+        )
         return started
 
     stream, parts, done = start(), [], 0
@@ -70,11 +73,11 @@ def split(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     return _limited(pa.concat_tables(parts), text)
 
 
-def one_by_one(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+def one_by_one(text: str, table: pa.Table, *, order: str, seed: int, strategy: str = "auto") -> pa.Table:
     """The engine event by event, as dictionaries, in the order of time."""
     chosen = query(text)
     ordered = table.take(pa.array(np.argsort(table.column("ts").to_numpy(), kind="stable")))
-    stream = chosen.stream(schema=table.schema, order=order)
+    stream = chosen.stream(schema=table.schema, order=order, strategy=strategy)
     wanted = chosen.match(table.slice(0, 0), order=order).schema
     matches = [match for event in ordered.to_pylist() for match in stream.push(event)]
     return _limited(pa.Table.from_pylist([*matches, *stream.finish()], schema=wanted), text)
@@ -94,6 +97,15 @@ def without(**switches: bool | int) -> Run:
     return run
 
 
+def by(strategy: str) -> Run:
+    """The whole table by a strategy."""
+
+    def run(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+        return query(text).match(table, order=order, strategy=strategy)
+
+    return run
+
+
 RUNNERS: dict[str, Runner] = {
     "reference": Runner(reference, ordered=True),
     "engine": Runner(engine, ordered=True),
@@ -105,4 +117,7 @@ RUNNERS: dict[str, Runner] = {
     "engine-no-ordering": Runner(without(ordering=False), ordered=True),
     "engine-no-narrowing": Runner(without(narrowing=False), ordered=True),
     "engine-small-memory": Runner(without(memory=1)),
+    "nested": Runner(by("nested"), ordered=True),
+    "nested-split": Runner(partial(split, strategy="nested")),
+    "nested-one-by-one": Runner(partial(one_by_one, strategy="nested")),
 }

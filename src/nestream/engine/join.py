@@ -3,20 +3,24 @@
 Each next leaf has, for every partial match, a range of its stack: bounded below and above by the events
 already bound, within the key that equalities give. Partial matches are taken in pieces, so that what is built
 stays within the budget whatever the fan-out.
+
+A block with levels is run by iterative nested execution, as the papers describe it: from its last event the
+leaves of the outermost expression, then those nested in it, each within the window that its surroundings
+leave; negated expressions when the whole match is bound, for each match anew and with all their results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from nestream.engine.context import Bindings, Mask, Ranges, Round, needed
+from nestream.engine.events import Ints
 from nestream.engine.program import Block, Edge, Equality, Negation
 from nestream.engine.stack import Stack, expand, least, places
-from nestream.engine.store import Ints
 from nestream.model.expression import variables
 
 _SAMPLE = 256
@@ -48,6 +52,9 @@ class Join:
 
     def starting_leaf(self, ranges: Ranges) -> str:
         """The leaf to start at: the rarest, or the last of the sequence where ordering is switched off."""
+        if self.block.levels is not None:
+            limited = [name for name in self.block.leaves if name in ranges]
+            return self.outermost_leaf(limited or list(self.block.leaves))
         sizes = {
             name: len(self.within(self.round.store.leaf_rows[leaf], name, ranges))
             for name, leaf in self.block.leaves.items()
@@ -96,11 +103,18 @@ class Join:
         """The leaf that promises the fewest partial matches, measured on a sample."""
         if len(remaining) == 1:
             return remaining[0]
+        if self.block.levels is not None:
+            return self.outermost_leaf(remaining)
         if not self.round.program.options.ordering:
             return remaining[-1]
         step = max(1, bindings.count // _SAMPLE)
         sample = bindings.only(np.arange(0, bindings.count, step))
         return min(remaining, key=lambda name: int(self.range(name, sample)[2].sum()))
+
+    def outermost_leaf(self, names: list[str]) -> str:
+        """The last of the least nested leaves."""
+        assert self.block.levels is not None
+        return min(reversed(names), key=self.block.levels.__getitem__)
 
     # -- the range of a leaf -------------------------------------------------------------------------------
 
@@ -130,6 +144,13 @@ class Join:
         return round.stack(leaf, tuple(own)), numbers * round.stride
 
     @cached_property
+    def order(self) -> frozenset[tuple[str, str]]:
+        """The order of the variables; nested execution binds outer ones first and needs all that follows."""
+        if self.block.levels is None:
+            return self.block.order
+        return closure(self.block.order)
+
+    @cached_property
     def equalities(self) -> list[Equality]:
         """The equalities of the block, those of its key included."""
         return list(self._equalities())
@@ -146,9 +167,7 @@ class Join:
 
     def lower(self, name: str, bindings: Bindings, stack: Stack, start: Ints) -> Ints:
         store = self.round.store
-        earlier = [
-            store.pos[bindings.rows[x]] for x, y in self.block.order if y == name and x in bindings.rows
-        ]
+        earlier = [store.pos[bindings.rows[x]] for x, y in self.order if y == name and x in bindings.rows]
         if earlier:
             return places(stack.low, start + np.maximum.reduce(earlier), "right")
         since: Ints | None = None
@@ -160,7 +179,7 @@ class Join:
 
     def upper(self, name: str, bindings: Bindings, stack: Stack, start: Ints) -> Ints:
         store = self.round.store
-        later = [store.low[bindings.rows[y]] for x, y in self.block.order if x == name and y in bindings.rows]
+        later = [store.low[bindings.rows[y]] for x, y in self.order if x == name and y in bindings.rows]
         ends: list[Ints] = []
         if later:
             ends.append(places(stack.pos, start + np.minimum.reduce(later), "left"))
@@ -223,10 +242,17 @@ class Join:
                 break
             wanted = needed(negation, self.root)
             own = wanted & set(self.block.leaves)
-            if not wanted <= bound or (own and name not in own):
+            if self.waits(negation):
+                if not bound.issuperset(self.block.leaves):
+                    continue
+            elif not wanted <= bound or (own and name not in own):
                 continue
             bindings = bindings.only(~self.drops(negation, bindings))
         return bindings
+
+    def waits(self, negation: Negation) -> bool:
+        """Whether a negation is looked at only when all of the block is bound: nested execution does so."""
+        return self.block.levels is not None and negation.stair is None
 
     def drops(self, negation: Negation, bindings: Bindings) -> Mask:
         """Which partial matches have a match of the negation in its interval."""
@@ -238,7 +264,8 @@ class Join:
         for predicate in negation.block.predicates:
             if not variables(predicate) & set(negation.block.leaves):
                 around = around.only(self.round.satisfied(predicate, around))
-        for match in inner.extended(around, {}, found):
+        early = None if negation.block.levels is not None else found
+        for match in inner.extended(around, {}, early):
             assert match.outer is not None
             found[match.outer] = True
         return found
@@ -261,6 +288,16 @@ def _pieces(counts: Ints, limit: int) -> Iterator[slice]:
         yield slice(start, end)
         done = int(ends[end - 1])
         start = end
+
+
+def closure(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """Every pair that follows from the pairs."""
+    reach = frozenset(order)
+    while True:
+        more = {(a, d) for a, b in reach for c, d in reach if b == c} - reach
+        if not more:
+            return reach
+        reach |= more
 
 
 def ranges_of(block: Block, first: int, end: int, *, by_last: bool, length: int) -> Iterator[Ranges]:

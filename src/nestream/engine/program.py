@@ -88,7 +88,7 @@ class Block:
     `leaves` gives each variable's leaf; `order` holds the pairs that must follow each other; `apart` the
     pairs that might be the same event and must not be. `equalities` and `predicates` relate variables.
     `chain` is set where the variables are totally ordered; `key` where every variable has attributes that are
-    equal in all of them.
+    equal in all of them. `levels` is set for iterative nested execution: how deep each variable is nested.
     """
 
     leaves: Mapping[str, int]
@@ -99,6 +99,7 @@ class Block:
     negations: tuple[Negation, ...]
     chain: tuple[str, ...] | None = None
     key: Mapping[str, tuple[str, ...]] | None = None
+    levels: Mapping[str, int] | None = None
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -65,6 +65,17 @@ class Chosen:
                 return None if None in chains else tuple(name for chain in chains for name in chain or ())
 
     @property
+    def levels(self) -> dict[str, int]:
+        """How deep each variable is nested: 0 for those of the outermost expression."""
+        if isinstance(self.node, Leaf):
+            return {self.node.variable: 0}
+        found: dict[str, int] = {}
+        for part in self.parts:
+            deeper = 0 if isinstance(part.node, Leaf) else 1
+            found |= {name: level + deeper for name, level in part.levels.items()}
+        return found
+
+    @property
     def order(self) -> Iterator[tuple[str, str]]:
         """The pairs of variables that must follow each other."""
         for part in self.walk():

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
+from nestream.engine.join import closure
 from nestream.engine.program import (
     EVENT,
     Block,
@@ -23,7 +24,6 @@ from nestream.engine.program import (
     Negation,
     Options,
     Program,
-    Stair,
 )
 from nestream.logical.nodes import Leaf, Plan, WinAnd, WinSeq, expressions
 from nestream.logical.nodes import Negation as LogicalNegation
@@ -39,6 +39,7 @@ from nestream.model.expression import (
 )
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
+from nestream.physical.bounds import stair_of
 from nestream.physical.choices import Chosen, choices
 from nestream.physical.equality import key_of, linked_key, split_equalities
 
@@ -56,9 +57,14 @@ def compile_plan(
     per_microsecond: int = 1,
     by_arrival: bool = False,
     options: Options | None = None,
+    *,
+    nested: bool = False,
 ) -> Program:
-    """The program of a plan that was typed for the schema; without one, to explain it."""
-    return _Compiling(plan, schema, by_arrival, options or Options()).run(per_microsecond)
+    """The program of a plan that was typed for the schema; without one, to explain it.
+
+    With `nested` the program is run by iterative nested execution.
+    """
+    return _Compiling(plan, schema, by_arrival, options or Options(), nested).run(per_microsecond)
 
 
 @dataclass(frozen=True)
@@ -86,11 +92,14 @@ def _key_equalities(block: Block) -> Iterable[Equality]:
 
 
 class _Compiling:
-    def __init__(self, plan: Plan, schema: Schema | None, by_arrival: bool, options: Options) -> None:
+    def __init__(
+        self, plan: Plan, schema: Schema | None, by_arrival: bool, options: Options, nested: bool
+    ) -> None:
         self.plan = plan
         self.schema = schema
         self.by_arrival = by_arrival
         self.options = options
+        self.nested = nested
         self.leaves: dict[LeafSpec, int] = {}
 
     def run(self, per_microsecond: int) -> Program:
@@ -159,8 +168,9 @@ class _Compiling:
             equalities=(*rest, *between),
             predicates=tuple(predicates),
             negations=(),
-            chain=chosen.chain,
+            chain=None if self.nested else chosen.chain,
             key=key,
+            levels=chosen.levels if self.nested else None,
         )
         inside = outer.inside(block, chosen)
         negations = tuple(self.negations(chosen, limits, inside))
@@ -179,7 +189,7 @@ class _Compiling:
         self, chosen: Chosen, order: frozenset[tuple[str, str]], outer: _Outer
     ) -> frozenset[tuple[str, str]]:
         """The pairs that share an event type and that no order keeps apart."""
-        reach = _closure(order | outer.order)
+        reach = closure(order | outer.order)
         own = [(leaf.variable, frozenset(leaf.types)) for leaf in chosen.leaves]
         pairs = [*combinations(own, 2), *((a, b) for a in own for b in outer.types.items())]
         return frozenset(
@@ -219,6 +229,8 @@ class _Compiling:
         stair, reason = None, ""
         if not self.options.bounds:
             reason = "bounds are switched off"
+        elif self.nested and (len(names) > 1 or block.negations):
+            reason = "its results are built for each match"
         elif block.predicates:
             reason = "a predicate relates its events by more than key equality"
         elif keyed is None:
@@ -226,58 +238,8 @@ class _Compiling:
         elif block.apart:
             reason = "an event could play two of its variables, or one of the match's"
         else:
-            stair, reason = _stair(chosen, block, key, link)
+            stair, reason = stair_of(chosen, block, key, link)
         return Negation(interval, block, stair, reason or "its condition holds", key, link)
-
-
-def _stair(
-    chosen: Chosen,
-    block: Block,
-    key: Mapping[str, tuple[str, ...]] | None,
-    link: tuple[str, tuple[str, ...]] | None,
-) -> tuple[Stair | None, str]:
-    """The bound of a negation whose predicates allow one, or the reason why its structure does not."""
-    if not block.negations:
-        return _plain_stair(chosen), ""
-    if block.chain is None:
-        return None, "it has a negation inside that is not between two events of a sequence"
-    gaps: list[list[Negation]] = [[] for _ in block.chain[1:]]
-    for inner in block.negations:
-        pairs = [((left,), (right,)) for left, right in pairwise(block.chain)]
-        place = (inner.interval.after, inner.interval.before)
-        if place not in pairs:
-            return None, "a negation inside it looks up to the limits of the outer interval"
-        if inner.stair is None:
-            return None, "a negation inside it is not a bound"
-        if not _same_key(inner, key, link):
-            return None, "a negation inside it has another key"
-        gaps[pairs.index(place)].append(inner)
-    items = tuple(Stair("leaf", name) for name in block.chain)
-    return Stair("seq", items=items, gaps=tuple(map(tuple, gaps))), ""
-
-
-def _same_key(
-    inner: Negation,
-    key: Mapping[str, tuple[str, ...]] | None,
-    link: tuple[str, tuple[str, ...]] | None,
-) -> bool:
-    """Whether the inner negation is not keyed, or by the very key of the expression around it."""
-    if inner.link is None:
-        return True
-    name, attributes = inner.link
-    if key is not None and name in key:
-        return key[name] == attributes
-    return link is not None and link == inner.link
-
-
-def _plain_stair(chosen: Chosen) -> Stair:
-    match chosen.node:
-        case Leaf(variable=variable):
-            return Stair("leaf", variable)
-        case WinSeq():
-            return Stair("seq", items=tuple(map(_plain_stair, chosen.parts)))
-        case WinAnd():
-            return Stair("and", items=tuple(map(_plain_stair, chosen.parts)))
 
 
 def _interval_order(limits: Interval, names: list[str], root: bool) -> frozenset[tuple[str, str]]:
@@ -304,12 +266,3 @@ def edges(block: Block) -> set[Edge]:
 
 def _about_the_event(part: Expression) -> Expression:
     return Attribute(EVENT, part.name) if isinstance(part, Attribute) else part
-
-
-def _closure(order: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-    reach = set(order)
-    while True:
-        more = {(a, d) for a, b in reach for c, d in reach if b == c} - reach
-        if not more:
-            return reach
-        reach |= more

@@ -34,7 +34,7 @@ def _block(block: Block, program: Program) -> str:
     filters = [
         text for name, leaf in block.leaves.items() for text in _filters(name, program.leaves[leaf].filters)
     ]
-    method = "Chain" if is_chain(block) else "Join"
+    method = "Nested" if block.levels is not None else "Chain" if is_chain(block) else "Join"
     parts = [f"{method} ({names})"]
     if block.key:
         parts.append(f"by key {_key(block.key)}")
@@ -74,7 +74,15 @@ def _negation(negation: Negation, program: Program) -> str:
     if negation.stair is not None:
         by = f" by key {_key(negation.key)}" if negation.key else ""
         return f"! ({names}) {where}: bound{by}{filtered}: {negation.reason}"
+    if negation.block.levels is not None:
+        return f"! ({names}) {where}: nested{filtered}: {negation.reason}"
     return f"! ({names}) {where}: lateral join{filtered}: {negation.reason}"
+
+
+def _method(negation: Negation) -> str:
+    if negation.stair is not None:
+        return "bound"
+    return "nested" if negation.block.levels is not None else "lateral join"
 
 
 def _interval(interval: Interval) -> str:
@@ -114,14 +122,14 @@ def explain_program_json(program: Program) -> list[dict[str, Any]]:
 
 def _block_json(block: Block) -> dict[str, Any]:
     return {
-        "method": "chain" if is_chain(block) else "join",
+        "method": "nested" if block.levels is not None else "chain" if is_chain(block) else "join",
         "variables": list(block.leaves),
         "key": {name: list(attributes) for name, attributes in block.key.items()} if block.key else None,
         "negations": [
             {
                 "variables": list(negation.block.leaves),
                 "interval": _interval(negation.interval),
-                "method": "bound" if negation.stair is not None else "lateral join",
+                "method": _method(negation),
                 "reason": negation.reason,
                 "inside": _block_json(negation.block)["negations"],
             }
