@@ -15,9 +15,12 @@ from nestream.logical.nodes import (
     Negation,
     Node,
     Plan,
+    Proj,
     WinAnd,
     WinOr,
     WinSeq,
+    Witness,
+    positive,
     target_variables,
 )
 from nestream.query import query
@@ -65,28 +68,23 @@ def _without(node: Node) -> Node:
     match node:
         case Leaf():
             return node
-        case WinOr(components=branches):
-            return replace(node, components=tuple(map(_without, branches)))
-        case WinSeq(components=components) | WinAnd(components=components):
-            kept = tuple(_without(part) for part in components if not isinstance(part, Negation))
-            return replace(node, components=kept)
+        case Proj(body=body):
+            return replace(node, body=_without(body))
+        case WinSeq() | WinAnd() | WinOr():
+            return replace(node, components=tuple(map(_without, positive(node))))
 
 
 def one_negation_less(node: Node) -> Iterator[Node]:
     """The node with one of its negations taken out, but none of those inside another negation."""
     match node:
-        case Leaf():
+        case Leaf() | Proj():
             return
-        case WinOr(components=branches):
-            for index, branch in enumerate(branches):
-                for fewer in one_negation_less(branch):
-                    yield replace(node, components=(*branches[:index], fewer, *branches[index + 1 :]))
-        case WinSeq(components=components) | WinAnd(components=components):
+        case WinSeq(components=components) | WinAnd(components=components) | WinOr(components=components):
             for index, part in enumerate(components):
                 before, after = components[:index], components[index + 1 :]
                 if isinstance(part, Negation):
                     yield replace(node, components=(*before, *after))
-                else:
+                elif not isinstance(part, Witness):
                     for fewer in one_negation_less(part):
                         changed: tuple[Component, ...] = (*before, fewer, *after)
                         yield replace(node, components=changed)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nestream.language.ast import Composite, Exists, Negation, Operator, Pattern, Query
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
-from nestream.logical.nodes import Plan, WinOr
+from nestream.logical.nodes import Plan, Proj, WinOr, positive
 from nestream.model.time import WindowKind
 from nestream.query import query
 from tests.property.meaning import matches, matches_of, one_negation_less
@@ -163,7 +163,8 @@ def test_the_matches_of_an_or_are_the_union_of_those_of_its_branches(
     assert isinstance(root, WinOr)
 
     def branch(number: int, plan: Plan) -> Plan:
-        chosen = root.components[number]
+        chosen = positive(root)[number]
+        assert not isinstance(chosen, Proj)
         return replace(plan, root=replace(chosen, predicates=chosen.predicates + root.predicates))
 
     branches = [

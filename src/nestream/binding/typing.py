@@ -12,7 +12,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from itertools import pairwise
 
-from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, WinOr, leaves
+from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, Proj, Witness, leaves
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.expression import (
     FUNCTIONS,
@@ -84,12 +84,11 @@ class _Checking:
         predicates = tuple(self.for_types(predicate) for predicate in node.predicates)
         if isinstance(node, Leaf):
             return replace(node, predicates=predicates)
-        if isinstance(node, WinOr):
-            branches = tuple(self.node(branch) for branch in node.components)
-            return WinOr(branches, predicates)
+        assert not isinstance(node, Proj), "types are checked before a plan is rewritten"
         return replace(node, components=tuple(map(self.component, node.components)), predicates=predicates)
 
     def component(self, component: Component) -> Component:
+        assert not isinstance(component, Witness), "types are checked before a plan is rewritten"
         return (
             Negation(self.node(component.body)) if isinstance(component, Negation) else self.node(component)
         )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nestream.logical.nodes import Component, Leaf, Negation, Plan, WinAnd, WinOr, WinSeq
-from nestream.model.expression import variables
+from nestream.logical.nodes import Component, Leaf, Negation, Plan, Proj, WinAnd, WinOr, WinSeq, Witness
+from nestream.model.expression import Expression, variables
 from nestream.model.output import EventColumn
 from nestream.model.text import print_expression, print_name
 
@@ -43,13 +43,30 @@ def _lines(component: Component, depth: int, outer: frozenset[str], prefix: str)
     if isinstance(component, Negation):
         yield from _lines(component.body, depth, outer, "! ")
         return
+    if isinstance(component, Witness):
+        yield f"{indent}{_witness(component, outer)}"
+        return
+    if isinstance(component, Proj):
+        yield f"{indent}Proj [{', '.join(map(print_name, component.variables))}]"
+        yield from _lines(component.body, depth + 1, outer, "")
+        return
     if isinstance(component, Leaf):
-        yield f"{indent}{prefix}{leaf_label(component)}" + _predicates(component, outer)
+        yield f"{indent}{prefix}{_leaf(component, outer)}"
         return
     yield f"{indent}{prefix}{type(component).__name__}" + _predicates(component, outer)
     inside = outer | _declared(component)
     for inner in component.components:
         yield from _lines(inner, depth + 1, inside, "")
+
+
+def _leaf(leaf: Leaf, outer: frozenset[str]) -> str:
+    return leaf_label(leaf) + _predicates(leaf, outer)
+
+
+def _witness(witness: Witness, outer: frozenset[str]) -> str:
+    """A witness on one line: `! A a, latest B b, latest C c`."""
+    absent = [] if witness.absent is None else [f"! {_leaf(witness.absent, outer)}"]
+    return ", ".join([*absent, *(f"latest {_leaf(leaf, outer)}" for leaf in witness.chain)])
 
 
 def leaf_label(leaf: Leaf) -> str:
@@ -98,22 +115,35 @@ def explain_json(plan: Plan) -> dict[str, Any]:
 
 
 def _json(component: Component, outer: frozenset[str]) -> dict[str, Any]:
-    if isinstance(component, Negation):
-        return {"node": "Negation", "body": _json(component.body, outer)}
-    predicates = [
+    match component:
+        case Negation(body=body):
+            return {"node": "Negation", "body": _json(body, outer)}
+        case Witness(chain=chain, absent=absent):
+            return {
+                "node": "Witness",
+                "absent": None if absent is None else _json(absent, outer),
+                "chain": [_json(leaf, outer) for leaf in chain],
+            }
+        case Proj(variables=names, body=body):
+            return {"node": "Proj", "variables": list(names), "body": _json(body, outer)}
+        case Leaf(variable=variable, types=types, predicates=predicates):
+            return {
+                "node": "Leaf",
+                "variable": variable,
+                "types": list(types),
+                "predicates": _json_predicates(predicates, outer),
+            }
+        case WinSeq() | WinAnd() | WinOr():
+            inside = outer | _declared(component)
+            return {
+                "node": type(component).__name__,
+                "predicates": _json_predicates(component.predicates, outer),
+                "components": [_json(inner, inside) for inner in component.components],
+            }
+
+
+def _json_predicates(predicates: Sequence[Expression], outer: frozenset[str]) -> list[dict[str, str]]:
+    return [
         {"text": print_expression(p), "kind": "correlated" if variables(p) & outer else "simple"}
-        for p in component.predicates
+        for p in predicates
     ]
-    if isinstance(component, Leaf):
-        return {
-            "node": "Leaf",
-            "variable": component.variable,
-            "types": list(component.types),
-            "predicates": predicates,
-        }
-    inside = outer | _declared(component)
-    return {
-        "node": type(component).__name__,
-        "predicates": predicates,
-        "components": [_json(inner, inside) for inner in component.components],
-    }

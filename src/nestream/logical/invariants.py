@@ -5,21 +5,27 @@ A failure is a defect of nestream, never of the query, and names the stage that 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from nestream.logical.nodes import (
     Component,
     Leaf,
     Negation,
-    Node,
     Plan,
+    Proj,
     WinAnd,
     WinOr,
     WinSeq,
+    Witness,
     free_variables,
+    is_constraint,
     leaves,
     positive,
     target_variables,
+    walk,
 )
-from nestream.model.expression import Attribute, Equivalence, variables, walk
+from nestream.model.expression import Attribute, Equivalence, Expression, variables
+from nestream.model.expression import walk as walk_expression
 
 
 class PlanInvariantError(AssertionError):
@@ -28,7 +34,7 @@ class PlanInvariantError(AssertionError):
 
 def check_plan(plan: Plan, stage: str) -> Plan:
     """Return the plan if every invariant holds, else raise a `PlanInvariantError` that names the stage."""
-    problem = _problem(plan.root, frozenset()) or _output_problem(plan)
+    problem = _problem(plan.root, frozenset()) or _place_problem(plan.root) or _output_problem(plan)
     if problem:
         raise PlanInvariantError(f"after {stage}: {problem}")
     return plan
@@ -46,37 +52,84 @@ def _output_problem(plan: Plan) -> str | None:
     return None
 
 
+def _place_problem(root: Component) -> str | None:
+    """What is wrong with where a Proj stands: at the root or in a root OR, and naming what it binds."""
+    if is_constraint(root):
+        return "a constraint as the root"
+    if isinstance(root, WinOr):
+        return next((problem for branch in root.components if (problem := _place_problem(branch))), None)
+    body = root.body if isinstance(root, Proj) else root
+    if any(isinstance(deeper, Proj) for deeper in walk(body)):
+        return "a Proj that is neither the root nor a branch of it"
+    if isinstance(root, Proj) and set(root.variables) != target_variables(body):
+        return "a Proj that does not name the variables that its body binds"
+    return None
+
+
 def _problem(component: Component, visible: frozenset[str]) -> str | None:
     """The first broken invariant in the component, given the variables bound around it."""
-    if isinstance(component, Negation):
+    if isinstance(component, Negation | Proj):
         return _problem(component.body, visible)
+    if isinstance(component, Witness):
+        return _witness_problem(component, visible)
     bound = visible | target_variables(component)
-    for predicate in component.predicates:
-        if any(isinstance(part, Equivalence) for part in walk(predicate)):
-            return "an equivalence test was not expanded"
-        if any(isinstance(part, Attribute) and part.variable is None for part in walk(predicate)):
-            return "an attribute without variable"
-        if not variables(predicate) <= bound:
-            return f"a predicate mentions {sorted(variables(predicate) - bound)}, bound nowhere around it"
+    problem = _predicate_problem(component.predicates, bound)
+    if problem:
+        return problem
     match component:
         case Leaf(types=types):
             return None if types else "a leaf without types"
         case WinSeq() | WinAnd():
-            if not positive(component):
-                return f"{type(component).__name__} without a positive component"
-            seen: set[str] = set()
-            for inner in positive(component):
-                if seen & target_variables(inner):
-                    return "two components bind the same variable"
-                seen |= target_variables(inner)
-        case WinOr(components=branches):
-            if not branches:
-                return "WinOr without a branch"
+            problem = _operator_problem(component)
+        case WinOr():
+            problem = _branches_problem(component)
             bound = visible
-    return next(
-        (problem for inner in _inner(component) if (problem := _problem(inner, bound)) is not None), None
+    return problem or next(
+        (problem for inner in component.components if (problem := _problem(inner, bound)) is not None), None
     )
 
 
-def _inner(node: Node) -> tuple[Component, ...]:
-    return () if isinstance(node, Leaf) else node.components
+def _predicate_problem(predicates: Iterable[Expression], bound: frozenset[str]) -> str | None:
+    for predicate in predicates:
+        if any(isinstance(part, Equivalence) for part in walk_expression(predicate)):
+            return "an equivalence test was not expanded"
+        if any(isinstance(part, Attribute) and part.variable is None for part in walk_expression(predicate)):
+            return "an attribute without variable"
+        if not variables(predicate) <= bound:
+            return f"a predicate mentions {sorted(variables(predicate) - bound)}, bound nowhere around it"
+    return None
+
+
+def _operator_problem(node: WinSeq | WinAnd) -> str | None:
+    if not positive(node) and not is_constraint(node):
+        return f"{type(node).__name__} without a positive component"
+    if is_constraint(node) and node.predicates:
+        return "predicates of a conjunction of constraints"
+    seen: set[str] = set()
+    for inner in positive(node):
+        if seen & target_variables(inner):
+            return "two components bind the same variable"
+        seen |= target_variables(inner)
+    return None
+
+
+def _branches_problem(node: WinOr) -> str | None:
+    if not node.components:
+        return "WinOr without a branch"
+    constraining = [is_constraint(branch) for branch in node.components]
+    if any(constraining) and not all(constraining):
+        return "WinOr of an expression that binds events and a constraint"
+    if any(constraining) and node.predicates:
+        return "predicates of a disjunction of constraints"
+    return None
+
+
+def _witness_problem(witness: Witness, visible: frozenset[str]) -> str | None:
+    if not witness.chain:
+        return "a witness without an event"
+    names = [leaf.variable for leaf in witness.leaves]
+    if len(set(names)) < len(names):
+        return "a witness names a variable twice"
+    return next(
+        (problem for leaf in witness.leaves if (problem := _problem(leaf, visible)) is not None), None
+    )

@@ -3,6 +3,9 @@
 A node's predicates hold of every match in which the node takes part, so a predicate of an OR branch or of a
 negated expression says nothing about matches that do not go through it. Branches of a WinOr may bind the
 same variables (a SASE disjunction over a negative component does); the matches are a set.
+
+Binding writes WinSeq, WinAnd, WinOr, Negation and Leaf. Rewriting adds Witness, Proj, and operators over
+constraints: a WinOr or WinAnd of negations and witnesses alone binds nothing and stands where a negation may.
 """
 
 from __future__ import annotations
@@ -44,9 +47,9 @@ class WinAnd:
 
 @dataclass(frozen=True)
 class WinOr:
-    """One of its components."""
+    """One of its components; either all of them bind events, or all are constraints."""
 
-    components: tuple[Node, ...]
+    components: tuple[Component, ...]
     predicates: tuple[Expression, ...] = ()
 
 
@@ -57,9 +60,44 @@ class Negation:
     body: Node
 
 
+@dataclass(frozen=True)
+class Witness:
+    """A component that must hold in the interval its place gives it, and binds nothing.
+
+    The last leaf of the chain has a latest event there, the one before it a latest event before that one, and
+    so on; and no event of `absent` lies in the interval before the first of them. A leaf's predicates are
+    about its own event and the match's, never about another event of the witness.
+    """
+
+    chain: tuple[Leaf, ...]
+    absent: Leaf | None = None
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """All its leaves in the order of their events, the absent one first."""
+        return self.chain if self.absent is None else (self.absent, *self.chain)
+
+
+@dataclass(frozen=True)
+class Proj:
+    """A normalised expression and the variables that it binds: those of the query's positive events.
+
+    It stands at the root or as a branch of a root WinOr, and tells the events of a match from those that
+    only witness it.
+    """
+
+    variables: tuple[str, ...]
+    body: Node
+
+    @property
+    def predicates(self) -> tuple[Expression, ...]:
+        """None of its own."""
+        return ()
+
+
 Operator: TypeAlias = WinSeq | WinAnd | WinOr
-Node: TypeAlias = Leaf | WinSeq | WinAnd | WinOr
-Component: TypeAlias = Leaf | WinSeq | WinAnd | WinOr | Negation
+Node: TypeAlias = Leaf | WinSeq | WinAnd | WinOr | Proj
+Component: TypeAlias = Leaf | WinSeq | WinAnd | WinOr | Proj | Negation | Witness
 
 
 @dataclass(frozen=True)
@@ -79,28 +117,42 @@ class Plan:
     window_span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
+def is_constraint(component: Component) -> bool:
+    """Whether the component binds no event: a negation, a witness, or an OR or AND of such alone."""
+    match component:
+        case Negation() | Witness():
+            return True
+        case WinOr(components=inner) | WinAnd(components=inner):
+            return bool(inner) and all(map(is_constraint, inner))
+        case _:
+            return False
+
+
 def positive(node: Operator) -> tuple[Node, ...]:
     """The positive components of an operator, in order."""
-    return tuple(component for component in node.components if not isinstance(component, Negation))
+    return tuple(
+        component
+        for component in node.components
+        if not isinstance(component, Negation | Witness) and not is_constraint(component)
+    )
 
 
-def negative(node: Operator) -> tuple[Negation, ...]:
-    """The negations of an operator, in order."""
-    return tuple(component for component in node.components if isinstance(component, Negation))
+def constraints(node: Operator) -> tuple[Component, ...]:
+    """The constraints of an operator, in order."""
+    return tuple(filter(is_constraint, node.components))
 
 
 def walk(component: Component) -> Iterator[Component]:
     """The component and everything nested in it, outermost first, from left to right."""
     yield component
     match component:
-        case Negation(body=body):
+        case Negation(body=body) | Proj(body=body):
             yield from walk(body)
-        case WinSeq(components=nested) | WinAnd(components=nested):
+        case WinSeq(components=nested) | WinAnd(components=nested) | WinOr(components=nested):
             for inner in nested:
                 yield from walk(inner)
-        case WinOr(components=branches):
-            for branch in branches:
-                yield from walk(branch)
+        case Witness():
+            yield from component.leaves
         case Leaf():
             return
 
@@ -111,12 +163,14 @@ def leaves(component: Component) -> Iterator[Leaf]:
 
 
 def target_variables(component: Component) -> frozenset[str]:
-    """TV of the NEEL+ language: the variables that a match of the component binds; none for a negation."""
+    """TV of the NEEL+ language: the variables that a match of the component binds; none for a constraint."""
     match component:
         case Leaf(variable=variable):
             return frozenset((variable,))
-        case Negation():
+        case Negation() | Witness():
             return frozenset()
+        case Proj(body=body):
+            return target_variables(body)
         case WinSeq() | WinAnd() | WinOr():
             return frozenset().union(*(target_variables(inner) for inner in component.components))
 
@@ -128,15 +182,20 @@ def free_variables(component: Component) -> frozenset[str]:
             return frozenset((variable,)).union(*(variables(predicate) for predicate in predicates))
         case Negation(body=body):
             return free_variables(body) - target_variables(body)
+        case Witness(leaves=inside):
+            mentioned = frozenset().union(*map(free_variables, inside))
+            return mentioned - {leaf.variable for leaf in inside}
+        case Proj(body=body):
+            return free_variables(body)
         case WinSeq() | WinAnd() | WinOr():
-            mentioned = (variables(predicate) for predicate in component.predicates)
-            return frozenset().union(*(free_variables(inner) for inner in component.components), *mentioned)
+            own = (variables(predicate) for predicate in component.predicates)
+            return frozenset().union(*(free_variables(inner) for inner in component.components), *own)
 
 
 def expressions(plan: Plan) -> Iterator[Expression]:
     """Every expression of a plan: its predicates, then what it returns."""
     for node in walk(plan.root):
-        if not isinstance(node, Negation):
+        if not isinstance(node, Negation | Witness):
             yield from node.predicates
     for column in plan.output.columns:
         if isinstance(column, ValueColumn):

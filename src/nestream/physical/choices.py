@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
-from nestream.logical.nodes import Leaf, Node, WinAnd, WinOr, WinSeq, positive
+from nestream.logical.nodes import Leaf, Negation, Node, Proj, WinAnd, WinOr, WinSeq, constraints, positive
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.expression import Expression
 
@@ -104,9 +104,13 @@ def _count(node: Node) -> int:
     match node:
         case Leaf():
             return 1
-        case WinOr(components=branches):
-            return sum(map(_count, branches))
+        case WinOr():
+            return sum(map(_count, positive(node)))
+        case Proj():
+            raise AssertionError("a rewritten plan is not compiled yet")
         case WinSeq() | WinAnd():
+            if any(not isinstance(part, Negation) for part in constraints(node)):
+                raise AssertionError("a rewritten plan is not compiled yet")
             total = 1
             for part in positive(node):
                 total *= _count(part)
@@ -117,8 +121,8 @@ def _choices(node: Node) -> Iterator[Chosen]:
     match node:
         case Leaf(predicates=predicates):
             yield Chosen(node, (), predicates)
-        case WinOr(components=branches, predicates=predicates):
-            for branch in branches:
+        case WinOr(predicates=predicates):
+            for branch in positive(node):
                 for chosen in _choices(branch):
                     yield replace(chosen, predicates=(*predicates, *chosen.predicates))
         case WinSeq(predicates=predicates) | WinAnd(predicates=predicates):

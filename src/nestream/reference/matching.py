@@ -2,6 +2,7 @@
 
 "Positive part": every way to bind the positive components, in order, in the window, with all predicates.
 "Negative part": a complete positive match is dropped if some negation has a match in its interval.
+A rewritten plan also has the witnesses of docs/rewriting.md, which must be found in theirs.
 "Output": the distinct bindings of the variables that the output keeps.
 
 No cleverness: everything is enumerated.
@@ -12,7 +13,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from nestream.logical.nodes import Leaf, Negation, Node, Operator, Plan, WinAnd, WinOr, WinSeq, positive
+from nestream.logical.nodes import (
+    Component,
+    Leaf,
+    Negation,
+    Node,
+    Operator,
+    Plan,
+    Proj,
+    WinAnd,
+    WinOr,
+    WinSeq,
+    Witness,
+    is_constraint,
+    positive,
+)
 from nestream.model.time import WindowKind
 from nestream.reference.events import Event, Order
 from nestream.reference.values import holds
@@ -54,7 +69,7 @@ def _output_order(match: Match, plan: Plan) -> tuple[int, list[int]]:
 class Part:
     """One way to bind a node's positive part: its events, and the same for its positive components.
 
-    An OR has the one branch that was taken as its only component.
+    An OR has the one branch that was taken as its only component, a Proj its body.
     """
 
     node: Node
@@ -107,7 +122,7 @@ class _Meaning:
         for part in self.bindings(self.plan.root, history, frozenset()):
             if self.in_window(part.binding) and self.satisfied(part, part.binding):
                 root = part
-                while isinstance(root.node, WinOr):  # of a root OR each branch is a root
+                while isinstance(root.node, WinOr | Proj):  # of a root OR each branch is a root
                     (root,) = root.parts
                 if not self.violated(root, self.root_limits(root), history, part.binding):
                     yield part
@@ -119,10 +134,13 @@ class _Meaning:
                 for event in history:
                     if event.type in types and event not in taken:
                         yield Part(node, {variable: event})
-            case WinOr(components=branches):
-                for branch in branches:
+            case WinOr():
+                for branch in positive(node):
                     for part in self.bindings(branch, history, taken):
                         yield Part(node, part.binding, (part,))
+            case Proj(body=body):
+                for part in self.bindings(body, history, taken):
+                    yield Part(node, part.binding, (part,))
             case WinSeq() | WinAnd():
                 yield from self.combinations(node, positive(node), (), history, taken)
 
@@ -193,17 +211,17 @@ class _Meaning:
         return Interval(left, right)
 
     def violated(self, part: Part, limits: Interval, history: Sequence[Event], binding: Binding) -> bool:
-        """Whether a negation in the part has a match in its interval, under the binding so far."""
+        """Whether a constraint in the part does not hold in its interval, under the binding so far."""
         node = part.node
         if isinstance(node, Leaf):
             return False
-        if isinstance(node, WinOr):
+        if isinstance(node, WinOr | Proj):
             return self.violated(part.parts[0], limits, history, binding)
         place = 0  # the number of positive components to the left
         for component in node.components:
             interval = self.place_limits(part, place, component, limits)
-            if isinstance(component, Negation):
-                if self.occurs(component.body, interval, history, binding):
+            if is_constraint(component):
+                if not self.allows(component, interval, history, binding):
                     return True
             else:
                 if self.violated(part.parts[place], interval, history, binding):
@@ -211,17 +229,58 @@ class _Meaning:
                 place += 1
         return False
 
-    def place_limits(self, part: Part, place: int, component: Node | Negation, limits: Interval) -> Interval:
+    def place_limits(self, part: Part, place: int, component: Component, limits: Interval) -> Interval:
         """The limits of a component: the gap around its place in a SEQ, its parent's in an AND."""
         if isinstance(part.node, WinAnd):
             return limits
-        right_neighbour = place if isinstance(component, Negation) else place + 1
+        right_neighbour = place if is_constraint(component) else place + 1
         left, right = limits.left, limits.right
         if place > 0:
             left = Limit("order", self.last(part.parts[place - 1].binding))
         if right_neighbour < len(part.parts):
             right = Limit("order", self.first(part.parts[right_neighbour].binding))
         return Interval(left, right)
+
+    def allows(
+        self, constraint: Component, interval: Interval, history: Sequence[Event], binding: Binding
+    ) -> bool:
+        """Whether a constraint holds in the interval."""
+        match constraint:
+            case Negation(body=body):
+                return not self.occurs(body, interval, history, binding)
+            case Witness():
+                return self.witnessed(constraint, interval, history, binding)
+            case WinOr(components=branches):
+                return any(self.allows(branch, interval, history, binding) for branch in branches)
+            case WinAnd(components=parts):
+                return all(self.allows(part, interval, history, binding) for part in parts)
+        raise AssertionError(f"{constraint!r} is not a constraint")
+
+    def witnessed(
+        self, witness: Witness, interval: Interval, history: Sequence[Event], binding: Binding
+    ) -> bool:
+        """Whether the witness is found in the interval: from its last event back, the latest of each."""
+        before = [event for event in history if self.contains(interval, event)]
+        for leaf in reversed(witness.chain):
+            found = self.serving(leaf, before, binding)
+            if not found:
+                return False
+            latest = max(found, key=lambda event: event.pos)
+            before = [event for event in before if self.before(event, latest)]
+        return witness.absent is None or not self.serving(witness.absent, before, binding)
+
+    def serving(self, leaf: Leaf, events: Sequence[Event], binding: Binding) -> list[Event]:
+        """The events that can play the leaf beside the binding: not spoken for, its predicates satisfied."""
+        return [
+            event
+            for event in events
+            if event.type in leaf.types
+            and event not in binding.values()
+            and all(
+                holds(predicate, {**binding, leaf.variable: event}, self.per_microsecond)
+                for predicate in leaf.predicates
+            )
+        ]
 
     def occurs(self, node: Node, interval: Interval, history: Sequence[Event], binding: Binding) -> bool:
         """Whether the negated node has a match in the interval that extends the binding."""

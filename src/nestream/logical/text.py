@@ -1,0 +1,69 @@
+"""A logical expression on one line, in the form of the papers: `SEQ(A a, !B b, C c)`.
+
+A witness stands inline, as if its events were components: `!S s, D d, C c`. The Proj around the expression
+tells which events a match binds; `explain` says `latest` where the difference matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nestream.logical.explain import leaf_label
+from nestream.logical.nodes import (
+    Component,
+    Leaf,
+    Negation,
+    Node,
+    Proj,
+    WinAnd,
+    WinOr,
+    WinSeq,
+    Witness,
+    is_constraint,
+)
+from nestream.model.text import print_expression, print_name
+
+_NAMES = {WinSeq: "SEQ", WinAnd: "AND", WinOr: "OR"}
+
+
+def expression_text(component: Component) -> str:
+    """The component on one line."""
+    match component:
+        case Leaf(predicates=()):
+            return leaf_label(component)
+        case Leaf():
+            return f"({', '.join([leaf_label(component), *_predicates(component)])})"
+        case Negation(body=body):
+            return f"!{expression_text(body)}"
+        case Witness():
+            return f"({', '.join(_inline(component))})"
+        case Proj(variables=names, body=body):
+            return f"Proj[{', '.join(map(print_name, names))}] {expression_text(body)}"
+        case WinSeq() | WinAnd() | WinOr():
+            inline = isinstance(component, WinSeq) or not is_constraint(component)
+            inner = [text for part in component.components for text in _component(part, inline)]
+            return f"{_NAMES[type(component)]}({', '.join([*inner, *_predicates(component)])})"
+
+
+def disjuncts_text(root: Node) -> list[str]:
+    """The branches of a root OR, one text each; of another root the one."""
+    if isinstance(root, WinOr) and not root.predicates:
+        return [expression_text(branch) for branch in root.components]
+    return [expression_text(root)]
+
+
+def _component(component: Component, inline: bool) -> Iterator[str]:
+    if inline and isinstance(component, Witness):
+        yield from _inline(component)
+    else:
+        yield expression_text(component)
+
+
+def _inline(witness: Witness) -> Iterator[str]:
+    if witness.absent is not None:
+        yield f"!{expression_text(witness.absent)}"
+    yield from map(expression_text, witness.chain)
+
+
+def _predicates(component: Leaf | WinSeq | WinAnd | WinOr) -> list[str]:
+    return [print_expression(predicate) for predicate in component.predicates]

@@ -1,0 +1,46 @@
+"""What a rewriting rule is: a law about two expressions, and when the one may stand for the other.
+
+A rule is asked about one component at a time, at its place. It gives the component that stands for it, or
+says why its law does not hold there, or that it has nothing to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from nestream.logical.nodes import Component
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a component stands.
+
+    `root` is true of the plan's root and the branches of a root OR, whose limits come from the window.
+    `negations` is how many negations are around. `order` is each variable's rank in the text of the query.
+    """
+
+    root: bool = True
+    negations: int = 0
+    order: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The rule is about such components, but a side condition of its law fails; this is the reason."""
+
+    reason: str
+
+
+Outcome: TypeAlias = Component | Refused | None
+"""The component in its new form, a refusal, or None where the rule is not about such a component."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A law by name. `law` says in one sentence which two expressions have the same matches."""
+
+    name: str
+    law: str
+    apply: Callable[[Component, Place], Outcome]
