@@ -1,0 +1,1 @@
+"""Tests of the statistics, the cost model and the Plan-Finder."""
