@@ -16,7 +16,10 @@ import pyarrow as pa
 
 from nestream.engine.program import Options
 from nestream.query import query
+from nestream.reference import match_reference
+from nestream.rewrite.normalise import LIMIT, normalise
 from nestream.runtime.stream import Stream
+from tests.property.sets import together, together_split
 
 
 class Run(Protocol):
@@ -106,6 +109,15 @@ def by(strategy: str) -> Run:
     return run
 
 
+def normalised(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+    """The reference evaluator over the rewritten plan, by the rules in a random order for odd seeds."""
+    chance = random.Random(seed)
+    run = query(text).prepare(table, time="ts", type="type", types=None, order=order, strategy="reference")
+    limit = chance.choice((2, 16, LIMIT))
+    plan = normalise(run.plan, limit, choose=chance.choice if seed % 2 else None).plan
+    return match_reference(plan, run.table, run.schema, run.kinds, run.unit, run.order)
+
+
 RUNNERS: dict[str, Runner] = {
     "reference": Runner(reference, ordered=True),
     "engine": Runner(engine, ordered=True),
@@ -117,6 +129,9 @@ RUNNERS: dict[str, Runner] = {
     "engine-no-ordering": Runner(without(ordering=False), ordered=True),
     "engine-no-narrowing": Runner(without(narrowing=False), ordered=True),
     "engine-small-memory": Runner(without(memory=1)),
+    "set": Runner(together),
+    "set-split": Runner(together_split),
+    "normalised": Runner(normalised, ordered=True),
     "nested": Runner(by("nested"), ordered=True),
     "nested-split": Runner(partial(split, strategy="nested")),
     "nested-one-by-one": Runner(partial(one_by_one, strategy="nested")),

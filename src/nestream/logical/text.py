@@ -1,7 +1,8 @@
 """A logical expression on one line, in the form of the papers: `SEQ(A a, !B b, C c)`.
 
-A witness stands inline, as if its events were components: `!S s, D d, C c`. The Proj around the expression
-tells which events a match binds; `explain` says `latest` where the difference matters.
+A witness stands inline, as if its events were components: `!S s, D d, C c`; in parentheses where it is not the
+only constraint of its gap. The Proj around the expression tells which events a match binds, and the plan that
+`explain` shows says `latest` where the difference matters.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ def expression_text(component: Component) -> str:
     """The component on one line."""
     match component:
         case Leaf(predicates=()):
-            return leaf_label(component)
+            return _event(component)
         case Leaf():
-            return f"({', '.join([leaf_label(component), *_predicates(component)])})"
+            return f"({', '.join([_event(component), *_predicates(component)])})"
         case Negation(body=body):
             return f"!{expression_text(body)}"
         case Witness():
@@ -40,8 +41,9 @@ def expression_text(component: Component) -> str:
         case Proj(variables=names, body=body):
             return f"Proj[{', '.join(map(print_name, names))}] {expression_text(body)}"
         case WinSeq() | WinAnd() | WinOr():
-            inline = isinstance(component, WinSeq) or not is_constraint(component)
-            inner = [text for part in component.components for text in _component(part, inline)]
+            inner = [
+                text for index in range(len(component.components)) for text in _component(component, index)
+            ]
             return f"{_NAMES[type(component)]}({', '.join([*inner, *_predicates(component)])})"
 
 
@@ -52,8 +54,11 @@ def disjuncts_text(root: Node) -> list[str]:
     return [expression_text(root)]
 
 
-def _component(component: Component, inline: bool) -> Iterator[str]:
-    if inline and isinstance(component, Witness):
+def _component(node: WinSeq | WinAnd | WinOr, index: int) -> Iterator[str]:
+    """A component; a witness inline where it is alone in its gap, so that it is clear what belongs to it."""
+    component = node.components[index]
+    around = (*node.components[max(index - 1, 0) : index], *node.components[index + 1 : index + 2])
+    if isinstance(component, Witness) and isinstance(node, WinSeq) and not any(map(is_constraint, around)):
         yield from _inline(component)
     else:
         yield expression_text(component)
@@ -63,6 +68,11 @@ def _inline(witness: Witness) -> Iterator[str]:
     if witness.absent is not None:
         yield f"!{expression_text(witness.absent)}"
     yield from map(expression_text, witness.chain)
+
+
+def _event(leaf: Leaf) -> str:
+    """The leaf as a query may write it: by its type alone where that is the variable's name."""
+    return print_name(leaf.variable) if leaf.types == (leaf.variable,) else leaf_label(leaf)
 
 
 def _predicates(component: Leaf | WinSeq | WinAnd | WinOr) -> list[str]:

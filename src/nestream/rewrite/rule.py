@@ -1,16 +1,16 @@
 """What a rewriting rule is: a law about two expressions, and when the one may stand for the other.
 
 A rule is asked about one component at a time, at its place. It gives the component that stands for it, or
-says why its law does not hold there, or that it has nothing to say.
+says why its law does not hold there, or has nothing to say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from nestream.logical.nodes import Component
+from nestream.logical.nodes import Component, Negation, WinOr
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,24 @@ class Place:
     """Where a component stands.
 
     `root` is true of the plan's root and the branches of a root OR, whose limits come from the window.
-    `negations` is how many negations are around. `order` is each variable's rank in the text of the query.
+    `negations` counts the negations around. `order` is each variable's rank in the text of the query.
+    `frozen` are components that keep their form.
     """
 
     root: bool = True
     negations: int = 0
     order: Mapping[str, int] = field(default_factory=dict)
+    frozen: frozenset[Component] = frozenset()
+
+    def inside(self, component: Component) -> Place:
+        """The place of what is directly in the component."""
+        if isinstance(component, Negation):
+            return replace(self, root=False, negations=self.negations + 1)
+        return replace(self, root=self.root and isinstance(component, WinOr))
+
+    def rank(self, variable: str) -> tuple[int, str]:
+        """What orders variables: their place in the text."""
+        return self.order.get(variable, len(self.order)), variable
 
 
 @dataclass(frozen=True)

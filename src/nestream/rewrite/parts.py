@@ -1,0 +1,117 @@
+"""What the rules share: components with more predicates, with parts put in their place, and their types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from nestream.logical.nodes import (
+    Component,
+    Leaf,
+    Negation,
+    Node,
+    Operator,
+    Proj,
+    WinAnd,
+    WinOr,
+    WinSeq,
+    Witness,
+    is_constraint,
+    leaves,
+    walk,
+)
+from nestream.model.expression import Expression, conjuncts
+
+
+def with_predicates(component: Component, predicates: Sequence[Expression]) -> Node:
+    """The component with further predicates. Constraints have none of their own and are not asked for any."""
+    assert not isinstance(component, Negation | Witness | Proj)
+    if not predicates:
+        return component
+    return replace(component, predicates=tuple(dict.fromkeys((*component.predicates, *predicates))))
+
+
+def with_components(node: Operator, components: Iterable[Component]) -> Operator:
+    """The operator over other components."""
+    return replace(node, components=tuple(components))
+
+
+def children(component: Component) -> tuple[Component, ...]:
+    """What is directly in a component."""
+    match component:
+        case Negation(body=body) | Proj(body=body):
+            return (body,)
+        case WinSeq(components=inner) | WinAnd(components=inner) | WinOr(components=inner):
+            return inner
+        case Leaf() | Witness():
+            return ()
+
+
+def with_children(component: Component, inner: Sequence[Component]) -> Component:
+    """The component with other things directly in it; itself where they are the same."""
+    if all(new is old for new, old in zip(inner, children(component), strict=True)):
+        return component
+    match component:
+        case Negation() | Proj():
+            (body,) = inner
+            assert not isinstance(body, Negation | Witness)
+            return replace(component, body=body)
+        case WinSeq() | WinAnd() | WinOr():
+            return with_components(component, inner)
+        case _:
+            return component
+
+
+def positive_parts(component: Component) -> Iterator[Node]:
+    """The component and its positive parts, outermost first; of an OR all branches."""
+    if isinstance(component, Negation | Witness) or is_constraint(component):
+        return
+    yield component
+    for inner in children(component):
+        yield from positive_parts(inner)
+
+
+def positive_predicates(component: Component) -> list[Expression]:
+    """The formulas that hold of the events of every match of an expression without OR."""
+    return [
+        formula
+        for part in positive_parts(component)
+        for predicate in part.predicates
+        for formula in conjuncts(predicate)
+    ]
+
+
+def without_predicates(component: Component) -> Component:
+    """The component without the predicates of its positive part."""
+    if is_constraint(component):
+        return component
+    bare = with_children(component, [without_predicates(inner) for inner in children(component)])
+    assert not isinstance(bare, Negation | Witness | Proj)
+    return replace(bare, predicates=())
+
+
+def positive_types(component: Component) -> frozenset[str]:
+    """The event types that a match of the component may be made of."""
+    return frozenset(
+        name for part in positive_parts(component) if isinstance(part, Leaf) for name in part.types
+    )
+
+
+def all_types(component: Component) -> frozenset[str]:
+    """The event types that the component asks about at all, those under its negations included."""
+    return frozenset(name for leaf in leaves(component) for name in leaf.types)
+
+
+def is_settled(component: Component) -> bool:
+    """Whether flattening and distribution have nothing left to do in the component.
+
+    There is no OR, no SEQ directly in a SEQ, no AND directly in an AND, and no operator over one component.
+    """
+    return not any(
+        isinstance(part, WinOr)
+        or (
+            isinstance(part, WinSeq | WinAnd)
+            and (len(part.components) == 1 or any(isinstance(inner, type(part)) for inner in part.components))
+        )
+        for part in walk(component)
+    )
