@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.typing import check_types, result_kind
-from nestream.engine.program import Options, Program
+from nestream.engine.program import LeafSpec, Options, Program
 from nestream.language.ast import Dialect
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query
@@ -27,13 +27,14 @@ from nestream.model.time import WindowKind
 from nestream.physical.compile import compile_plan
 from nestream.physical.explain import explain_program, explain_program_json
 from nestream.reference import Order, match_reference
+from nestream.rewrite.normalise import normalise
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.runtime.stream import Stream
 
-STRATEGIES = ("auto", "nested", "reference")
-"""How a query can be run: by the columnar engine, by the papers' iterative nested execution on it, or by the
-reference evaluator."""
+STRATEGIES = ("auto", "nested", "flat", "reference")
+"""How a query can be run. By the columnar engine: as it sees fit, by the papers' iterative nested execution,
+or rewritten to flat expressions that share their work. Or by the reference evaluator."""
 
 
 def query(text: str, dialect: str | None = None) -> Query:
@@ -117,7 +118,7 @@ class Query:
         """
         if format not in ("text", "json"):
             raise ValueError(f"unknown format {format!r}: text or json")
-        _check_strategy(strategy)
+        known_strategy(strategy)
         if events is not None:
             return self._explain_on_spark(format, options, events, strategy=strategy, **on_spark)
         program = compiled(self.plan, None, strategy, options=options)
@@ -252,7 +253,7 @@ class Query:
             partitions=partitions,
             slice_length=slice_length,
             statistics=statistics,
-            identity=self._identity(order),
+            identity=self._identity(order, strategy),
         )
         if run.plan.limit is None:
             return matches
@@ -293,7 +294,7 @@ class Query:
             run.unit,
             partition_by=partition_by,
             partitions=partitions,
-            identity=self._identity(order),
+            identity=self._identity(order, strategy),
             outcomes=True,
         )
 
@@ -311,9 +312,10 @@ class Query:
 
         return stream_files(spark, match, source, sink, time=time, **options)
 
-    def _identity(self, order: str) -> str:
-        """What a saved state must agree with."""
-        return f"{self.formatted}\nORDER {order}"
+    def _identity(self, order: str, strategy: str) -> str:
+        """What a saved state must agree with; flat expressions are decided each on its own."""
+        flat = "\nSTRATEGY flat" if strategy == "flat" else ""
+        return f"{self.formatted}\nORDER {order}{flat}"
 
     def _for_spark(
         self,
@@ -328,7 +330,7 @@ class Query:
         """The events as one DataFrame, the plan typed for it (its table is empty), and the program."""
         from nestream.runtime.spark.match import spark_schema, union_by_type
 
-        _check_strategy(strategy)
+        known_strategy(strategy)
         if strategy == "reference":
             raise ValueError("the reference evaluator runs in this process alone, not on Spark")
         df = events
@@ -339,7 +341,7 @@ class Query:
         schema = Schema.of(columns, time, type, types)
         plan, kinds = self.typed(schema)
         unit = resolution(schema)
-        run = Run(plan, columns.empty_table(), schema, kinds, unit, _known_order(order), strategy)
+        run = Run(plan, columns.empty_table(), schema, kinds, unit, known_order(order), strategy)
         return df, run, run.program(options)
 
     def stream(
@@ -365,12 +367,11 @@ class Query:
         Events may be out of order by `lateness` (in the unit of the time column, or a timedelta); later ones
         go to `late`. Events without time or type, or whose values do not fit, go to `dead_letter`.
         """
-        _check_strategy(strategy)
+        known_strategy(strategy)
         if strategy == "reference":
             raise ValueError("the reference evaluator needs all the events at once: it has no streams")
-        chosen = _known_order(order)
-        if (lateness < timedelta()) if isinstance(lateness, timedelta) else (lateness < 0):
-            raise ValueError(f"the lateness is {lateness}, and it cannot be negative")
+        chosen = known_order(order)
+        check_lateness(lateness)
 
         def start(known: Schema) -> LocalRun:
             plan, kinds = self.typed(known)
@@ -381,8 +382,8 @@ class Query:
             schema = Schema.of(schema, time, type)
         stream = Stream(
             start,
-            self._identity(order),
-            dict.fromkeys(name for leaf in leaves(self.plan.root) for name in self.read_by(leaf.variable)),
+            self._identity(order, strategy),
+            self.mentioned,
             time=time,
             type=type,
             schema=schema,
@@ -392,6 +393,12 @@ class Query:
             limit=self.plan.limit,
         )
         return stream if events is None else stream.run(events)
+
+    @property
+    def mentioned(self) -> tuple[str, ...]:
+        """The attributes that the query reads of its events."""
+        read = (name for leaf in leaves(self.plan.root) for name in self.read_by(leaf.variable))
+        return tuple(dict.fromkeys(read))
 
     def read_by(self, variable: str) -> Iterator[str]:
         """The attributes of a variable that the query reads."""
@@ -426,8 +433,8 @@ class Query:
         strategy: str,
     ) -> Run:
         """Check the options and the events, and type the plan against their schema."""
-        _check_strategy(strategy)
-        chosen = _known_order(order)
+        known_strategy(strategy)
+        chosen = known_order(order)
         table = to_table(events, type)
         if isinstance(events, list | tuple) and not events:  # nothing is known of the columns of no events
             table = self._no_events(time, type)
@@ -485,17 +492,29 @@ def compiled(
     scale: int = 1,
     by_arrival: bool = False,
     options: Options | None = None,
+    leaves: dict[LeafSpec, int] | None = None,
 ) -> Program:
-    """The program of a plan by a strategy of the engine."""
-    return compile_plan(plan, schema, scale, by_arrival, options, nested=strategy == "nested")
+    """The program of a plan by a strategy of the engine; `leaves` are those of other programs beside it."""
+    nested, flat = strategy == "nested", strategy == "flat"
+    if flat:
+        plan = normalise(plan).plan
+    return compile_plan(plan, schema, scale, by_arrival, options, nested=nested, share=flat, leaves=leaves)
 
 
-def _check_strategy(strategy: str) -> None:
+def check_lateness(lateness: int | timedelta) -> None:
+    """Raise where events would have to be early."""
+    if (lateness < timedelta()) if isinstance(lateness, timedelta) else (lateness < 0):
+        raise ValueError(f"the lateness is {lateness}, and it cannot be negative")
+
+
+def known_strategy(strategy: str) -> None:
+    """Raise for a strategy that there is not, naming those there are."""
     if strategy not in STRATEGIES:
         raise ValueError(f"unknown strategy {strategy!r}: one of {', '.join(STRATEGIES)}")
 
 
-def _known_order(order: str) -> Order:
+def known_order(order: str) -> Order:
+    """The order of that name."""
     if order not in tuple(Order):
         raise ValueError(f"unknown order {order!r}: one of {', '.join(Order)}")
     return Order(order)

@@ -16,10 +16,11 @@ from itertools import pairwise
 import numpy as np
 
 from nestream.engine.context import Bindings, Mask, Round
+from nestream.engine.events import Ints
 from nestream.engine.join import Join, _pieces, _split
-from nestream.engine.program import Block, Negation
-from nestream.engine.stack import Stack, before, expand
-from nestream.engine.store import Ints
+from nestream.engine.program import Block, Constraint, Negation, Witness
+from nestream.engine.stack import Stack, before, expand, places
+from nestream.engine.witness import gap_attributes, gap_range
 from nestream.model.expression import variables
 
 
@@ -54,26 +55,56 @@ class Chain:
         self.names = block.chain
         self.limit = limit
         self.join = Join(round, block, block, None, limit)
-        self.gaps: dict[tuple[str, str], list[Negation]] = {}
-        self.late: list[Negation] = []
-        for negation in block.negations:
-            gap = self._gap(negation)
-            if gap is None:
-                self.late.append(negation)
+        self.gaps: dict[tuple[str, str], list[Constraint]] = {}
+        self.late: list[Constraint] = []
+        for constraint in block.constraints:
+            gap = self.gap(constraint)
+            if gap is None or (isinstance(constraint, Witness) and not self.is_steady(constraint, gap)):
+                self.late.append(constraint)
             else:
-                self.gaps.setdefault(gap, []).append(negation)
+                self.gaps.setdefault(gap, []).append(constraint)
         self.steps = self._steps()
         self._starts: dict[int, Ints] = {}
 
-    def _gap(self, negation: Negation) -> tuple[str, str] | None:
-        """The neighbouring steps between which a negation bounds the range; None where it must filter."""
-        interval, link = negation.interval, negation.link
+    # -- constraints between neighbours --------------------------------------------------------------------
+
+    def gap(self, constraint: Constraint) -> tuple[str, str] | None:
+        """The neighbouring steps of which the right one says where the left may be; None where it filters."""
+        interval = constraint.interval
         for left, right in pairwise(self.names):
-            if (interval.after, interval.before) == ((left,), (right,)) and negation.stair is not None:
-                by_key = link is not None and self.block.key and self.block.key.get(link[0]) == link[1]
-                if link is None or by_key or link[0] == right:
-                    return left, right
+            if (interval.after, interval.before) == ((left,), (right,)):
+                if isinstance(constraint, Witness):
+                    known = gap_attributes(constraint, left, right, self.block.key) is not None
+                else:
+                    link = constraint.link
+                    known = link is None or self._by_key(link) or link[0] == right
+                    known = known and constraint.stair is not None
+                return (left, right) if known else None
         return None
+
+    def is_steady(self, witness: Witness, gap: tuple[str, str]) -> bool:
+        """Whether what a witness allows moves on with the right event, as latest starts need it."""
+        right = self.block.key[gap[1]] if self.block.key else ()
+        attributes = gap_attributes(witness, *gap, self.block.key)
+        return attributes is not None and all(name in right for names in attributes for name in names)
+
+    def _by_key(self, link: tuple[str, tuple[str, ...]]) -> bool:
+        return self.block.key is not None and self.block.key.get(link[0]) == link[1]
+
+    def allowed(self, constraint: Constraint, stack: Stack, gap: tuple[str, str]) -> tuple[Ints, Ints | None]:
+        """For each event after the gap, the positions from which and before which its left neighbour may be.
+
+        None where nothing but the order limits it to the right; -1 where nothing is allowed, or from the left
+        everything.
+        """
+        if isinstance(constraint, Witness):
+            attributes = gap_attributes(constraint, *gap, self.block.key)
+            assert attributes is not None
+            return gap_range(self.round, constraint, attributes, stack.rows)
+        start = self._key_start(constraint, stack)
+        latest = self.round.staircases.of(constraint).latest_low(start, stack.low - stack.start)
+        latest[start < 0] = -1
+        return latest, None
 
     # -- forward -------------------------------------------------------------------------------------------
 
@@ -148,7 +179,13 @@ class Chain:
 
     def _step(self, previous: Step, stack: Stack, pair: tuple[str, str]) -> Step:
         end = before(previous.stack, stack.low)
-        lowest = self._bounded(previous, stack, pair)
+        bound, limit = self._bounded(stack, pair)
+        lowest: Ints | None = None
+        if bound is not None:
+            found = places(previous.stack.pos, stack.start + np.maximum(bound, 0), "left")
+            lowest = np.where(bound < 0, 0, found)
+        if limit is not None:
+            end = np.minimum(end, places(previous.stack.pos, stack.start + limit, "left"))
         if not len(previous.stack):
             possible = np.zeros(len(stack), bool)
         else:
@@ -167,28 +204,18 @@ class Chain:
             start = np.zeros(len(stack), np.int64)
         return Step(stack, start, lowest, end)
 
-    def _bounded(self, previous: Step, stack: Stack, pair: tuple[str, str]) -> Ints | None:
-        """The first place of the previous step that no negation of the gap rules out."""
-        bounds = []
-        for negation in self.gaps.get(pair, ()):
-            staircase = self.round.staircases.of(negation)
-            low = stack.low - stack.start
-            start = self._key_start(negation, stack)
-            latest = staircase.latest_low(start, low)
-            latest[start < 0] = -1
-            bounds.append(latest)
-        if not bounds:
-            return None
-        bound = np.maximum.reduce(bounds)
-        return np.where(
-            bound < 0, 0, np.searchsorted(previous.stack.pos, stack.start + np.maximum(bound, 0), "left")
-        )
+    def _bounded(self, stack: Stack, pair: tuple[str, str]) -> tuple[Ints | None, Ints | None]:
+        """The positions from which and before which the constraints of a gap allow the previous step."""
+        ranges = [self.allowed(constraint, stack, pair) for constraint in self.gaps.get(pair, ())]
+        limits = [limit for _, limit in ranges if limit is not None]
+        bound = np.maximum.reduce([bound for bound, _ in ranges]) if ranges else None
+        return bound, np.minimum.reduce(limits) if limits else None
 
     def _key_start(self, negation: Negation, stack: Stack) -> Ints:
         """Where a negation's key begins for each event of the step after the gap."""
         if negation.link is None:
             return np.zeros(len(stack), np.int64)
-        if self.block.key and self.block.key.get(negation.link[0]) == negation.link[1]:
+        if self._by_key(negation.link):
             return stack.start
         return self.round.keys.numbers(negation.link[1])[stack.rows] * self.round.stride
 
@@ -269,9 +296,9 @@ class Chain:
             held = self.round.satisfied(predicate, bindings)
             kept, bindings = kept[held], bindings.only(held)
         if level == 0:
-            for negation in self.late:
+            for constraint in self.late:
                 if bindings.count:
-                    stays = ~self.join.drops(negation, bindings)
+                    stays = self.join.satisfies(constraint, bindings)
                     kept, bindings = kept[stays], bindings.only(stays)
         return kept
 

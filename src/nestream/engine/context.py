@@ -152,6 +152,8 @@ def _mentioned(negation: Negation, root: Block) -> set[str]:
     names |= {name for pair in (*block.order, *block.apart) for name in pair}
     for inner in block.negations:
         names |= needed(inner, root)
+    for witness in block.witnesses:
+        names |= witness.needs(root)
     return names - set(block.leaves)
 
 

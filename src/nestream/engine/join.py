@@ -19,8 +19,9 @@ import numpy as np
 
 from nestream.engine.context import Bindings, Mask, Ranges, Round, needed
 from nestream.engine.events import Ints
-from nestream.engine.program import Block, Edge, Equality, Negation
+from nestream.engine.program import Block, Constraint, Edge, Equality, Negation, Witness
 from nestream.engine.stack import Stack, expand, least, places
+from nestream.engine.witness import witnessed
 from nestream.model.expression import variables
 
 _SAMPLE = 256
@@ -67,7 +68,8 @@ class Join:
         """The rows whose positions lie in the range of a variable."""
         if name not in ranges:
             return rows
-        return rows[self.in_range(rows, name, ranges)]
+        first, end = np.searchsorted(rows, np.searchsorted(self.round.store.pos, ranges[name]))
+        return rows[first:end]
 
     def in_range(self, rows: Ints, name: str, ranges: Ranges) -> Mask:
         first, end = ranges[name]
@@ -248,7 +250,18 @@ class Join:
             elif not wanted <= bound or (own and name not in own):
                 continue
             bindings = bindings.only(~self.drops(negation, bindings))
+        for witness in self.block.witnesses:
+            wanted = witness.needs(self.root)
+            own = wanted & set(self.block.leaves)
+            if bindings.count and wanted <= bound and (not own or name in own):
+                bindings = bindings.only(self.satisfies(witness, bindings))
         return bindings
+
+    def satisfies(self, constraint: Constraint, bindings: Bindings) -> Mask:
+        """Which partial matches satisfy a constraint for which all is bound."""
+        if isinstance(constraint, Witness):
+            return witnessed(self.round, constraint, bindings, self.root, self.limit)
+        return ~self.drops(constraint, bindings)
 
     def waits(self, negation: Negation) -> bool:
         """Whether a negation is looked at only when all of the block is bound: nested execution does so."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from nestream.engine.keys import attribute_groups
 from nestream.engine.order import in_output_order
 from nestream.engine.program import Decided, Measure, Program
 from nestream.engine.runs import BlockRun
+from nestream.engine.sharing.prefix import PreCache
+from nestream.engine.sharing.runs import runs_of
 from nestream.engine.store import Store
 
 UNBOUND = -1
@@ -46,13 +49,18 @@ class Matcher:
         self.program = program
         self.events = events
         self.store = Store(events, program)
-        self.groups = attribute_groups([program])
         self.decided = [0] * len(program.blocks)
         """For each block, the position up to which its matches were given, by their last or first event."""
         self.watermark: int | None = None
         self.given = Given(program.kept) if program.distinct else None
+        self.caches: dict[int, PreCache] = {}
         width = max(len(block.leaves) for block in program.blocks)
         self.limit = max(1, min(PIECE, program.options.memory // (64 * (width + 1))))
+
+    @cached_property
+    def groups(self) -> Mapping[str, str]:
+        """The attributes that the program compares with each other."""
+        return attribute_groups([self.program])
 
     # -- matches out ---------------------------------------------------------------------------------------
 
@@ -89,7 +97,8 @@ class Matcher:
         self.events.seal()
         if not len(self.store):
             return 0
-        if self.given is None and all(is_chain(block) for block in self.program.blocks):
+        alone = self.given is None and not self.program.groups
+        if alone and all(is_chain(block) for block in self.program.blocks):
             round = Round(self.store, Shared(self.events, self.groups))
             length = int(self.store.pos[-1]) + 1
             chains = [Chain(round, block, self.limit) for block in self.program.blocks]
@@ -114,10 +123,7 @@ class Matcher:
             self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
             return
         round = rounds.of(self.program) if rounds else Round(store, Shared(self.events, self.groups))
-        runs = [
-            BlockRun(round, block, self.limit, by_last=at_once or decided is not Decided.WINDOW)
-            for block, decided in zip(self.program.blocks, self.program.decided, strict=True)
-        ]
+        runs = runs_of(self.program, round, self.limit, self.caches, at_once=at_once)
         first = max(min(self.decided) - base, 0)
         end = max(targets) - base
         length = int(store.pos[-1]) + 1

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
-from nestream.model.expression import Expression
+from nestream.model.expression import Expression, variables
 
 EVENT = "_"
 """The variable that the filters of a leaf use for the event they test."""
@@ -82,6 +83,51 @@ class Negation:
 
 
 @dataclass(frozen=True)
+class WitnessStep:
+    """One event of a witness: of a leaf, with own attributes that equal terms of the match, one each.
+
+    `predicates` relate it to the match by more than equality; `apart` are the variables of the match whose
+    events it could be and must not be.
+    """
+
+    variable: str
+    leaf: int
+    attributes: tuple[str, ...] = ()
+    equal_to: tuple[tuple[str, str], ...] = ()
+    predicates: tuple[Expression, ...] = ()
+    apart: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Witness:
+    """What must be found in an interval: the latest event of the last step, before it the latest of the one
+    before, and so on; and no event of `absent` before the first of them."""
+
+    interval: Interval
+    chain: tuple[WitnessStep, ...]
+    absent: WitnessStep | None = None
+
+    @property
+    def steps(self) -> tuple[WitnessStep, ...]:
+        """All its steps in the order of their events, the absent one first."""
+        return self.chain if self.absent is None else (self.absent, *self.chain)
+
+    def needs(self, root: Block) -> frozenset[str]:
+        """The variables that must be bound before it can be decided; edges depend on all of the root's."""
+        names: set[str] = set()
+        for limit in (self.interval.after, self.interval.before):
+            names |= set(root.leaves) if isinstance(limit, Edge) else set(limit)
+        for step in self.steps:
+            names |= {variable for variable, _ in step.equal_to} | set(step.apart)
+            names |= {name for p in step.predicates for name in variables(p)} - {step.variable}
+        return frozenset(names)
+
+
+Constraint: TypeAlias = Negation | Witness
+"""What a match must satisfy beside its own events."""
+
+
+@dataclass(frozen=True)
 class Block:
     """A conjunctive query over leaves.
 
@@ -100,11 +146,17 @@ class Block:
     chain: tuple[str, ...] | None = None
     key: Mapping[str, tuple[str, ...]] | None = None
     levels: Mapping[str, int] | None = None
+    witnesses: tuple[Witness, ...] = ()
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The variables in the order of the text."""
         return tuple(self.leaves)
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Its negations and witnesses."""
+        return (*self.negations, *self.witnesses)
 
 
 class Measure(StrEnum):
@@ -121,6 +173,37 @@ class Decided(StrEnum):
     LAST = "with its last event"
     CLOSED = "when the time of its last event has passed"
     WINDOW = "when the window of its first event has passed"
+
+
+class Sharing(StrEnum):
+    """The shared operators, each of which runs several blocks."""
+
+    MARKING = "bit-marking"
+    PREFIX = "prefix caching"
+    SUFFIX = "suffix clustering"
+    MIDDLE = "shared middle"
+
+
+@dataclass(frozen=True)
+class Member:
+    """A block of a group.
+
+    `start` is where the shared steps begin in it. `own` are its constraints that the group does not have in
+    common: for marking an expression's row of the EMap, else those between shared steps.
+    """
+
+    block: int
+    start: int = 0
+    own: tuple[Constraint, ...] = ()
+
+
+@dataclass(frozen=True)
+class Group:
+    """Blocks that one operator runs; `core` is what they share, with the variables of the first of them."""
+
+    operator: Sharing
+    members: tuple[Member, ...]
+    core: Block
 
 
 @dataclass(frozen=True)
@@ -143,6 +226,8 @@ class Program:
     distinct: bool
     looks_back: bool
     """Whether a negation looks before the match: then two windows are held where matches wait for one."""
+    groups: tuple[Group, ...] = ()
+    """The blocks that are run together; each other block is run alone."""
     options: Options = field(default_factory=lambda: Options())
 
     @property

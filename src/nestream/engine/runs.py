@@ -11,6 +11,8 @@ from nestream.engine.context import Bindings, Round
 from nestream.engine.join import Join, ranges_of
 from nestream.engine.program import Block
 
+_RARE = 64
+"""A leaf this many times rarer than another is looked around from, event by event, by the join."""
 _MANY_TRIGGERS = 16384
 """From this number on it is worth finding out how many matches the triggers have before building them."""
 
@@ -29,9 +31,30 @@ class BlockRun:
         """The block as a chain where it is one and its matches are asked for by their last event."""
         if not is_chain(self.block) or not (self.by_last or (first <= 0 and end >= length)):
             return None
+        if self._chain is None and self._has_rare_leaf(first, end):
+            return None
         if self._chain is None:
-            self._chain = Chain(self.round, self.block, self.limit, first)
+            self._chain = self.new_chain(first)
         return self._chain
+
+    def new_chain(self, since: int) -> Chain:
+        """The block as a chain, for the triggers from a position on."""
+        return Chain(self.round, self.block, self.limit, since)
+
+    def new_join(self) -> Join:
+        """The block as a general join."""
+        return Join(self.round, self.block, self.block, None, self.limit)
+
+    def _has_rare_leaf(self, first: int, end: int) -> bool:
+        """Whether so few events can be part of a match that going through all the others does not pay."""
+        if not self.round.program.options.ordering:
+            return False
+        store = self.round.store
+        sizes = [len(store.leaf_rows[leaf]) for leaf in self.block.leaves.values()]
+        assert self.block.chain is not None
+        last = store.leaf_rows[self.block.leaves[self.block.chain[-1]]]
+        from_, until = np.searchsorted(last, np.searchsorted(store.pos, (first, end)))
+        return min(*sizes, int(until - from_)) * _RARE < max(sizes)
 
     def promising(self, first: int, end: int, length: int) -> int:
         """How many positions at a time promise to stay within the budget, from a sample of the triggers."""
@@ -61,4 +84,4 @@ class BlockRun:
             yield from chain.matches(chain.triggers(first, end))
             return
         for ranges in ranges_of(self.block, first, end, by_last=self.by_last, length=length):
-            yield from Join(self.round, self.block, self.block, None, self.limit).from_start(ranges)
+            yield from self.new_join().from_start(ranges)

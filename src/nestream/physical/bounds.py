@@ -17,6 +17,8 @@ def stair_of(
     link: tuple[str, tuple[str, ...]] | None,
 ) -> tuple[Stair | None, str]:
     """The bound of a negation whose predicates allow one, or the reason why its structure does not."""
+    if block.witnesses:
+        return None, "a witness is looked for inside it"
     if not block.negations:
         return _plain_stair(chosen), ""
     if block.chain is None:

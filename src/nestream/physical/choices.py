@@ -5,8 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 
-from nestream.logical.nodes import Leaf, Negation, Node, Proj, WinAnd, WinOr, WinSeq, constraints, positive
+from nestream.logical.nodes import (
+    Component,
+    Leaf,
+    Negation,
+    Node,
+    Proj,
+    WinAnd,
+    WinOr,
+    WinSeq,
+    Witness,
+    is_constraint,
+    positive,
+)
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.expression import Expression
 
@@ -100,21 +113,16 @@ def choices(node: Node) -> list[Chosen]:
     return list(_choices(node))
 
 
-def _count(node: Node) -> int:
-    match node:
-        case Leaf():
+def _count(component: Component) -> int:
+    match component:
+        case Leaf() | Negation() | Witness():
             return 1
-        case WinOr():
-            return sum(map(_count, positive(node)))
-        case Proj():
-            raise AssertionError("a rewritten plan is not compiled yet")
-        case WinSeq() | WinAnd():
-            if any(not isinstance(part, Negation) for part in constraints(node)):
-                raise AssertionError("a rewritten plan is not compiled yet")
-            total = 1
-            for part in positive(node):
-                total *= _count(part)
-            return total
+        case WinOr(components=branches):
+            return sum(map(_count, branches))
+        case Proj(body=body):
+            return _count(body)
+        case WinSeq(components=components) | WinAnd(components=components):
+            return prod(map(_count, components))
 
 
 def _choices(node: Node) -> Iterator[Chosen]:
@@ -125,6 +133,29 @@ def _choices(node: Node) -> Iterator[Chosen]:
             for branch in positive(node):
                 for chosen in _choices(branch):
                     yield replace(chosen, predicates=(*predicates, *chosen.predicates))
+        case Proj(body=body):
+            yield from _choices(body)
         case WinSeq(predicates=predicates) | WinAnd(predicates=predicates):
-            for parts in product(*map(_choices, positive(node))):
-                yield Chosen(node, parts, predicates)
+            given = [
+                list(_alternatives(part)) if is_constraint(part) else [(part,)] for part in node.components
+            ]
+            for components in product(*given):
+                plain = replace(node, components=tuple(part for parts in components for part in parts))
+                for parts in product(*map(_choices, positive(node))):
+                    yield Chosen(plain, parts, predicates)
+
+
+def _alternatives(constraint: Component) -> Iterator[tuple[Component, ...]]:
+    """The negations and witnesses of each choice of branches of a constraint; what binds stays itself."""
+    if not is_constraint(constraint):
+        yield (constraint,)
+        return
+    match constraint:
+        case WinOr(components=branches):
+            for branch in branches:
+                yield from _alternatives(branch)
+        case WinAnd(components=parts):
+            for chosen in product(*map(_alternatives, parts)):
+                yield tuple(part for each in chosen for part in each)
+        case _:
+            yield (constraint,)

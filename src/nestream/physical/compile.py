@@ -7,14 +7,15 @@ negations see does not depend on the outer interval. Elsewhere it is a lateral j
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 
 from nestream.engine.join import closure
 from nestream.engine.program import (
     EVENT,
     Block,
+    Constraint,
     Decided,
     Edge,
     Equality,
@@ -24,9 +25,12 @@ from nestream.engine.program import (
     Negation,
     Options,
     Program,
+    Witness,
+    WitnessStep,
 )
-from nestream.logical.nodes import Leaf, Plan, WinAnd, WinSeq, expressions
+from nestream.logical.nodes import Leaf, Plan, WinAnd, WinSeq, expressions, is_constraint
 from nestream.logical.nodes import Negation as LogicalNegation
+from nestream.logical.nodes import Witness as LogicalWitness
 from nestream.model.expression import (
     TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
@@ -42,6 +46,7 @@ from nestream.model.time import WindowKind
 from nestream.physical.bounds import stair_of
 from nestream.physical.choices import Chosen, choices
 from nestream.physical.equality import key_of, linked_key, split_equalities
+from nestream.physical.groups import Choice, shared
 
 _MEASURES = {
     WindowKind.TIME: Measure.TIME,
@@ -59,12 +64,23 @@ def compile_plan(
     options: Options | None = None,
     *,
     nested: bool = False,
+    share: bool = False,
+    groups: Sequence[Choice] | None = None,
+    leaves: dict[LeafSpec, int] | None = None,
 ) -> Program:
     """The program of a plan that was typed for the schema; without one, to explain it.
 
-    With `nested` the program is run by iterative nested execution.
+    With `nested` the program is run by iterative nested execution. With `share` blocks share their work: in
+    the groups that are given, where a number is that of a branch of the root OR, else in groups of those that
+    have the most in common. `leaves` are the leaves of other programs
+    over the same events, with their numbers; those of this one are added.
     """
-    return _Compiling(plan, schema, by_arrival, options or Options(), nested).run(per_microsecond)
+    compiling = _Compiling(plan, schema, by_arrival, options or Options(), nested)
+    compiling.leaves = {} if leaves is None else leaves
+    program = compiling.run(per_microsecond)
+    if not share and groups is None:
+        return program
+    return shared(program, plan, groups)
 
 
 @dataclass(frozen=True)
@@ -157,7 +173,7 @@ class _Compiling:
         between = [e for e in equalities if not {e.left[0], e.right[0]} <= set(names)] if not root else []
         within = [e for e in equalities if e not in between]
         leaves = {leaf.variable: self.leaf(leaf, local[leaf.variable]) for leaf in chosen.leaves}
-        order = frozenset(chosen.order) | _interval_order(limits, names, root)
+        order = frozenset(chosen.order) | (frozenset() if root else interval_order(limits, names))
         key, rest = (None, within)
         if root and self.options.partition:
             key, rest = key_of(within, names)
@@ -173,8 +189,12 @@ class _Compiling:
             levels=chosen.levels if self.nested else None,
         )
         inside = outer.inside(block, chosen)
-        negations = tuple(self.negations(chosen, limits, inside))
-        return Block(**{**vars(block), "negations": negations})
+        found = list(self.constraints(chosen, limits, inside))
+        return replace(
+            block,
+            negations=tuple(part for part in found if isinstance(part, Negation)),
+            witnesses=tuple(part for part in found if isinstance(part, Witness)),
+        )
 
     def kind(self, attribute: str) -> Kind:
         found = self.schema.kind(attribute) if self.schema is not None else None
@@ -196,19 +216,19 @@ class _Compiling:
             (x, y) for (x, a), (y, b) in pairs if a & b and (x, y) not in reach and (y, x) not in reach
         )
 
-    # -- negations -----------------------------------------------------------------------------------------
+    # -- negations and witnesses ---------------------------------------------------------------------------
 
-    def negations(self, chosen: Chosen, limits: Interval, outer: _Outer) -> Iterable[Negation]:
-        """The negations of a node and its positive parts, each alternative of each, with its interval."""
+    def constraints(self, chosen: Chosen, limits: Interval, outer: _Outer) -> Iterator[Constraint]:
+        """The constraints of a node and its positive parts, each alternative of each, with its interval."""
         node = chosen.node
         if isinstance(node, Leaf):
             return
         place = 0
         for component in node.components:
-            negated = isinstance(component, LogicalNegation)
+            binds = not is_constraint(component)
             interval = limits
             if isinstance(node, WinSeq):
-                right = place if negated else place + 1
+                right = place + 1 if binds else place
                 interval = Interval(
                     chosen.parts[place - 1].last if place > 0 else limits.after,
                     chosen.parts[right].first if right < len(chosen.parts) else limits.before,
@@ -216,9 +236,48 @@ class _Compiling:
             if isinstance(component, LogicalNegation):
                 for alternative in choices(component.body):
                     yield self.negation(alternative, interval, outer)
+            elif isinstance(component, LogicalWitness):
+                yield self.witness(component, interval, outer)
             else:
-                yield from self.negations(chosen.parts[place], interval, outer)
+                yield from self.constraints(chosen.parts[place], interval, outer)
                 place += 1
+
+    def witness(self, witness: LogicalWitness, interval: Interval, outer: _Outer) -> Witness:
+        absent = None if witness.absent is None else self.witness_step(witness.absent, interval, outer)
+        chain = tuple(self.witness_step(leaf, interval, outer) for leaf in witness.chain)
+        return Witness(interval, chain, absent)
+
+    def witness_step(self, leaf: Leaf, interval: Interval, outer: _Outer) -> WitnessStep:
+        name = leaf.variable
+        formulas = [f for predicate in leaf.predicates for f in conjuncts(predicate)]
+        local = [f for f in formulas if variables(f) == {name}]
+        terms: list[tuple[str, tuple[str, str]]] = []
+        predicates: list[Expression] = []
+        for formula in formulas:
+            if formula in local:
+                continue
+            equalities, rest = split_equalities([formula], self.kind)
+            for equality in equalities:
+                if equality.left[0] == name:
+                    terms.append((equality.left[1], equality.right))
+                elif equality.right[0] == name:
+                    terms.append((equality.right[1], equality.left))
+                else:  # about the match alone
+                    rest = [formula]
+            predicates += rest
+        order = closure(outer.order | interval_order(interval, [name]))
+        return WitnessStep(
+            name,
+            self.leaf(leaf, local),
+            tuple(attribute for attribute, _ in terms),
+            tuple(term for _, term in terms),
+            tuple(predicates),
+            tuple(
+                other
+                for other, types in outer.types.items()
+                if types & set(leaf.types) and (other, name) not in order and (name, other) not in order
+            ),
+        )
 
     def negation(self, chosen: Chosen, interval: Interval, outer: _Outer) -> Negation:
         block = self.block(chosen, interval, outer)
@@ -242,10 +301,8 @@ class _Compiling:
         return Negation(interval, block, stair, reason or "its condition holds", key, link)
 
 
-def _interval_order(limits: Interval, names: list[str], root: bool) -> frozenset[tuple[str, str]]:
+def interval_order(limits: Interval, names: list[str]) -> frozenset[tuple[str, str]]:
     """The order that an interval puts on the variables inside it."""
-    if root:
-        return frozenset()
     after = limits.after if isinstance(limits.after, tuple) else ()
     before = limits.before if isinstance(limits.before, tuple) else ()
     return frozenset({(outer, name) for outer in after for name in names}) | frozenset(
@@ -254,13 +311,13 @@ def _interval_order(limits: Interval, names: list[str], root: bool) -> frozenset
 
 
 def edges(block: Block) -> set[Edge]:
-    """The edges that the negations of a block look up to, at any depth."""
+    """The edges that the constraints of a block look up to, at any depth."""
     found: set[Edge] = set()
-    for negation in block.negations:
-        found |= {
-            edge for edge in (negation.interval.after, negation.interval.before) if isinstance(edge, Edge)
-        }
-        found |= edges(negation.block)
+    for constraint in block.constraints:
+        interval = constraint.interval
+        found |= {edge for edge in (interval.after, interval.before) if isinstance(edge, Edge)}
+        if isinstance(constraint, Negation):
+            found |= edges(constraint.block)
     return found
 
 
