@@ -1,4 +1,4 @@
-"""What it costs to run an expression, alone or in a group: rows touched, and nanoseconds.
+"""What it costs to run an expression, alone or in a group: rows built, and nanoseconds.
 
 A sequence is run forward once, which touches the events of every step, and then built from its last events
 backward, which touches the rows of every suffix that a match can still be built from. A shared operator does
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 
 from nestream.model.time import Window
@@ -17,10 +18,13 @@ from nestream.optimize.rates import Rates
 from nestream.optimize.shape import Constraint, Shape
 from nestream.optimize.statistics import Statistics
 
+A_ROW_LESS = 1e6
+"""The nanoseconds that are worth as much as a row where rows decide: so many that they only break ties."""
+
 
 @dataclass(frozen=True)
 class Cost:
-    """Rows that are touched, and the nanoseconds that this is expected to take."""
+    """Partial matches that are built, and the nanoseconds that all of the work is expected to take."""
 
     rows: float = 0.0
     nanoseconds: float = 0.0
@@ -31,24 +35,37 @@ class Cost:
 
 @dataclass(frozen=True)
 class Constants:
-    """Nanoseconds a row of each kind of work, measured on the engine by `tests/optimize/calibrate.py`."""
+    """Nanoseconds a row of each kind of work; `python -m tests.optimize.calibrate` measures them."""
 
-    step: float = 25.0
+    step: float = 40.0
     """An event of a step on the way forward: the search for its predecessors."""
-    bound: float = 25.0
+    bound: float = 60.0
     """An event after a gap, for each constraint of the gap: the search in the staircase."""
-    row: float = 12.0
+    row: float = 5.5
     """A row that is built: its range is expanded."""
-    column: float = 4.0
+    column: float = 2.4
     """Each column of a row that is built: it is gathered."""
-    mark: float = 6.0
+    mark: float = 9.0
     """A row, for each constraint that it is marked with."""
-    test: float = 12.0
+    test: float = 5.0
     """A row, for each predicate or late constraint that it is tested with."""
-    distinct: float = 60.0
+    take: float = 5.0
+    """Each column of a row that is taken from what is shared: it is looked up among the own events."""
+    keep: float = 190.0
+    """A shared row that is put in order to be kept."""
+    distinct: float = 1_700.0
     """A match that has to be compared with others, for other expressions could find it too."""
-    call: float = 60_000.0
+    call: float = 34_000.0
     """Each step of an operator, whatever its rows: array operations have to be called."""
+
+
+class Objective(StrEnum):
+    """What a plan should have the least of."""
+
+    ROWS = "rows"
+    """Partial matches: the work that the paper shares. Where two plans build equally many, time decides."""
+    TIME = "time"
+    """Nanoseconds on this engine."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +74,13 @@ class Model:
 
     statistics: Statistics = field(default_factory=Statistics)
     constants: Constants = field(default_factory=Constants)
+    objective: Objective = Objective.ROWS
+
+    def weight(self, cost: Cost) -> float:
+        """What is to be the least."""
+        if self.objective is Objective.TIME:
+            return cost.nanoseconds
+        return cost.rows + cost.nanoseconds / A_ROW_LESS
 
     def rates(self, shape: Shape) -> Rates:
         """Expected numbers for the window of a shape."""
@@ -106,10 +130,8 @@ class Model:
         constants, rates = self.constants, self.rates(shape)
         events = self.events(shape, first, end)
         bounded = sum(rates.events(shape.steps[c.gap]) for c in constraints if first <= c.gap < end)
-        return Cost(
-            events + bounded,
-            events * constants.step + bounded * constants.bound + (end - first) * constants.call,
-        )
+        calls = (end - first) * constants.call
+        return Cost(0.0, events * constants.step + bounded * constants.bound + calls)
 
     def built(self, rows: float, columns: int) -> Cost:
         """Rows of so many columns."""
@@ -126,7 +148,7 @@ class Model:
 
     def tested(self, rows: float, tests: int) -> Cost:
         """Rows that are tested so many times."""
-        return Cost(rows * tests, rows * tests * self.constants.test)
+        return Cost(0.0, rows * tests * self.constants.test)
 
     def late(self, shape: Shape) -> Cost:
         """The constraints that are no bounds: each match without them is tested."""
@@ -135,7 +157,7 @@ class Model:
 
     def compared(self, matches: float, others: bool) -> Cost:
         """Matches that have to be made distinct, where there are others that could be the same."""
-        return Cost(matches, matches * self.constants.distinct) if others else Cost()
+        return Cost(0.0, matches * self.constants.distinct) if others else Cost()
 
     # -- operators -----------------------------------------------------------------------------------------
 
@@ -173,7 +195,7 @@ class Model:
             total += self.built(rows, length - level)
             total += self.tested(rows, sum(not j.equal and j.first == level for j in one.joints))
             marks = rows * sum(one.is_between(c) and c.gap == level + 1 for c in different)
-            total += Cost(marks, marks * self.constants.mark)
+            total += Cost(0.0, marks * self.constants.mark)
         late = sum(not one.is_between(c) for c in known.values())
         total += self.tested(self.rows(one, 0, length, constrained=False) * self.some(shapes, 0), late)
         return total + Cost(0.0, len(different) * self.constants.call)
@@ -189,53 +211,38 @@ class Model:
             none *= 1.0 - self._numbers[place]
         return 1.0 - none
 
-    def prefix(self, shape: Shape, length: int) -> Cost:
-        """The shared work of a prefix: its way forward, and the cache of all its rows."""
-        total = self.forward(shape, 0, length, shape.between)
-        for end in range(1, length + 1):
-            total += self.built(self.rows(shape, 0, end), end)
-        return total
-
-    def after_prefix(self, shape: Shape, length: int) -> Cost:
-        """What an expression needs beside the shared prefix: its own steps, and a join with the cache."""
-        total = self.late(shape)
-        if len(shape) == length:
-            return total
-        total += self.forward(shape, length, len(shape), shape.between)
-        total += self.backward(shape, length, len(shape))
-        return total + self.built(self.rows(shape, 0, len(shape)), len(shape)) + self._seam()
-
-    def suffix(self, shapes: Sequence[Shape], length: int) -> Cost:
-        """The shared work of a suffix: its rows, those that some expression can still be built from."""
-        one, total = shapes[0], Cost(0.0, length * self.constants.call)
-        for size in range(1, length + 1):
-            wanted = 1.0 - math.prod(1.0 - self.alive(shape, len(shape) - size) for shape in shapes)
-            total += self.built(self.rows(one, len(one) - size, len(one)) * wanted, size)
-        return total
-
-    def before_suffix(self, shape: Shape, length: int) -> Cost:
-        """What an expression needs beside the shared suffix: the way forward, and its own steps backward."""
-        seam = self.rows(shape, len(shape) - length, len(shape)) * self.alive(shape, len(shape) - length)
-        total = self.forward(shape, 0, len(shape), shape.between) + self.late(shape) + self._seam()
-        total += Cost(seam, seam * self.constants.mark)
-        return total + self.backward(shape, 0, len(shape) - length)
-
-    def middle(self, shape: Shape, first: int, end: int) -> Cost:
-        """The shared work of a middle: all its rows, whether or not a match is built from them."""
+    def core(self, shape: Shape, first: int, end: int) -> Cost:
+        """Shared steps by themselves: forward, and all their rows, be they part of a match or not."""
         total = self.forward(shape, first, end, [c for c in shape.between if c.gap > first])
-        for last in range(first + 1, end + 1):
-            total += self.built(self.rows(shape, first, last), last - first)
+        for level in range(end - 1, first - 1, -1):
+            total += self.built(self.rows(shape, level, end), end - level)
         return total
 
-    def around_middle(self, shape: Shape, first: int, end: int) -> Cost:
-        """What an expression needs beside a shared middle: the steps on both sides, and two joins."""
-        before = self.forward(shape, 0, first, shape.between)
-        after = self.forward(shape, end, len(shape), shape.between)
-        total = before + after + self.late(shape) + self._seam() + self._seam()
-        total += self.backward(shape, end, len(shape))
-        total += self.built(self.rows(shape, first, len(shape)), len(shape) - first)
+    def kept(self, shape: Shape, first: int, end: int) -> Cost:
+        """Shared rows that are kept, for expressions come to them from their last events."""
+        rows = self.rows(shape, first, end)
+        return self.core(shape, first, end) + Cost(0.0, rows * self.constants.keep)
+
+    def taken(self, shape: Shape, first: int, end: int, rows: float) -> Cost:
+        """Rows of shared steps that an expression takes over, column by column."""
+        columns = rows * (end - first)
+        return Cost(0.0, columns * self.constants.take + self.constants.call)
+
+    def around(self, shape: Shape, first: int, end: int) -> Cost:
+        """What an expression needs beside kept rows of the steps from `first` up to `end`.
+
+        Its own way forward; its last steps backward; the shared rows before these; its first steps.
+        """
+        length = len(shape)
+        total = self.forward(shape, 0, length, shape.between) + self.late(shape)
+        total += self.backward(shape, end, length)
+        joined = self.rows(shape, first, length)
+        total += self.taken(shape, first, end, joined) + Cost(joined if end < length else 0.0, 0.0)
         return total + self.backward(shape, 0, first)
 
-    def _seam(self) -> Cost:
-        """The calls that put the shared and the own part together."""
-        return Cost(0.0, self.constants.call)
+    def before(self, shape: Shape, length: int) -> Cost:
+        """What an expression needs beside the rows of a shared suffix: its way forward, its other steps."""
+        first = len(shape) - length
+        total = self.forward(shape, 0, len(shape), shape.between) + self.late(shape)
+        total += self.taken(shape, first, len(shape), self.rows(shape, first, len(shape)))
+        return total + self.backward(shape, 0, first)

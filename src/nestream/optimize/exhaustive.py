@@ -44,7 +44,7 @@ def partitions(items: Sequence[int]) -> Iterator[list[list[int]]]:
 
 
 def best_partition(costing: Costing) -> tuple[Partition, float]:
-    """The cheapest partition of all, and its nanoseconds."""
+    """The cheapest partition of all, and its cost."""
     size = len(costing.shapes)
     if size > MOST:
         raise ValueError(f"{size} expressions have {bell(size)} partitions; at most {MOST} are looked at")

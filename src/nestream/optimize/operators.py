@@ -88,14 +88,14 @@ class Costing:
         if members not in self._groups:
             if len(self._groups) > 200_000:
                 self._groups.clear()
-            found = [group for make in _MAKERS if (group := make(self, tuple(sorted(members)))) is not None]
-            self._groups[members] = min(found, key=lambda group: group.cost.nanoseconds, default=None)
+            found = [group for make in MAKERS if (group := make(self, tuple(sorted(members)))) is not None]
+            self._groups[members] = min(found, key=lambda g: self.model.weight(g.cost), default=None)
         return self._groups[members]
 
     def cost(self, members: frozenset[int]) -> float:
-        """The nanoseconds of a group; endless where no operator runs it."""
+        """The weight of a group's cost; endless where no operator runs it."""
         group = self.group(members)
-        return float("inf") if group is None else group.cost.nanoseconds
+        return float("inf") if group is None else self.model.weight(group.cost)
 
     def own(self, member: int, kind: str, part: tuple[int, ...], compute: Callable[[], Cost]) -> Cost:
         """What an expression adds to a group, from memory where it was asked for before."""
@@ -130,7 +130,7 @@ def _marking(costing: Costing, members: tuple[int, ...]) -> Group | None:
         return None
     shapes = [costing.shapes[member] for member in members]
     cost = costing.model.marking(shapes)
-    if costing.compared(members[0], together=len(members)).rows:
+    if costing.compared(members[0], together=len(members)) != Cost():
         for member in members:
             cost += costing.compared(member, together=len(members))
     return Group(members, Operator.MARKING, len(shapes[0]), (0,) * len(members), cost)
@@ -143,11 +143,11 @@ def _prefix(costing: Costing, members: tuple[int, ...]) -> Group | None:
         return None
     model = costing.model
     own = [
-        costing.own(m, "prefix", (length,), lambda shape=shape: model.after_prefix(shape, length))  # type: ignore[misc]
+        costing.own(m, "prefix", (length,), lambda shape=shape: model.around(shape, 0, length))  # type: ignore[misc]
         + costing.compared(m)
         for m, shape in zip(members, shapes, strict=True)
     ]
-    shared = costing.own(members[0], "of prefix", (length,), lambda: model.prefix(shapes[0], length))
+    shared = costing.own(members[0], "of prefix", (length,), lambda: model.kept(shapes[0], 0, length))
     return _group(members, Operator.PREFIX, length, [0] * len(members), shared, own)
 
 
@@ -158,12 +158,15 @@ def _suffix(costing: Costing, members: tuple[int, ...]) -> Group | None:
         return None
     model = costing.model
     own = [
-        costing.own(m, "suffix", (length,), lambda shape=shape: model.before_suffix(shape, length))  # type: ignore[misc]
+        costing.own(m, "suffix", (length,), lambda shape=shape: model.before(shape, length))  # type: ignore[misc]
         + costing.compared(m)
         for m, shape in zip(members, shapes, strict=True)
     ]
     starts = [len(shape) - length for shape in shapes]
-    return _group(members, Operator.SUFFIX, length, starts, model.suffix(shapes, length), own)
+    shared = costing.own(
+        members[0], "of suffix", (length,), lambda: model.core(shapes[0], starts[0], len(shapes[0]))
+    )
+    return _group(members, Operator.SUFFIX, length, starts, shared, own)
 
 
 def _middle(costing: Costing, members: tuple[int, ...]) -> Group | None:
@@ -181,14 +184,13 @@ def _middle(costing: Costing, members: tuple[int, ...]) -> Group | None:
     where = [places[part] for places in parts]
     model = costing.model
     own = [
-        costing.own(m, "middle", at, lambda shape=shape, at=at: model.around_middle(shape, *at))  # type: ignore[misc]
+        costing.own(m, "middle", at, lambda shape=shape, at=at: model.around(shape, *at))  # type: ignore[misc]
         + costing.compared(m)
         for m, shape, at in zip(members, shapes, where, strict=True)
     ]
+    shared = costing.own(members[0], "of middle", where[0], lambda: model.kept(shapes[0], *where[0]))
     length = where[0][1] - where[0][0]
-    return _group(
-        members, Operator.MIDDLE, length, [at[0] for at in where], model.middle(shapes[0], *where[0]), own
-    )
+    return _group(members, Operator.MIDDLE, length, [at[0] for at in where], shared, own)
 
 
 def _longest(parts: Sequence[Mapping[int, int]]) -> int:
@@ -211,4 +213,4 @@ def _group(
     return Group(members, operator, length, tuple(starts), total, tuple(own))
 
 
-_MAKERS = (_alone, _marking, _prefix, _suffix, _middle)
+MAKERS = (_alone, _marking, _prefix, _suffix, _middle)

@@ -57,7 +57,7 @@ class Partition:
         return Partition((self.groups - frozenset(old)) | frozenset(new), self.size)
 
     def cost(self, costing: Costing) -> float:
-        """The nanoseconds of all groups; endless where no operator runs one of them."""
+        """The weight of the cost of all groups; endless where no operator runs one of them."""
         return sum(costing.cost(group) for group in self.ordered)
 
 
@@ -69,7 +69,7 @@ class Change:
     new: tuple[Members, ...]
 
     def gain(self, costing: Costing) -> float:
-        """How many nanoseconds less the new groups cost."""
+        """How much less the new groups cost."""
         return sum(map(costing.cost, self.old)) - sum(map(costing.cost, self.new))
 
 

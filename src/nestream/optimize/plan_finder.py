@@ -8,11 +8,11 @@ The same seed finds the same plan, unless the limit of time is what ends the sea
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from nestream.optimize.cost import Model
+from nestream.optimize.cost import Cost, Model
 from nestream.optimize.operators import Costing, Group
 from nestream.optimize.partition import Partition, neighbours, random_neighbour
 from nestream.optimize.placement import Placement
@@ -20,16 +20,23 @@ from nestream.optimize.shape import Shape
 
 MANY = 64
 """From so many expressions on, they are placed one by one, and then improved by chance."""
+CHANGE = 50_000.0
+"""The nanoseconds that it takes to try a change, roughly."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """When the search ends: after so many changes tried, restarts without a better plan, or seconds."""
+    """When the search ends: after so many changes tried, restarts without a better plan, or seconds.
+
+    With an `effort` no more changes are tried than take this share of what the first plan is expected to
+    cost: where there is little to do, there is little to gain.
+    """
 
     seed: int = 0
     iterations: int = 20_000
     plateau: int = 16
     seconds: float = 1.0
+    effort: float | None = None
 
 
 @dataclass(frozen=True)
@@ -37,11 +44,11 @@ class SharedPlan:
     """The groups that the expressions are run in, their cost, and how they were found."""
 
     groups: tuple[Group, ...]
-    nanoseconds: float
-    start: float
-    """The cost of the partition that the search began with."""
-    alone: float
-    """The cost of running each expression by itself."""
+    cost: Cost
+    start: Cost
+    """Of the partition that the search began with."""
+    alone: Cost
+    """Of each expression by itself."""
     tried: int
     stopped: str
 
@@ -66,6 +73,7 @@ class Finder:
         self.search = search
         self.random = Random(search.seed)
         self.tried = 0
+        self.iterations = search.iterations
         self.deadline = time.monotonic() + search.seconds
 
     def run(self) -> SharedPlan:
@@ -73,7 +81,9 @@ class Finder:
         size = len(self.costing.shapes)
         alone = Partition.of([number] for number in range(size))
         start = self.start() if size < MANY else Placement.of(self.costing).partition
-        begin = start.cost(self.costing)
+        begin = self.total(start)
+        if self.search.effort is not None:
+            self.iterations = min(self.iterations, int(begin.nanoseconds * self.search.effort / CHANGE))
         best, stopped = self.improved(start), "plateau"
         cost, unchanged = best.cost(self.costing), 0
         while unchanged < self.search.plateau and size > 2:
@@ -85,15 +95,24 @@ class Finder:
                 best, cost, unchanged = other, found, 0
             else:
                 unchanged += 1
-        groups = [self.costing.group(members) for members in best.ordered]
-        known = tuple(group for group in groups if group is not None)
-        assert len(known) == len(groups), "a group that no operator runs"
-        return SharedPlan(known, cost, begin, alone.cost(self.costing), self.tried, stopped)
+        groups = tuple(self.groups(best))
+        return SharedPlan(groups, self.total(best), begin, self.total(alone), self.tried, stopped)
+
+    def groups(self, partition: Partition) -> Iterator[Group]:
+        """The groups of a partition, each with its operator."""
+        for members in partition.ordered:
+            group = self.costing.group(members)
+            assert group is not None, "a group that no operator runs"
+            yield group
+
+    def total(self, partition: Partition) -> Cost:
+        """The cost of all groups."""
+        return sum((group.cost for group in self.groups(partition)), Cost())
 
     @property
     def over(self) -> bool:
         """Whether the limits are reached."""
-        return self.tried >= self.search.iterations or time.monotonic() > self.deadline
+        return self.tried >= self.iterations or time.monotonic() > self.deadline
 
     def start(self) -> Partition:
         """Expressions with the same positive events in one group; those of their own where that cannot be."""

@@ -125,6 +125,11 @@ class Statistics:
         domains = {name: _merged(mine.domains.get(name, {}), theirs.domains.get(name, {})) for name in names}
         return Statistics(min(self.begin, other.begin), end, self.half_life, counts, domains, shares)
 
+    def scaled(self, factor: float) -> Statistics:
+        """The statistics of so many times the events, at the same rates."""
+        counts = {name: count * factor for name, count in self.counts.items()}
+        return replace(self, end=self.begin + (self.end - self.begin) * factor, counts=counts)
+
     def _faded(self, end: float) -> Statistics:
         if self.half_life is None or end == self.end:
             return self
