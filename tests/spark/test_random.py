@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import nestream
-from nestream.runtime.spark.match import partitioning
+from nestream.runtime.spark.partitioning import choose
 from tests.corpus.cases import Case as CorpusCase
 from tests.corpus.cases import read_all
 from tests.corpus.notation import read_history
@@ -53,7 +53,7 @@ def _possible(query: nestream.Query, table: pa.Table, order: str) -> Iterator[st
     program = query.prepare(table, time="ts", type="type", types=None, order=order, strategy="auto").program()
     for kind in ("key", "time", "key+time", "single"):
         try:
-            yield partitioning(program, kind).kind
+            yield choose(program, kind).kind
         except ValueError:
             continue
 

@@ -1,49 +1,135 @@
-"""What `explain` says of a DataFrame: how its events are split, what is read of them, what Spark filters."""
+"""What `explain` says of a DataFrame: how its events are split, what is read of them, what Spark filters.
+
+Of a streaming one also how late events may be, what is held as state, and when a match is given.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from nestream.engine.program import Measure, Program
+from pyspark.sql import DataFrame
+
+from nestream.engine.program import Decided, Measure, Program
+from nestream.model.columns import per_microsecond
 from nestream.model.output import Output
 from nestream.model.schema import Schema
+from nestream.model.time import Duration
 from nestream.runtime.spark.batch import columns_to_read
 from nestream.runtime.spark.columns import pushed_text
-from nestream.runtime.spark.partitioning import choose
+from nestream.runtime.spark.statistics import planned
+from nestream.runtime.spark.stream import stream_partitioning
+from nestream.runtime.spark.stream_checks import buckets_of, watermark_delay
 
 _MOST_PARTITIONS = "as many as Spark finds useful, at most spark.sql.shuffle.partitions"
 
 
-def explain_batch(
+def explain_dataframe(
+    df: DataFrame,
     output: Output,
     program: Program,
     schema: Schema,
+    unit: str,
     *,
     partition_by: str | None = None,
     partitions: int | None = None,
     slice_length: int | None = None,
+    statistics: bool = True,
 ) -> dict[str, Any]:
-    """The plan on Spark, as plain data; nothing is run for it."""
-    plan = choose(program, partition_by, slice_length)
-    most = 1 if plan.kind == "single" else partitions or _MOST_PARTITIONS
+    """The plan on Spark, as plain data; only a large batch is looked at for it, as for its matches."""
+    columns = columns_to_read(output, program, schema)
     pushed = pushed_text(program, schema)
     if program.measure is Measure.EVENTS:
         pushed = "no events, as all of them count"
-    unused = [name for name in schema.columns if name not in columns_to_read(output, program, schema)]
-    return {
-        "partitioning": str(plan),
-        "partitions": most,
-        "columns": list(columns_to_read(output, program, schema)),
-        "unread": unused,
+    read = {
+        "columns": list(columns),
+        "unread": [name for name in schema.columns if name not in columns],
         "filter": pushed,
+    }
+    if df.isStreaming:
+        return _stream(df, program, schema, unit, partition_by, partitions) | read
+    plan = planned(
+        df,
+        program,
+        schema,
+        columns,
+        wanted=partition_by,
+        slice_length=slice_length,
+        statistics=statistics,
+    )
+    most = 1 if plan.kind == "single" else partitions or _MOST_PARTITIONS
+    told = {"statistics": plan.statistics} if plan.statistics else {}
+    return {"streaming": False, "partitioning": str(plan), **told, "partitions": most, **read}
+
+
+def _stream(
+    df: DataFrame,
+    program: Program,
+    schema: Schema,
+    unit: str,
+    partition_by: str | None,
+    partitions: int | None,
+) -> dict[str, Any]:
+    plan = stream_partitioning(program, partition_by)
+    delay = Duration(1000 * watermark_delay(df, schema.time))
+    window = Duration(program.window // per_microsecond(unit))
+    return {
+        "streaming": True,
+        "partitioning": str(plan),
+        "buckets": len(buckets_of(df, plan, partitions)),
+        "watermark": f"{delay} behind the greatest `{schema.time}` of earlier micro-batches; "
+        "an event before it is late",
+        "state": _held(program, window),
+        "gives": list(dict.fromkeys(_given(program, window))),
     }
 
 
-def explain_batch_text(described: dict[str, Any]) -> str:
+def _held(program: Program, window: Duration) -> str:
+    """What the state store has of the events."""
+    waiting = Decided.WINDOW in program.decided
+    windows = 2 if waiting and program.looks_back else 1
+    match program.measure:
+        case Measure.NONE:
+            held = "every event, for ever, as the query has no window"
+        case Measure.EVENTS:
+            held = f"the events of the last {windows * (program.window - 1)} positions"
+        case Measure.TIME:
+            held = f"the events of the last {Duration(windows * window.microseconds)} before the watermark"
+    given = ", the matches given of them" if program.distinct else ""
+    return f"{held}{given}, and those that wait for the watermark; Arrow in RocksDB"
+
+
+def _given(program: Program, window: Duration) -> Iterator[str]:
+    """When a match is given, for each way to be decided."""
+    for decided in program.decided:
+        match decided:
+            case Decided.LAST:
+                yield "a match once the watermark has reached its last event"
+            case Decided.CLOSED:
+                yield "a match once the watermark has passed its last event"
+            case Decided.WINDOW if program.measure is Measure.NONE:
+                yield "no match, as without a window its last negation is never decided"
+            case Decided.WINDOW if program.measure is Measure.EVENTS:
+                yield f"a match once {program.window - 1} events have followed its first one"
+            case Decided.WINDOW:
+                yield f"a match once the watermark is {window} after its first event, by a timer"
+
+
+def explain_dataframe_text(described: dict[str, Any]) -> str:
     """The same as indented text."""
-    lines = ["Spark", f"  {described['partitioning']}", f"  partitions: {described['partitions']}"]
+    streaming = described["streaming"]
+    lines = ["Spark stream" if streaming else "Spark", f"  {described['partitioning']}"]
+    if "statistics" in described:
+        lines.append(f"  statistics: {described['statistics']}")
+    number = "buckets" if streaming else "partitions"
+    lines.append(f"  {number}: {described[number]}")
+    if streaming:
+        lines.append(f"  watermark: {described['watermark']}")
     lines.append(f"  reads: {', '.join(described['columns'])}")
     if described["unread"]:
         lines[-1] += f" (not {', '.join(described['unread'])})"
     lines.append(f"  filters: {described['filter']}")
+    if streaming:
+        lines.append(f"  state: {described['state']}")
+        lines += [f"  gives: {when}" for when in described["gives"]]
     return "\n".join(lines)

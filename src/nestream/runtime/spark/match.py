@@ -14,7 +14,7 @@ from nestream.model.output import Output, output_schema
 from nestream.model.schema import Kind, Schema
 from nestream.runtime.spark.batch import Task, columns_to_read, match_batch
 from nestream.runtime.spark.columns import arrow_schema, check_columns
-from nestream.runtime.spark.partitioning import Partitioning, choose
+from nestream.runtime.spark.statistics import planned
 from nestream.runtime.spark.stream import match_outcomes, match_stream, stream_partitioning
 
 
@@ -29,12 +29,14 @@ def match_dataframe(
     partition_by: str | None = None,
     partitions: int | None = None,
     slice_length: int | None = None,
+    statistics: bool = True,
     identity: str = "",
     outcomes: bool = False,
 ) -> DataFrame:
     """The matches of a DataFrame; of a streaming one with `outcomes` also its late and malformed events.
 
-    `identity` is what a checkpoint must agree with.
+    `identity` is what a checkpoint must agree with. Without `statistics` no event of a batch is looked at
+    before the matches are used, however large it is.
     """
     columns = columns_to_read(output, program, schema)
     check_columns(df.schema, columns)
@@ -49,7 +51,15 @@ def match_dataframe(
         columns=columns,
         partitioning=stream_partitioning(program, partition_by)
         if df.isStreaming
-        else partitioning(program, partition_by, slice_length),
+        else planned(
+            df,
+            program,
+            schema,
+            columns,
+            wanted=partition_by,
+            slice_length=slice_length,
+            statistics=statistics,
+        ),
         wanted=output_schema(output, schema, kinds, unit),
     )
     if df.isStreaming:
@@ -67,8 +77,3 @@ def union_by_type(frames: Mapping[str, DataFrame], type: str) -> DataFrame:
     """One DataFrame of the frames by event type, each row with its type; missing columns are NULL."""
     typed = [frame.drop(type).withColumn(type, F.lit(name)) for name, frame in frames.items()]
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), typed)
-
-
-def partitioning(program: Program, wanted: str | None = None, length: int | None = None) -> Partitioning:
-    """How a program's events would be split over partitions."""
-    return choose(program, wanted, length)

@@ -4,7 +4,7 @@
 - by time: slices of several windows, each with the events that its matches and negations can see around it; a
   slice gives the matches that end in it;
 - by key and time: the slices of each key on their own, for a key with a large share of the events or a long
-  history; only on request, as nothing is known of the events before they are read;
+  history; on request, or where the statistics of the events show such a key;
 - not at all: count windows (a position counts every event) and unbounded windows without a key.
 """
 
@@ -25,7 +25,8 @@ class Partitioning:
     """How a batch is partitioned, and why.
 
     `key` names the attribute to partition by; `length` is that of a time slice, with `before` and `after` the
-    time around it that its matches can see.
+    time around it that its matches can see. `statistics` says what is known of the events, where they had a
+    part in the choice.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class Partitioning:
     length: int = 0
     before: int = 0
     after: int = 0
+    statistics: str = ""
 
     def __str__(self) -> str:
         match self.kind:
@@ -51,14 +53,19 @@ class Partitioning:
 
 def choose(program: Program, wanted: str | None = None, slice_length: int | None = None) -> Partitioning:
     """The partitioning of a program; `wanted`, one of `KINDS`, overrides the choice."""
-    possible = {choice.kind: choice for choice in _possible(program, slice_length)}
+    choices = possible(program, slice_length)
     if wanted is None:
-        return next(iter(possible.values()))
+        return next(iter(choices.values()))
     if wanted not in KINDS:
         raise ValueError(f"unknown partitioning {wanted!r}: one of {', '.join(KINDS)}")
-    if wanted not in possible:
-        raise ValueError(f"this query cannot be partitioned by {wanted}, only by: {', '.join(possible)}")
-    return possible[wanted]
+    if wanted not in choices:
+        raise ValueError(f"this query cannot be partitioned by {wanted}, only by: {', '.join(choices)}")
+    return choices[wanted]
+
+
+def possible(program: Program, slice_length: int | None = None) -> dict[str, Partitioning]:
+    """The partitionings that a program can have, by their kinds; the first is taken unless told."""
+    return {choice.kind: choice for choice in _possible(program, slice_length)}
 
 
 def _possible(program: Program, slice_length: int | None) -> Iterator[Partitioning]:

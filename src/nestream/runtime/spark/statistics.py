@@ -1,0 +1,151 @@
+"""What is known of a batch before it is matched, so that a key with too many events is cut by time as well.
+
+First comes what Spark knows without running anything: the estimated size of the events that are read. No key
+can be too large where all of them together are not. Only where they are, and where the DataFrame is little
+more than files that are read, a small job looks at the first rows of every partition of it and counts keys.
+What is too large for one task is Spark's own setting, the one by which it calls a partition skewed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from nestream.engine.program import Program
+from nestream.model.schema import Schema
+from nestream.runtime.spark.batch import relevant_events
+from nestream.runtime.spark.columns import named
+from nestream.runtime.spark.partitioning import Partitioning, choose, possible
+
+SKEWED = "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"
+ROWS_A_PARTITION = 1 << 16
+"""How many rows of each partition are looked at."""
+_SKEWED_BYTES = 1 << 28
+_CHEAP = frozenset(
+    ("Project", "Filter", "Union", "Relation", "RelationV2", "LocalRelation", "Range", "InMemoryRelation")
+)
+"""The parts of a plan that read and choose; a plan with others, such as a join, is not computed twice."""
+_UNITS = {"": 1, **{unit: 1 << 10 * power for power, unit in enumerate("KMGTP", 1)}}
+_COUNTED = pa.schema([("key", pa.string()), ("found", pa.int64()), ("rows", pa.int64())])
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What Spark knows of a DataFrame: its size in bytes, None where it does not, and what is not cheap."""
+
+    size: int | None
+    costly: str | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a look at the first rows tells: the key with the most events, its share of the rows, and rows."""
+
+    key: str | None
+    share: float
+    rows: int
+
+
+def planned(
+    df: DataFrame,
+    program: Program,
+    schema: Schema,
+    columns: tuple[str, ...],
+    *,
+    wanted: str | None,
+    slice_length: int | None,
+    statistics: bool,
+) -> Partitioning:
+    """How the events of a batch are split; a choice that is not asked for may look at the events."""
+    plan = choose(program, wanted, slice_length)
+    sliced = possible(program, slice_length).get("key+time")
+    if wanted is not None or plan.kind != "key" or plan.key is None or sliced is None:
+        return plan
+    if not statistics:
+        return replace(plan, statistics="not asked for, so every key is taken to be small enough for a task")
+    most = _skewed_bytes(df)
+    estimate = estimated(df.select(*map(named, columns)))
+    if estimate.size is None:
+        return replace(plan, statistics="Spark does not know how large the events are; none were looked at")
+    about = f"{_text(estimate.size)} of events by Spark's estimate"
+    if estimate.size <= most:
+        return replace(plan, statistics=f"{about}, so no key has more than {_text(most)}; none looked at")
+    if estimate.costly is not None:
+        return replace(plan, statistics=f"{about}, not looked at, as a {estimate.costly} would run for it")
+    sample = sampled(df, program, schema, plan)
+    largest = int(sample.share * estimate.size)
+    told = f"{about}; of {sample.rows:,} rows looked at, {sample.share:.0%} "
+    told += f"have the key {sample.key!r}, about {_text(largest)}"
+    if largest <= most:
+        return replace(plan, statistics=f"{told}, and up to {_text(most)} are for one task")
+    reason = f"the key {sample.key!r} has more events than are good for one task"
+    return replace(sliced, reason=reason, statistics=f"{told}, more than {_text(most)} ({SKEWED})")
+
+
+def estimated(df: DataFrame) -> Estimate:
+    """What Spark's optimizer says of a DataFrame; nothing is run for it."""
+    row = df.sparkSession.sql("EXPLAIN COST SELECT * FROM {events}", events=df).first()
+    lines = [] if row is None else str(row[0]).partition("== Physical Plan ==")[0].splitlines()[1:]
+    found = re.search(r"sizeInBytes=([\d.E+]+) (\w*?)i?B", lines[0]) if lines else None
+    if found is None or found[2] not in _UNITS:  # what Spark does not know is eight exbibytes
+        return Estimate(None)
+    nodes = [re.sub(r"^[\s:+-]*", "", line) for line in lines]
+    names = [name[0] for node in nodes if (name := re.match(r"~?[A-Za-z]\w*", node))]
+    costly = next((name for name in names if name not in _CHEAP), None)
+    return Estimate(int(float(found[1]) * _UNITS[found[2]]), costly)
+
+
+def sampled(df: DataFrame, program: Program, schema: Schema, plan: Partitioning) -> Sample:
+    """Look at the first rows of every partition: which key has the most of the events that matter?"""
+    assert plan.key is not None
+    matters = F.coalesce(relevant_events(program, schema, plan), F.lit(False))
+    key = named(schema.column(plan.key)).cast("string")
+    looked = df.select(F.when(matters, key).alias("key"))
+    counts = looked.mapInArrow(_counted, "key string, found long, rows long").groupBy("key")
+    summed = counts.agg(F.sum("found").alias("found"), F.sum("rows").alias("rows"))
+    most = F.max(F.struct("found", "key"))
+    row = summed.agg(most.alias("most"), F.sum("rows").alias("rows")).first()
+    if row is None or row.rows is None or not row.rows:
+        return Sample(None, 0.0, 0)
+    return Sample(row.most.key, row.most.found / row.rows, row.rows)
+
+
+def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """How often each key is among the first rows of a partition, and in a row of its own their number."""
+    keys, rows = [], 0
+    for batch in batches:
+        keys.append(batch.column(0))
+        rows += batch.num_rows
+        if rows >= ROWS_A_PARTITION:
+            break
+    if rows:
+        counted = pc.value_counts(pa.chunked_array(keys).drop_null())
+        found = counted.field("counts")
+        none = pa.array([0] * len(found), pa.int64())
+        yield pa.RecordBatch.from_arrays([counted.field("values"), found, none], schema=_COUNTED)
+        yield pa.RecordBatch.from_pylist([{"key": None, "found": 0, "rows": rows}], _COUNTED)
+
+
+def _skewed_bytes(df: DataFrame) -> int:
+    """From how many bytes on a partition is skewed, as the session is set."""
+    try:
+        text = df.sparkSession.conf.get(SKEWED) or ""
+    except PySparkException:  # this Spark has no such setting
+        text = ""
+    found = re.fullmatch(r"\s*(\d+)\s*([kmgtp]?)i?b?\s*", text.lower())
+    return int(found[1]) * _UNITS[found[2].upper()] if found else _SKEWED_BYTES
+
+
+def _text(size: int) -> str:
+    """A number of bytes to be read."""
+    for unit in "PTGMK":
+        if size >= _UNITS[unit]:
+            return f"{size / _UNITS[unit]:.1f} {unit}B"
+    return f"{size} B"

@@ -1,0 +1,68 @@
+"""What a stream needs of its DataFrame and its session: a watermark, a number of buckets, a state store."""
+
+from __future__ import annotations
+
+import importlib
+
+from pyspark.sql import DataFrame, SparkSession
+
+from nestream.model.schema import EventError
+from nestream.runtime.spark.partitioning import Partitioning
+from nestream.runtime.spark.stream_pack import spread
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+_WATERMARK = "spark.watermarkDelayMs"
+
+
+def buckets_of(df: DataFrame, plan: Partitioning, wanted: int | None) -> tuple[int, ...]:
+    """The numbers of the buckets: as many as there are shuffle partitions, unless told."""
+    if plan.kind != "key":
+        return (0,)
+    if wanted is not None and wanted < 1:
+        raise ValueError(f"{wanted} buckets: at least one is needed")
+    partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+    return spread(wanted or partitions, partitions)
+
+
+def watermark_delay(df: DataFrame, time: str) -> int:
+    """The delay of the watermark in milliseconds.
+
+    What is missing for a stream is said here, before Spark does, in the words of the query.
+    """
+    kind = df.schema[time].dataType.typeName()
+    if kind not in ("timestamp", "timestamp_ntz"):
+        raise EventError(
+            f"the time column `{time}` is {kind}, and Spark has watermarks on timestamps alone\n"
+            f'  hint: df.withColumn("{time}", F.timestamp_millis("{time}")) for milliseconds'
+        )
+    if _WATERMARK not in df.schema[time].metadata:
+        others = [field.name for field in df.schema.fields if _WATERMARK in field.metadata]
+        where = f" (it is on `{others[0]}`)" if others else ""
+        raise EventError(
+            f"the stream has no watermark on its time column `{time}`{where}\n"
+            f'  hint: query.match(df.withWatermark("{time}", "10 seconds")): how late an event may be'
+        )
+    try:
+        importlib.import_module("google.protobuf")
+    except ImportError:
+        raise EventError(
+            "Spark's stateful operators in Python need the package protobuf, which is not installed\n"
+            "  hint: pip install 'protobuf>=6.33'"
+        ) from None
+    return int(df.schema[time].metadata[_WATERMARK])
+
+
+def use_rocksdb(spark: SparkSession) -> None:
+    """See that state is kept in RocksDB, which Spark's stateful operators in Python need."""
+    provider = spark.conf.get(PROVIDER, "")
+    if not provider:
+        spark.conf.set(PROVIDER, ROCKSDB)
+        if not spark.conf.get(CHANGELOG, ""):  # write what has changed, not a snapshot, in each micro-batch
+            spark.conf.set(CHANGELOG, "true")
+    elif "RocksDB" not in provider:
+        raise EventError(
+            f"the state store is {provider}, and streams of nestream need RocksDB\n"
+            f'  hint: spark.conf.set("{PROVIDER}", "{ROCKSDB}")'
+        )
