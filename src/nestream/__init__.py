@@ -2,8 +2,20 @@
 
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.schema import EventError, Schema
+from nestream.queries import Queries, queries
 from nestream.query import Query, StateError, matching, query
 
 __version__ = "0.1.0"
 
-__all__ = ["Diagnostic", "EventError", "Query", "QueryError", "Schema", "StateError", "matching", "query"]
+__all__ = [
+    "Diagnostic",
+    "EventError",
+    "Queries",
+    "Query",
+    "QueryError",
+    "Schema",
+    "StateError",
+    "matching",
+    "queries",
+    "query",
+]

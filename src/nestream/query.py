@@ -27,6 +27,7 @@ from nestream.model.time import WindowKind
 from nestream.physical.compile import compile_plan
 from nestream.physical.explain import explain_program, explain_program_json
 from nestream.reference import Order, match_reference
+from nestream.rewrite.explain import explain_rewriting, explain_rewriting_json
 from nestream.rewrite.normalise import normalise
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
@@ -107,17 +108,26 @@ class Query:
         options: Options | None = None,
         events: Any = None,
         strategy: str = "auto",
-        **on_spark: Any,
+        verbose: bool = False,
+        analyze: Any = None,
+        **settings: Any,
     ) -> Any:
         """The logical plan and how the engine runs it, as text or with `format="json"` as plain data.
 
         For each negation it says whether it is a bound or a join, and why. With a Spark DataFrame as
         `events`, and the options of `on_spark`, it also says how the events are split over partitions, which
         columns are read and what Spark filters, and of a streaming one the watermark, the state and when
-        matches are given.
+        matches are given. With `verbose` it adds how the plan is rewritten to a normal form, rule by rule, and
+        what stays nested.
         """
         if format not in ("text", "json"):
             raise ValueError(f"unknown format {format!r}: text or json")
+        if verbose:
+            shown = self.explain(format, options, events, strategy, **on_spark)
+            rewritten = normalise(self.plan)
+            if format == "json":
+                return {**shown, "rewriting": explain_rewriting_json(rewritten)}
+            return f"{shown}\n{explain_rewriting(rewritten)}"
         known_strategy(strategy)
         if events is not None:
             return self._explain_on_spark(format, options, events, strategy=strategy, **on_spark)
@@ -253,7 +263,7 @@ class Query:
             partitions=partitions,
             slice_length=slice_length,
             statistics=statistics,
-            identity=self._identity(order, strategy),
+            identity=self.identity(order, strategy),
         )
         if run.plan.limit is None:
             return matches
@@ -294,7 +304,7 @@ class Query:
             run.unit,
             partition_by=partition_by,
             partitions=partitions,
-            identity=self._identity(order, strategy),
+            identity=self.identity(order, strategy),
             outcomes=True,
         )
 
@@ -305,14 +315,9 @@ class Query:
 
         Gives the running stream: `wait(seconds)`, `stop()` and its `progress`.
         """
-        from nestream.runtime.spark.stream_files import stream_files
+        return stream_files(self.on_spark, spark, source, sink, time=time, type=type, **options)
 
-        def match(events: Any) -> Any:
-            return self.on_spark(events, time=time, type=type)
-
-        return stream_files(spark, match, source, sink, time=time, **options)
-
-    def _identity(self, order: str, strategy: str) -> str:
+    def identity(self, order: str, strategy: str) -> str:
         """What a saved state must agree with; flat expressions are decided each on its own."""
         flat = "\nSTRATEGY flat" if strategy == "flat" else ""
         return f"{self.formatted}\nORDER {order}{flat}"
@@ -382,7 +387,7 @@ class Query:
             schema = Schema.of(schema, time, type)
         stream = Stream(
             start,
-            self._identity(order, strategy),
+            self.identity(order, strategy),
             self.mentioned,
             time=time,
             type=type,
@@ -536,6 +541,25 @@ def spark_session(master: str = "local[*]", settings: Mapping[str, str] | None =
             f"Spark needs the package {missing.name}, which is not installed: pip install 'nestream[spark]'"
         ) from None
     return local_session(master, settings=settings)
+
+
+def stream_files(
+    on_spark: Callable[..., Any],
+    spark: Any,
+    source: str,
+    sink: str,
+    *,
+    time: str,
+    type: str,
+    **options: Any,
+) -> Any:
+    """Match the files of a folder, those there and those to come, into files of another."""
+    from nestream.runtime.spark.stream_files import stream_files as stream
+
+    def match(events: Any) -> Any:
+        return on_spark(events, time=time, type=type)
+
+    return stream(spark, match, source, sink, time=time, **options)
 
 
 def spark_frame(session: Any, table: pa.Table) -> Any:

@@ -54,6 +54,14 @@ class Order(StrEnum):
 QueryArgument = Annotated[
     str, typer.Argument(metavar="QUERY", help="A file with a query, or the text itself.", show_default=False)
 ]
+QueriesArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="QUERY",
+        help="A file with a query, the text itself, or a folder of .neel files.",
+        show_default=False,
+    ),
+]
 DialectOption = Annotated[
     Dialect | None,
     typer.Option("--dialect", help="Force a spelling instead of recognising it.", show_default=False),
@@ -73,6 +81,10 @@ TypeOption = Annotated[str, typer.Option("--type", metavar="COLUMN", help="The c
 InputFormatOption = Annotated[
     FileFormat | None,
     typer.Option("--input-format", help="Where the suffix does not tell (and for -).", show_default=False),
+]
+VerboseOption = Annotated[
+    bool,
+    typer.Option("--verbose", help="Also show how the plan is rewritten, rule by rule.", show_default=False),
 ]
 
 
@@ -105,6 +117,18 @@ def query_text(argument: str) -> QueryText:
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise _wrong_query(f"cannot read {argument!r}: {why[:1].lower()}{why[1:]}.") from None
+
+
+def queries_of(argument: str, dialect: Dialect | None) -> nestream.Query | nestream.Queries:
+    """What QUERY stands for where a set of queries will do too: a folder of `.neel` files is one."""
+    if not os.path.isdir(argument):
+        return query_text(argument).parse(dialect)
+    try:
+        return nestream.queries(argument, dialect=dialect.value if dialect else None)
+    except UnicodeDecodeError:
+        raise _wrong_query(f"a file in {argument!r} is not UTF-8 text.") from None
+    except OSError as error:
+        raise _wrong_query(f"{error}.") from None
 
 
 def _checked(text: str) -> str:

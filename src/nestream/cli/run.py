@@ -6,21 +6,23 @@ import os
 import time as clock
 from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import pyarrow as pa
 import typer
 
+from nestream import Queries, Query
 from nestream.cli.arguments import (
     DialectOption,
     FileFormat,
     InputFormatOption,
     Order,
-    QueryArgument,
+    QueriesArgument,
     TimeOption,
     TypeOption,
     output_format,
-    query_text,
+    queries_of,
 )
 from nestream.cli.console import count, is_terminal, note, output, working
 from nestream.cli.events import load_events
@@ -49,7 +51,7 @@ def _known_strategy(value: str) -> str:
 
 
 def run(
-    query: QueryArgument,
+    query: QueriesArgument,
     events: Annotated[
         str,
         typer.Argument(
@@ -104,18 +106,37 @@ def run(
             show_default=False,
         ),
     ] = None,
+    each: Annotated[
+        str | None,
+        typer.Option(
+            "--each",
+            metavar="DIR",
+            help="Write a Parquet file for each query of a folder here, instead of one output.",
+            show_default=False,
+        ),
+    ] = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Show the plan too, and the summary, on standard error.")
     ] = False,
 ) -> None:
-    """Find the matches of a query in a file of events.
+    """Find the matches of a query in a file of events, or of a folder of queries in one pass.
 
     On a terminal they are shown as a table; in a pipe they are one JSON object a line.
-    They are ordered by match_end, then by the positions of their events.
+    They are ordered by match_end, then by the positions of their events; of several queries, one query after
+    the other.
     """
     begin = clock.perf_counter()
     chosen = _format(destination, format, events)
-    parsed = query_text(query).parse(dialect)
+    parsed = queries_of(query, dialect)
+    if each is not None:
+        if master is not None or destination is not None:
+            raise typer.BadParameter("it does not go with --master or --output.", param_hint="--each")
+        reader, table = load_events(events, time, type, input_format, dead_letter)
+        total = _write_each(
+            parsed, table, Path(each), time=time, type=type, order=order.value, strategy=strategy
+        )
+        note(_summary(table.num_rows, total, total, reader.malformed, clock.perf_counter() - begin))
+        return
     if master is None:
         reader, table = load_events(events, time, type, input_format, dead_letter)
         number, malformed, where = table.num_rows, reader.malformed, ""
@@ -139,6 +160,18 @@ def run(
     if plan or chosen is None or is_terminal(error=True):
         seconds = clock.perf_counter() - begin
         note(_summary(number, total, shown, malformed, seconds) + where)
+
+
+def _write_each(parsed: Query | Queries, table: pa.Table, folder: Path, **options: str) -> int:
+    """Write the matches of each query of a set to a file of its name; how many there are."""
+    if not isinstance(parsed, Queries):
+        raise typer.BadParameter("QUERY is one query: give a folder of them.", param_hint="--each")
+    folder.mkdir(parents=True, exist_ok=True)
+    with working("matching"):
+        found = parsed.match_each(table, **options)  # type: ignore[arg-type]  # options are those of a command
+    return sum(
+        write_matches(matches, str(folder / f"{name}.parquet"), "parquet") for name, matches in found.items()
+    )
 
 
 def _show(found: Iterator[pa.Table], limit: int | None, time: str, type: str) -> tuple[int, int]:

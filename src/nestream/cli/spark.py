@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream import EventError, Query
+from nestream import EventError, Queries, Query
 from nestream.cli.arguments import FileFormat
 from nestream.cli.console import working
 from nestream.cli.events import load_events
@@ -23,7 +23,7 @@ SETTINGS = {"spark.sql.session.timeZone": "UTC"}  # times are shown as in proces
 class SparkRun:
     """A query over events on Spark: the matches are there when they are first asked for."""
 
-    query: Query
+    query: Query | Queries
     events: Any
     total: int
     """How many events there are."""
@@ -52,7 +52,7 @@ class SparkRun:
 
 
 def run_on_spark(
-    query: Query,
+    query: Query | Queries,
     path: str,
     master: str,
     format: FileFormat | None,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
+from threading import Event
 from typing import Annotated, Any
 
 import typer
@@ -13,10 +16,10 @@ from nestream.cli.arguments import (
     DialectOption,
     FileFormat,
     InputFormatOption,
-    QueryArgument,
+    QueriesArgument,
     TimeOption,
     TypeOption,
-    query_text,
+    queries_of,
 )
 from nestream.cli.console import count, is_terminal, messages, note
 from nestream.query import spark_session
@@ -33,7 +36,7 @@ class StreamFormat(StrEnum):
 
 
 def stream(
-    query: QueryArgument,
+    query: QueriesArgument,
     source: Annotated[
         str, typer.Option("--from", metavar="DIR", help="The folder the events come to.", show_default=False)
     ],
@@ -46,6 +49,15 @@ def stream(
             "--checkpoint",
             metavar="DIR",
             help="Where the stream keeps how far it is; by default _checkpoint in the folder of matches.",
+            show_default=False,
+        ),
+    ] = None,
+    late: Annotated[
+        str | None,
+        typer.Option(
+            "--late",
+            metavar="DIR",
+            help="The folder for events that come too late or lack time or type, with the reason.",
             show_default=False,
         ),
     ] = None,
@@ -72,11 +84,13 @@ def stream(
 
     Stop it with Ctrl-C and start it again to go on: every match is written exactly once.
     """
-    parsed = query_text(query).parse(dialect)
+    parsed = queries_of(query, dialect)
     if not Path(source).is_dir():
         raise typer.BadParameter(f"there is no folder {source!r}.", param_hint="--from")
     if Path(sink).exists() and not Path(sink).is_dir():
         raise typer.BadParameter(f"{sink!r} is not a folder.", param_hint="--to")
+    if late is not None and Path(late).exists() and not Path(late).is_dir():
+        raise typer.BadParameter(f"{late!r} is not a folder.", param_hint="--late")
     kept = checkpoint or str(Path(sink) / "_checkpoint")
     spark = spark_session(master)
     try:
@@ -89,6 +103,7 @@ def stream(
             time=time,
             type=type,
             watermark=watermark,
+            late=None if late is None else str(Path(late).absolute()),  # workers run in folders of their own
             format="json" if stored == FileFormat.JSONL else stored,
             output=format.value,
             once=once,
@@ -103,14 +118,34 @@ def stream(
 def _watch(running: Any) -> None:
     """Show the progress until the stream ends or is interrupted."""
     shown = messages().status("starting") if is_terminal(error=True) else nullcontext()
-    with shown as status:
-        try:
-            while not running.wait(LOOK):
-                if status is not None:
-                    status.update(_live(running.progress))
-        except KeyboardInterrupt:
-            running.stop()
-            note("stopped; the same command goes on from here")
+    with shown as status, _interruption() as interrupted:
+        while not running.wait(LOOK):
+            if interrupted.is_set():
+                running.stop()
+                note("stopped; the same command goes on from here")
+                return
+            if status is not None:
+                status.update(_live(running.progress))
+
+
+@contextmanager
+def _interruption() -> Iterator[Event]:
+    """Take Ctrl-C as a wish to stop; the second one ends the command at once.
+
+    An exception in the middle of a call to Spark would break the connection to it.
+    """
+    wished = Event()
+
+    def interrupt(*_: Any) -> None:
+        if wished.is_set():
+            raise KeyboardInterrupt
+        wished.set()
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield wished
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _live(progress: Any) -> str:

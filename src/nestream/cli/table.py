@@ -39,6 +39,11 @@ def matches_table(matches: pa.Table, time: str, type: str) -> Table:
                 heading.append("\n" + common, "dim")
             table.add_column(heading, overflow="fold")
             columns.append([cells.event(value, common is None) for value in values])
+        elif _is_event_list(field.type, time, type):
+            table.add_column(Text(field.name), overflow="fold")
+            columns.append([cells.listed(value) for value in values])
+        elif pa.types.is_map(field.type) and not any(values):
+            continue
         else:
             is_time = pa.types.is_timestamp(field.type)
             numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
@@ -54,6 +59,14 @@ def _is_event(datatype: pa.DataType, time: str, type: str) -> bool:
     return pa.types.is_struct(datatype) and {time, type} <= {field.name for field in datatype}
 
 
+def _is_event_list(datatype: pa.DataType, time: str, type: str) -> bool:
+    """Whether a column lists the events of a match, as the matches of a query set do."""
+    if not pa.types.is_list(datatype) or not pa.types.is_struct(datatype.value_type):
+        return False
+    fields = {field.name: field.type for field in datatype.value_type}
+    return set(fields) == {"variable", "event"} and _is_event(fields["event"], time, type)
+
+
 def _rows(matches: pa.Table) -> list[Row]:
     """Through JSON, so that people and programs see the same values."""
     lines = "".join(json_lines(batch) for batch in matches.to_batches())
@@ -62,6 +75,7 @@ def _rows(matches: pa.Table) -> list[Row]:
 
 def _common_date(schema: pa.Schema, rows: Sequence[Row]) -> str | None:
     times = [row[f.name] for f in schema if pa.types.is_timestamp(f.type) for row in rows]
+    # the span of a match covers its events, so a list of them needs no look
     for field in schema:
         if pa.types.is_struct(field.type):
             names = [part.name for part in field.type if pa.types.is_timestamp(part.type)]
@@ -99,6 +113,15 @@ class _Cells:
             cell.append(f"{name}=", "dim")
             cell.append(self.value(value))
         return cell
+
+    def listed(self, entries: Sequence[Row]) -> Text:
+        """The events of a match, each with its variable, one below the other."""
+        lines = []
+        for entry in entries:
+            line = Text(f"{entry['variable']} ", "bold")
+            line.append_text(Text(" ").join(self.event(entry["event"], with_type=True).split("\n")))
+            lines.append(line)
+        return Text("\n").join(lines)
 
     def value(self, value: Any, is_time: bool = False) -> str:
         """One value; NULL is a hyphen."""

@@ -73,6 +73,7 @@ class Events:
             [pa.field(name, schema.columns[name]) for name in self.columns]
         ).empty_table()
         self.leaf_rows: list[Ints] = [np.empty(0, np.int64) for _ in self.leaves]
+        self._fresh: set[int] = set()
         self._pieces: list[Piece] = []
         self._computed: dict[str, Vector] = {}
         self._moments: tuple[Ints | None] | None = None
@@ -179,6 +180,7 @@ class Events:
             start += len(piece.pos)
             piece.pos -= self.base
             piece.members = {}
+        self._fresh |= found.keys()
         for leaf in list(found):  # each part is let go once it is joined
             self.leaf_rows[leaf] = np.concatenate([self.leaf_rows[leaf], *found.pop(leaf)])
         self.pos = np.concatenate([self.pos, *(piece.pos for piece in pieces)])
@@ -191,6 +193,11 @@ class Events:
             self.payload = self.payload.unify_dictionaries().combine_chunks()
         self._computed = {}
         self._find_ties()
+
+    def take_fresh(self) -> set[int]:
+        """The leaves that have got events since this was last asked."""
+        fresh, self._fresh = self._fresh, set()
+        return fresh
 
     def _find_ties(self) -> None:
         self._moments = None

@@ -117,6 +117,16 @@ def build_matches(
     return pa.Table.from_arrays([_as(c, f.type) for c, f in zip(columns, wanted, strict=True)], schema=wanted)
 
 
+def events_at(events: pa.Table, rows: Rows, datatype: pa.StructType) -> pa.Array:
+    """The events at some rows of a table, as structs."""
+    return _struct(events, rows, datatype, unbound=False)
+
+
+def values_at(column: pa.ChunkedArray, rows: Rows) -> pa.Array | pa.ChunkedArray:
+    """The values at some rows of a column."""
+    return _take(column, rows, False)
+
+
 def _as(column: Any, datatype: pa.DataType) -> Any:
     return column if column.type == datatype else column.cast(datatype)
 

@@ -7,29 +7,41 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.engine.context import Bindings
 from nestream.engine.events import Events
 from nestream.engine.matcher import END, Matcher, Matches
-from nestream.engine.program import Block, Decided, Measure, Program
+from nestream.engine.program import Decided, Measure, Program
 from nestream.engine.values import Vector
-from nestream.model.columns import computable
 from nestream.model.expression import Attribute
 from nestream.model.output import EventColumn, Output, ValueColumn, build_matches, output_schema
 from nestream.model.schema import Kind, Schema
-
-POSITION, TIME, TYPE = "nestream position", "nestream time", "nestream type"
-"""The columns beside the events' own in a saved state."""
+from nestream.runtime.held import (
+    describe_events,
+    in_order,
+    restore_events,
+    restored_given,
+    saved_events,
+    saved_given,
+)
 
 
 class LocalRun:
-    """One program over events of one schema, giving matches as Arrow tables."""
+    """One program over events of one schema, giving matches as Arrow tables.
+
+    `store` are the events it shares with other runs, which then are taken in and forgotten elsewhere.
+    """
 
     def __init__(
-        self, output: Output, program: Program, schema: Schema, kinds: Mapping[str, Kind], unit: str
+        self,
+        output: Output,
+        program: Program,
+        schema: Schema,
+        kinds: Mapping[str, Kind],
+        unit: str,
+        store: Events | None = None,
     ) -> None:
         self.output = output
         self.program = program
@@ -37,13 +49,10 @@ class LocalRun:
         self.unit = unit
         self.events = pa.schema(list(schema.columns.items()))
         self.wanted = output_schema(output, schema, kinds, unit)
-        self.store = Events(
-            program.leaves,
-            schema,
-            unit,
-            held_columns(output, program, schema),
-            by_arrival=program.by_arrival,
-        )
+        if store is None:
+            columns = held_columns(output, program, schema)
+            store = Events(program.leaves, schema, unit, columns, by_arrival=program.by_arrival)
+        self.store = store
         self.matcher = Matcher(program, self.store)
 
     def append(self, events: pa.Table | pa.RecordBatch) -> None:
@@ -66,7 +75,7 @@ class LocalRun:
 
     def over(self, events: pa.Table) -> Iterator[pa.Table]:
         """The matches over a finite table of events, in any order of arrival."""
-        self.append(self._in_order(events))
+        self.append(in_order(events, self.schema.time, self.unit))
         if self.program.distinct:  # what is kept of a match may be older than what decides it
             yield from map(self.table, self.matcher.ordered(self.matcher.advance(END)))
         else:
@@ -74,23 +83,8 @@ class LocalRun:
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are over a finite table."""
-        self.append(self._in_order(events))
+        self.append(in_order(events, self.schema.time, self.unit))
         return self.matcher.count()
-
-    def _in_order(self, events: pa.Table) -> pa.Table:
-        """The events by time and arrival; looked at chunk by chunk, as most tables are so already."""
-        column = events.column(self.schema.time)
-        last: int | None = None
-        for chunk in column.chunks:
-            times = self._times(chunk)
-            if len(times) and ((times[1:] < times[:-1]).any() or (last is not None and times[0] < last)):
-                return events.take(pa.array(np.argsort(self._times(column), kind="stable")))
-            last = int(times[-1]) if len(times) else last
-        return events
-
-    def _times(self, column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
-        times = computable(column, self.unit, self.schema.time).to_numpy(zero_copy_only=False)
-        return np.asarray(times, np.int64)
 
     def due(self) -> int | None:
         """The least watermark that decides or forgets more than the last one did, without another event.
@@ -120,60 +114,30 @@ class LocalRun:
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """The state of the engine: numbers, and the events held with their positions, times and types."""
+        tables = {"held": saved_events(self.store)}
+        if self.matcher.given is not None:
+            tables["given"] = saved_given(self.matcher.given)
         matcher = self.matcher
-        self.store.seal()
-        store = self.store
-        held = store.payload.append_column(POSITION, pa.array(store.pos + store.base))
-        held = held.append_column(TIME, pa.array(store.ts)).append_column(TYPE, store.type_names())
         numbers = {"seen": self.store.seen, "decided": matcher.decided, "watermark": matcher.watermark}
-        tables = {"held": held}
-        if matcher.given is not None:
-            given = matcher.given.positions
-            names = [str(place) for place in range(given.shape[1])]
-            tables["given"] = pa.table([np.ascontiguousarray(given[:, n]) for n in range(len(names))], names)
         return numbers, tables
 
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
         """Go on from a saved state of the same query."""
-        matcher, held = self.matcher, tables["held"]
-        self.store.seen = numbers["seen"]
+        matcher = self.matcher
         matcher.decided = list(numbers["decided"])
         matcher.watermark = numbers["watermark"]
-        self.store.restore(
-            held.select(self.store.columns),
-            pa.array(held.column(TYPE).to_pylist(), pa.string()),
-            held.column(TIME).to_numpy(),
-            held.column(POSITION).to_numpy(),
-        )
+        restore_events(self.store, numbers["seen"], tables["held"])
         if matcher.given is not None and "given" in tables:
-            given = tables["given"]
-            matcher.given.positions = np.column_stack([column.to_numpy() for column in given.columns])
+            matcher.given.positions = restored_given(tables["given"])
+
+    @property
+    def watermark(self) -> int | None:
+        """The greatest watermark so far."""
+        return self.matcher.watermark
 
     def describe(self) -> dict[str, Any]:
         """What is held, for a person or a monitor."""
-        store = self.store
-        store.seal()
-        oldest = None
-        if len(store):
-            oldest = store.ts[0].item()
-        return {
-            "events": len(store),
-            "leaves": {label: len(store.leaf_rows[leaf]) for label, leaf in self._labels()},
-            "bytes": store.payload.nbytes + store.pos.nbytes + store.ts.nbytes + store.type.nbytes,
-            "oldest": oldest,
-            "watermark": self.matcher.watermark,
-            "position": self.store.seen,
-        }
-
-    def _labels(self) -> Iterator[tuple[str, int]]:
-        """A name for each leaf: its variables and types."""
-        users: dict[int, list[str]] = {}
-        for block in self.program.blocks:
-            for name, leaf in all_leaves(block):
-                if name not in users.setdefault(leaf, []):
-                    users[leaf].append(name)
-        for leaf, names in users.items():
-            yield f"{' | '.join(self.program.leaves[leaf].types)} {', '.join(names)}", leaf
+        return describe_events(self.store, [self.program], self.matcher.watermark)
 
     @cached_property
     def awaited_types(self) -> frozenset[str]:
@@ -198,6 +162,11 @@ class LocalRun:
             return self._values(column, bound)
 
         return build_matches(self.output, self.wanted, store.payload, matches.rows, self.schema, values)
+
+    def values(self, matches: Matches) -> pa.Table | None:
+        """What RETURN computes of matches, where it does."""
+        names = [column.name for column in self.output.columns if isinstance(column, ValueColumn)]
+        return self.table(matches).select(names) if names else None
 
     def _values(self, column: ValueColumn, bound: Bindings) -> pa.Array:
         """The values of a returned expression, NULL where a variable in it is unbound."""
@@ -228,13 +197,6 @@ class LocalRun:
         mask = None if vector.valid is None else ~np.broadcast_to(vector.valid, (bound.count,))
         plain = pa.array(np.ascontiguousarray(values), mask=mask)
         return plain.view(datatype) if pa.types.is_temporal(datatype) else plain.cast(datatype)
-
-
-def all_leaves(block: Block) -> Iterator[tuple[str, int]]:
-    """The variables of a block with their leaves, those under negation included."""
-    yield from block.leaves.items()
-    for negation in block.negations:
-        yield from all_leaves(negation.block)
 
 
 def shown_columns(output: Output, schema: Schema) -> list[str]:

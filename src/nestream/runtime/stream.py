@@ -20,11 +20,11 @@ from nestream.engine.matcher import END
 from nestream.model.columns import computable, per_microsecond, to_table
 from nestream.model.diagnostics import QueryError
 from nestream.model.schema import EventError, Schema
-from nestream.runtime.local import LocalRun
+from nestream.runtime.many import AnyRun
 from nestream.runtime.state import SavedState, StateError
 from nestream.runtime.waiting import Waiting
 
-Start = Callable[[Schema], LocalRun]
+Start = Callable[[Schema], AnyRun]
 """Makes a run for events of a schema; raises where the query does not fit it."""
 
 
@@ -56,7 +56,7 @@ class Stream:
         self._types = schema.types if schema is not None else {}
         self.lateness = lateness
         self._patience = 0
-        self._run: LocalRun | None = None
+        self._run: AnyRun | None = None
         if schema is not None:
             self._run = self._begun(schema)
         self._fixed = schema is not None
@@ -294,7 +294,7 @@ class Stream:
             self._run.load(numbers, {**tables, "held": self._widened(tables["held"])})
         self._waiting = self._waiting.mapped(self._widened)
 
-    def _begun(self, schema: Schema) -> LocalRun:
+    def _begun(self, schema: Schema) -> AnyRun:
         """A run for events of the schema; the lateness is then in the resolution of its times."""
         run = self._start(schema)
         self._patience = _in_resolution(self.lateness, schema.columns[self.time], run.unit)

@@ -1,4 +1,4 @@
-"""Arrow columns as JSON text, a column at a time: structs are objects, times ISO-8601, NULL is null.
+"""Arrow columns as JSON text, a column at a time: structs and maps are objects, times ISO-8601, NULL is null.
 
 Timestamps have no zone, or end in Z where they have one; trailing zeros of a fraction are left out.
 Durations are seconds, decimals are numbers, binary values are base64 text, NaN and infinities are null.
@@ -36,7 +36,21 @@ def json_texts(values: pa.Array) -> pa.Array:
         fields = [json_texts(values.field(i)) for i in range(kind.num_fields)]
         texts = _object([kind.field(i).name for i in range(kind.num_fields)], fields, len(values))
         return pc.if_else(values.is_valid(), texts, "null")
+    if pa.types.is_map(kind):
+        names = json_texts(pc.cast(values.keys, pa.string()))
+        entries = pc.binary_join_element_wise(names, json_texts(values.items), ":")
+        return _enclosed(values, entries, "{}")
+    if pa.types.is_list(kind):
+        return _enclosed(values, json_texts(values.values), "[]")
     return pc.fill_null(_texts(values, kind), "null")
+
+
+def _enclosed(values: pa.Array, entries: pa.Array, brackets: str) -> pa.Array:
+    """The entries of each list, already text, with commas between them, in brackets."""
+    lists = pa.ListArray.from_arrays(values.offsets, entries)
+    joined = pc.binary_join(lists, ",")
+    texts = pc.binary_join_element_wise(brackets[0], joined, brackets[1], "")
+    return pc.if_else(values.is_valid(), texts, "null")
 
 
 def _texts(values: pa.Array, kind: pa.DataType) -> pa.Array:

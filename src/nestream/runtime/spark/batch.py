@@ -14,13 +14,15 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql.types import StructType
 
 from nestream.engine.program import Measure, Program
 from nestream.model.columns import computable
 from nestream.model.output import Output
 from nestream.model.schema import Kind, Schema
 from nestream.runtime.local import LocalRun, shown_columns
-from nestream.runtime.spark.columns import match_schema, named, pushed_filter
+from nestream.runtime.many import AnyRun, Member, SetRun
+from nestream.runtime.spark.columns import match_schema, named, pushed_filter, set_match_schema
 from nestream.runtime.spark.partitioning import Partitioning
 
 ARRIVAL = "nestream arrival"
@@ -34,7 +36,10 @@ ROWS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True)
 class Task:
-    """What a partition needs to know; it travels to the workers."""
+    """What a partition needs to know; it travels to the workers.
+
+    For a set of queries `members` are its queries, and `program` is what holds of all of them.
+    """
 
     output: Output
     program: Program
@@ -46,14 +51,23 @@ class Task:
     columns: tuple[str, ...]
     partitioning: Partitioning
     wanted: pa.Schema
+    members: tuple[Member, ...] = ()
 
     def carried(self, column: str) -> str:
         """The name of a column on its way: `mapInArrow` fails on names with dots, and types are numbers."""
         return CODE if column == self.type else f"c{self.columns.index(column)}"
 
-    def run(self, schema: pa.Schema) -> LocalRun:
+    def shown(self, df: DataFrame) -> StructType:
+        """The columns of the matches."""
+        if self.members:
+            return set_match_schema(df.schema, self.time)
+        return match_schema(self.output, df.schema, self.wanted, self.time)
+
+    def run(self, schema: pa.Schema) -> AnyRun:
         """An engine for events of the schema."""
         known = Schema.of(schema, self.time, self.type, self.types)
+        if self.members:
+            return SetRun(self.members, self.program.leaves, known, self.unit)
         return LocalRun(self.output, self.program, known, self.kinds, self.unit)
 
 
@@ -71,7 +85,7 @@ def match_batch(df: DataFrame, task: Task, schema: Schema, partitions: int | Non
     carried = [named(name).alias(task.carried(name)) for name in kept]
     relevant = relevant.select(*carried, *map(named, extra), codes.alias(CODE))
     relevant, order = _distributed(relevant, task, schema, partitions)
-    shown = match_schema(task.output, df.schema, task.wanted, task.time)
+    shown = task.shown(df)
     return relevant.sortWithinPartitions(*order).mapInArrow(_partition(task), shown)
 
 
@@ -135,7 +149,7 @@ def _partition(task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
 
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, events in _groups(batches, task):
-            run: LocalRun | None = None
+            run: AnyRun | None = None
             waiting = 0
             for batch in events:
                 if run is None:

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from nestream.engine.program import LeafSpec, Program
 from nestream.model.expression import (
@@ -35,6 +35,9 @@ from nestream.model.expression import (
 from nestream.model.output import EventColumn, Output
 from nestream.model.schema import EventError, Kind, Schema
 from nestream.model.text import print_expression, print_name
+
+MOST_TESTED = 64
+"""Up to this number of leaves, Spark is given the tests of each."""
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -72,6 +75,21 @@ def match_schema(output: Output, events: StructType, wanted: pa.Schema, time: st
     return StructType([*fields, StructField("match_start", moment), StructField("match_end", moment)])
 
 
+def set_match_schema(events: StructType, time: str) -> StructType:
+    """The columns of the matches of a query set, with the types of the events' own columns."""
+    moment = events[time].dataType
+    event = StructType([StructField("variable", StringType()), StructField("event", events)])
+    return StructType(
+        [
+            StructField("query", StringType()),
+            StructField("match_start", moment),
+            StructField("match_end", moment),
+            StructField("events", ArrayType(event)),
+            StructField("values", MapType(StringType(), StringType())),
+        ]
+    )
+
+
 def _value_type(expression: Expression, events: StructType, datatype: pa.DataType) -> DataType:
     """The Spark type of a returned expression: the column's own where it is one."""
     if isinstance(expression, Attribute) and expression.name in events.fieldNames():
@@ -80,12 +98,19 @@ def _value_type(expression: Expression, events: StructType, datatype: pa.DataTyp
 
 
 def pushed_filter(program: Program, schema: Schema) -> Column:
-    """What an event must pass to be in some leaf: its type, and the tests that Spark can make."""
+    """What an event must pass to be in some leaf: its type, and the tests that Spark can make.
+
+    Of a set with a great many leaves only the types are tested.
+    """
+    if len(program.leaves) > MOST_TESTED:
+        return named(schema.type).isin(*program.types)
     return reduce(lambda a, b: a | b, [_leaf_filter(leaf, schema) for leaf in program.leaves])
 
 
 def pushed_text(program: Program, schema: Schema) -> str:
     """The pushed filter to be read: the types, each with the tests of its events that Spark makes."""
+    if len(program.leaves) > MOST_TESTED:
+        return " or ".join(map(print_name, program.types))
     parts = dict.fromkeys(_leaf_text(leaf, schema) for leaf in program.leaves)
     return " or ".join(parts)
 

@@ -10,20 +10,21 @@ where it does not ask for the time; this one does, as events without a time are 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.types import LongType, ShortType, StringType, StructField, StructType
 
 from nestream.engine.program import Measure, Program
-from nestream.model.schema import EventError, Schema
+from nestream.model.schema import Schema
 from nestream.runtime.spark.batch import CODE, Task
-from nestream.runtime.spark.columns import arrow_schema, match_schema, named, pushed_filter
+from nestream.runtime.spark.columns import arrow_schema, named, pushed_filter
 from nestream.runtime.spark.partitioning import Partitioning, choose
+from nestream.runtime.spark.stream_aside import chosen_aside, putting_aside
+from nestream.runtime.spark.stream_checks import buckets_of, use_rocksdb, watermark_delay
 from nestream.runtime.spark.stream_operator import Operator, StreamTask
 from nestream.runtime.spark.stream_pack import (
     EVENTS,
@@ -37,23 +38,22 @@ from nestream.runtime.spark.stream_pack import (
     SLOT,
     Batches,
     packing,
-    spread,
     unpacked,
     unpacking,
 )
 
 METRICS = "nestream"
 """The name under which a query's progress has the numbers of events, matches, late and malformed events."""
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-_WATERMARK = "spark.watermarkDelayMs"
 
 
 def match_stream(df: DataFrame, task: Task, schema: Schema, identity: str, buckets: int | None) -> DataFrame:
-    """The matches of a streaming DataFrame."""
-    found = _found(df, task, schema, identity, buckets, whole=False)
-    shown = match_schema(task.output, df.schema, task.wanted, task.time)
+    """The matches of a streaming DataFrame; its late and malformed events are counted, or put aside."""
+    aside = chosen_aside()
+    found = _found(df, task, schema, identity, buckets, whole=aside is not None)
+    shown = task.shown(df)
+    if aside is not None:
+        put = putting_aside(aside, arrow_schema(df.schema))
+        return found.filter(F.col("kind") != EVENTS).mapInArrow(put, shown)
     return found.filter(F.col("kind") == MATCHES).mapInArrow(unpacking(MATCHES), shown)
 
 
@@ -66,7 +66,7 @@ def match_outcomes(
     columns of a match and `event` those of an event.
     """
     found = _found(df, task, schema, identity, buckets, whole=True)
-    match = match_schema(task.output, df.schema, task.wanted, task.time)
+    match = task.shown(df)
     event = StructType([StructField(field.name, field.dataType) for field in df.schema.fields])
     shown = StructType(
         [
@@ -89,23 +89,13 @@ def stream_partitioning(program: Program, wanted: str | None = None) -> Partitio
     return choose(program, wanted)
 
 
-def buckets_of(df: DataFrame, task: Task, wanted: int | None) -> tuple[int, ...]:
-    """The numbers of the buckets: as many as there are shuffle partitions, unless told."""
-    if task.partitioning.kind != "key":
-        return (0,)
-    if wanted is not None and wanted < 1:
-        raise ValueError(f"{wanted} buckets: at least one is needed")
-    partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    return spread(wanted or partitions, partitions)
-
-
 def _found(
     df: DataFrame, task: Task, schema: Schema, identity: str, buckets: int | None, *, whole: bool
 ) -> DataFrame:
     """The packs that the operator gives, counted."""
-    _check_watermark(df, task)
+    watermark_delay(df, task.time)
     use_rocksdb(df.sparkSession)
-    numbers = buckets_of(df, task, buckets)
+    numbers = buckets_of(df, task.partitioning, buckets)
     streaming = stream_task(task, arrow_schema(df.schema), identity, numbers, whole=whole)
     carried = streaming.carried
     names = [name for name in carried.names if name != CODE]
@@ -188,42 +178,3 @@ def _outcomes(match: pa.StructType, event: pa.StructType) -> Any:
 
 def _struct(batch: pa.RecordBatch, wanted: pa.StructType) -> pa.StructArray:
     return pa.StructArray.from_arrays(batch.columns, fields=list(wanted))
-
-
-def _check_watermark(df: DataFrame, task: Task) -> None:
-    """Say what is missing before Spark does, in the words of the query."""
-    time = task.time
-    kind = df.schema[time].dataType.typeName()
-    if kind not in ("timestamp", "timestamp_ntz"):
-        raise EventError(
-            f"the time column `{time}` is {kind}, and Spark has watermarks on timestamps alone\n"
-            f'  hint: df.withColumn("{time}", F.timestamp_millis("{time}")) for milliseconds'
-        )
-    if _WATERMARK not in df.schema[time].metadata:
-        others = [field.name for field in df.schema.fields if _WATERMARK in field.metadata]
-        where = f" (it is on `{others[0]}`)" if others else ""
-        raise EventError(
-            f"the stream has no watermark on its time column `{time}`{where}\n"
-            f'  hint: query.match(df.withWatermark("{time}", "10 seconds")): how late an event may be'
-        )
-    try:
-        importlib.import_module("google.protobuf")
-    except ImportError:
-        raise EventError(
-            "Spark's stateful operators in Python need the package protobuf, which is not installed\n"
-            "  hint: pip install 'protobuf>=6.33'"
-        ) from None
-
-
-def use_rocksdb(spark: SparkSession) -> None:
-    """See that state is kept in RocksDB, which Spark's stateful operators in Python need."""
-    provider = spark.conf.get(PROVIDER, "")
-    if not provider:
-        spark.conf.set(PROVIDER, ROCKSDB)
-        if not spark.conf.get(CHANGELOG, ""):  # write what has changed, not a snapshot, in each micro-batch
-            spark.conf.set(CHANGELOG, "true")
-    elif "RocksDB" not in provider:
-        raise EventError(
-            f"the state store is {provider}, and streams of nestream need RocksDB\n"
-            f'  hint: spark.conf.set("{PROVIDER}", "{ROCKSDB}")'
-        )

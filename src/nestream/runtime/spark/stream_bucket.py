@@ -24,7 +24,8 @@ import pyarrow as pa
 
 from nestream.engine.program import Measure
 from nestream.model.columns import computable
-from nestream.runtime.local import POSITION, TIME, TYPE, LocalRun
+from nestream.runtime.held import POSITION, TIME, TYPE
+from nestream.runtime.many import AnyRun
 from nestream.runtime.spark.stream_pack import packed, unpacked
 from nestream.runtime.state import SavedState, StateError
 from nestream.runtime.waiting import Waiting
@@ -69,7 +70,7 @@ class Chunk:
 class Bucket:
     """An engine and the events that wait for it."""
 
-    def __init__(self, run: LocalRun) -> None:
+    def __init__(self, run: AnyRun) -> None:
         self.run = run
         self.waiting = Waiting()
         self.token: str | None = None
@@ -169,7 +170,7 @@ class Bucket:
                 self._next += 1
 
     @classmethod
-    def restored(cls, run: LocalRun, saved: SavedState, cells: Cells, time: str) -> Bucket:
+    def restored(cls, run: AnyRun, saved: SavedState, cells: Cells, time: str) -> Bucket:
         """The bucket that a header and its chunks describe."""
         bucket, numbers = cls(run), saved.numbers
         _, fresh = run.save()
@@ -189,8 +190,8 @@ class Bucket:
         for number in numbers["waiting"]:
             table = unpacked(cells.chunk(number))
             times = computable(table.column(time), run.unit, time).to_numpy(zero_copy_only=False)
-            if run.matcher.watermark is not None:
-                later = times > run.matcher.watermark
+            if run.watermark is not None:
+                later = times > run.watermark
                 if not later.all():
                     table, times = table.filter(pa.array(later)), times[later]
             bucket._written[bucket.waiting.arrivals] = number

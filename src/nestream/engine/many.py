@@ -1,0 +1,65 @@
+"""Many programs over one set of events: each event is stored once, and what they share is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from nestream.engine.events import Events
+from nestream.engine.join import outermost
+from nestream.engine.keys import attribute_groups
+from nestream.engine.matcher import Matcher, Matches, Rounds
+from nestream.engine.program import Decided, Program
+
+
+class Matchers:
+    """A matcher for each program, over the same events.
+
+    A program whose matches are decided by their last events is looked at only when one of these has come.
+    """
+
+    def __init__(self, programs: Sequence[Program], events: Events) -> None:
+        self.events = events
+        self.members = [Matcher(program, events) for program in programs]
+        self.groups = attribute_groups(programs)
+        self._always: list[int] = []
+        self._awaiting: dict[int, list[int]] = {}
+        for number, program in enumerate(programs):
+            if any(decided is not Decided.LAST for decided in program.decided):
+                self._always.append(number)
+                continue
+            lasts = {b.leaves[name] for b in program.blocks for name in outermost(b, by_last=True)}
+            for leaf in lasts:
+                self._awaiting.setdefault(leaf, []).append(number)
+
+    def decide(self, watermark: int) -> Iterator[tuple[int, Matches]]:
+        """Give the matches of each program, by its number, that are decided by a watermark.
+
+        Nothing is forgotten before `expire` is called: matches are rows of the events that are held.
+        """
+        self.events.seal()
+        for member in self.members:
+            member.watermark = watermark if member.watermark is None else max(watermark, member.watermark)
+        rounds = Rounds(self.events, self.groups)
+        for number in self._due():
+            for matches in self.members[number].advance(watermark, rounds):
+                yield number, matches
+
+    def _due(self) -> list[int]:
+        """The numbers of the programs that something can be decided of."""
+        fresh = self.events.take_fresh()
+        found = {number for leaf in fresh for number in self._awaiting.get(leaf, ())}
+        return sorted(found.union(self._always))
+
+    def between(self, first: int, end: int) -> Iterator[tuple[int, Matches]]:
+        """Give the matches of each program that end in a range of times, all the events having arrived."""
+        self.events.seal()
+        rounds = Rounds(self.events, self.groups)
+        for number, member in enumerate(self.members):
+            for matches in member.between(first, end, rounds):
+                yield number, matches
+
+    def expire(self) -> None:
+        """Forget the events that no program needs any more."""
+        if self.events.drop_expired(min(member.forgettable() for member in self.members)):
+            for member in self.members:
+                member.forget_given()

@@ -1,0 +1,368 @@
+"""The composer of query sets: many queries over one pass of the same events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from nestream.engine.program import LeafSpec, Options
+from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
+from nestream.model.diagnostics import Diagnostic, QueryError
+from nestream.model.schema import Schema
+from nestream.query import (
+    Query,
+    check_lateness,
+    compiled,
+    is_dataframe,
+    known_order,
+    known_strategy,
+    query,
+    stream_files,
+)
+from nestream.reference import Order
+from nestream.runtime.many import Member, SetRun
+from nestream.runtime.stream import Stream
+
+SUFFIX = ".neel"
+
+
+class QuerySetError(QueryError):
+    """Queries of a set that are rejected: `errors` has each by its name."""
+
+    def __init__(self, errors: Mapping[str, QueryError]) -> None:
+        self.errors = dict(errors)
+        problems: list[Diagnostic] = [said for error in errors.values() for said in error.diagnostics]
+        super().__init__(problems)
+        shown = "\n\n".join(f"query {name}:\n{error}" for name, error in errors.items())
+        self.args = (shown,)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.errors,)
+
+
+def queries(source: Any, dialect: str | None = None) -> Queries:
+    """Read a set of queries: a folder of `.neel` files, a mapping of names to texts, or a list of texts.
+
+    A file gives its query the name of the file without ending; the queries of a list are q1, q2 and so on.
+    Raises a `QueryError` with every problem of every query at once.
+    """
+    found: dict[str, Query] = {}
+    errors: dict[str, QueryError] = {}
+    for name, text in _named(source):
+        try:
+            found[name] = text if isinstance(text, Query) else query(text, dialect)
+        except QueryError as error:
+            errors[name] = error
+    if errors:
+        raise QuerySetError(errors)
+    return Queries(found)
+
+
+def _named(source: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(source, Mapping):
+        yield from source.items()
+    elif isinstance(source, str | Path):
+        folder = Path(source)
+        if not folder.is_dir():
+            raise FileNotFoundError(
+                f"{folder} is not a folder of queries\n"
+                f"  hint: a set is a folder of {SUFFIX} files, a mapping of names to texts or a list of texts"
+            )
+        files = sorted(folder.glob(f"*{SUFFIX}"))
+        if not files:
+            raise FileNotFoundError(f"there is no {SUFFIX} file in {folder}")
+        for file in files:
+            yield file.stem, file.read_text(encoding="utf-8")
+    else:
+        for number, text in enumerate(source, 1):
+            yield f"q{number}", text
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Queries that run together: each event is read, tested and held once, and shared work is done once."""
+
+    members: dict[str, Query]
+    planned: dict[Any, tuple[dict[str, Member], dict[LeafSpec, int]]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """What was planned for events of some schema."""
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise ValueError("a set of queries has at least one")
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.members)
+
+    def __getitem__(self, name: str) -> Query:
+        return self.members[name]
+
+    def adding(self, name: str, text: str | Query, dialect: str | None = None) -> Queries:
+        """The set with one more query."""
+        if name in self.members:
+            raise ValueError(f"the set has a query {name} already")
+        member = text if isinstance(text, Query) else query(text, dialect)
+        planned = {key: (dict(kept), dict(leaves)) for key, (kept, leaves) in self.planned.items()}
+        return Queries({**self.members, name: member}, planned)
+
+    def explain(self, **options: Any) -> str:
+        """What the queries share, and the plan of each; takes the options of `Query.explain`."""
+        leaves: dict[LeafSpec, int] = {}
+        used = 0
+        for member in self.members.values():
+            program = compiled(member.plan, None, "auto", leaves=(own := dict[LeafSpec, int]()))
+            used += len(own)
+            for leaf in program.leaves:
+                leaves.setdefault(leaf, len(leaves))
+        head = f"{len(self)} queries, {used} leaves, {len(leaves)} after sharing"
+        plans = [f"{name}:\n{_indented(member.explain(**options))}" for name, member in self.members.items()]
+        return "\n".join([head, *plans])
+
+    # -- finite events -------------------------------------------------------------------------------------
+
+    def match(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        types: Mapping[str, Iterable[str]] | None = None,
+        order: str = "time",
+        strategy: str = "auto",
+        options: Options | None = None,
+        **on_spark: Any,
+    ) -> Any:
+        """Every match of every query over a finite set of events, as one Arrow table.
+
+        Its columns are `query` (the name), `match_start`, `match_end`, `events` (a list of the events of the
+        match, each with its variable) and `values` (what RETURN computes, as text). A Spark DataFrame gives
+        such a DataFrame, batch or streaming. The options are those of `Query.match` and `Query.on_spark`.
+        """
+        if is_dataframe(events):
+            return self.on_spark(
+                events,
+                time=time,
+                type=type,
+                types=types,
+                order=order,
+                strategy=strategy,
+                options=options,
+                **on_spark,
+            )
+        if on_spark:
+            raise TypeError(f"{', '.join(on_spark)}: for Spark DataFrames alone")
+        found = self.batches(
+            events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
+        )
+        return pa.concat_tables(found)
+
+    def batches(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        types: Mapping[str, Iterable[str]] | None = None,
+        order: str = "time",
+        strategy: str = "auto",
+        options: Options | None = None,
+    ) -> Iterator[pa.Table]:
+        """The matches of `match` as tables, one after the other; the first is empty and has the columns."""
+        self._without_limits("a set that gives one table")
+        run, table = self._prepared(events, time, type, types, order, strategy, options)
+        yield run.wanted.empty_table()
+        yield from run.over(table)
+
+    def match_each(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        types: Mapping[str, Iterable[str]] | None = None,
+        order: str = "time",
+        strategy: str = "auto",
+        options: Options | None = None,
+    ) -> dict[str, pa.Table]:
+        """The matches of each query by its name, as the query alone would give them, found in one pass."""
+        run, table = self._prepared(events, time, type, types, order, strategy, options)
+        found: dict[str, list[pa.Table]] = {
+            name: [member.wanted.empty_table()] for name, member in zip(run.names, run.runs, strict=True)
+        }
+        for name, matches in run.each(table):
+            found[name].append(matches)
+        return {
+            name: pa.concat_tables(tables).slice(0, self.members[name].plan.limit)
+            for name, tables in found.items()
+        }
+
+    def count(self, events: Any, **options: Any) -> dict[str, int]:
+        """How many matches each query has. Takes the options of `match`."""
+        settings: dict[str, Any] = {"time": "ts", "type": "type", "types": None, "order": "time"}
+        settings = {**settings, "strategy": "auto", "options": None, **options}
+        run, table = self._prepared(events, **settings)
+        counts = run.count(table)
+        limits = {name: member.plan.limit for name, member in self.members.items()}
+        return {n: c if (most := limits[n]) is None else min(c, most) for n, c in counts.items()}
+
+    def _prepared(
+        self,
+        events: Any,
+        time: str,
+        type: str,
+        types: Mapping[str, Iterable[str]] | None,
+        order: str,
+        strategy: str,
+        options: Options | None,
+    ) -> tuple[SetRun, pa.Table]:
+        table = to_table(events, type)
+        schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
+        check_events(table, schema)
+        return self.run(schema, known_order(order), strategy, options), table
+
+    def run(
+        self, schema: Schema, order: Order, strategy: str = "auto", options: Options | None = None
+    ) -> SetRun:
+        """The columnar engine in this process, ready for events of a schema."""
+        members, leaves = self.programs(schema, order, strategy, options)
+        return SetRun(members, leaves, schema, resolution(schema))
+
+    def programs(
+        self, schema: Schema, order: Order, strategy: str = "auto", options: Options | None = None
+    ) -> tuple[list[Member], dict[LeafSpec, int]]:
+        """What the engine runs for each query, and the leaves that all of them share.
+
+        They are kept, so that a query that is added is planned alone, beside the others.
+        """
+        known_strategy(strategy)
+        if strategy == "reference":
+            raise ValueError("the reference evaluator runs one query at a time")
+        scale = per_microsecond(resolution(schema))
+        types = tuple((name, tuple(sorted(own))) for name, own in sorted(schema.types.items()))
+        events = (tuple(schema.columns.items()), schema.time, schema.type, types)
+        kept, leaves = self.planned.setdefault((events, order, strategy, options), ({}, {}))
+        errors: dict[str, QueryError] = {}
+        for name, member in self.members.items():
+            if name in kept:
+                continue
+            try:
+                plan, kinds = member.typed(schema)
+            except QueryError as error:
+                errors[name] = error
+                continue
+            by_arrival = order is Order.ARRIVAL
+            program = compiled(plan, schema, strategy, scale, by_arrival, options, leaves=leaves)
+            kept[name] = Member(name, plan.output, program, kinds)
+        if errors:
+            raise QuerySetError(errors)
+        return list(kept.values()), leaves
+
+    # -- events that keep coming ---------------------------------------------------------------------------
+
+    def stream(
+        self,
+        events: Iterable[Any] | None = None,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        schema: pa.Schema | Schema | None = None,
+        order: str = "time",
+        lateness: int | timedelta = 0,
+        late: Callable[[dict[str, Any]], None] | None = None,
+        dead_letter: Callable[[Any, str], None] | None = None,
+        strategy: str = "auto",
+        options: Options | None = None,
+    ) -> Any:
+        """Match events that keep coming, as `Query.stream` does; each match has the name of its query."""
+        chosen = known_order(order)
+        check_lateness(lateness)
+        self._without_limits("a stream of a set")
+
+        def start(known: Schema) -> SetRun:
+            return self.run(known, chosen, strategy, options)
+
+        if isinstance(schema, pa.Schema):
+            schema = Schema.of(schema, time, type)
+        stream = Stream(
+            start,
+            self.identity(order, strategy),
+            dict.fromkeys(name for member in self.members.values() for name in member.mentioned),
+            time=time,
+            type=type,
+            schema=schema,
+            lateness=lateness,
+            late=late,
+            dead_letter=dead_letter,
+        )
+        return stream if events is None else stream.run(events)
+
+    def identity(self, order: str, strategy: str) -> str:
+        """What a saved state must agree with."""
+        texts = [f"QUERY {name}\n{m.identity(order, strategy)}" for name, m in self.members.items()]
+        return "\n".join(texts)
+
+    # -- Spark ---------------------------------------------------------------------------------------------
+
+    def on_spark(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        types: Mapping[str, Iterable[str]] | None = None,
+        order: str = "time",
+        strategy: str = "auto",
+        options: Options | None = None,
+        **partitioning: Any,
+    ) -> Any:
+        """The matches over a Spark DataFrame, batch or streaming, as one DataFrame.
+
+        Queries whose events can be split in the same way are run together, in one pass; a batch reads the
+        events once for each such group, and a stream is one group.
+        """
+        from nestream.runtime.spark.match import spark_schema, union_by_type
+        from nestream.runtime.spark.sets import match_group, split_alike, union
+
+        self._without_limits("a set on Spark")
+        df = events
+        if isinstance(events, Mapping):
+            types = types or {name: frame.columns for name, frame in events.items()}
+            df = union_by_type(events, type)
+        schema = Schema.of(spark_schema(df), time, type, types)
+        chosen = known_order(order)
+        members, _ = self.programs(schema, chosen, strategy, options)
+        groups = [list(self)] if df.isStreaming or "partition_by" in partitioning else split_alike(members)
+        parts = []
+        for names in groups:
+            some = Queries({name: self.members[name] for name in names})
+            programs, leaves = some.programs(schema, chosen, strategy, options)
+            unit, identity = resolution(schema), some.identity(order, strategy)
+            parts.append(match_group(df, programs, leaves, schema, unit, identity=identity, **partitioning))
+        return union(parts)
+
+    def stream_files(
+        self, spark: Any, source: str, sink: str, *, time: str = "ts", type: str = "type", **options: Any
+    ) -> Any:
+        """Match the files of a folder on Spark into files of another, as `Query.stream_files` does."""
+        return stream_files(self.on_spark, spark, source, sink, time=time, type=type, **options)
+
+    def _without_limits(self, where: str) -> None:
+        limited = [name for name, member in self.members.items() if member.plan.limit is not None]
+        if limited:
+            raise ValueError(
+                f"{where} has no LIMIT, and {limited[0]} has one\n"
+                "  hint: leave the LIMIT out, or ask for `match_each`"
+            )
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())

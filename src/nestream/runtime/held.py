@@ -1,0 +1,98 @@
+"""The events that an engine holds, as they come in, are saved, brought back and described."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nestream.engine.distinct import Given
+from nestream.engine.events import Events
+from nestream.engine.program import Block, Program
+from nestream.model.columns import computable
+
+POSITION, TIME, TYPE = "nestream position", "nestream time", "nestream type"
+"""The columns beside the events' own in a saved state."""
+
+
+def in_order(events: pa.Table, time: str, unit: str) -> pa.Table:
+    """The events by time and arrival; looked at chunk by chunk, as most tables are so already."""
+    column = events.column(time)
+    last: int | None = None
+    for chunk in column.chunks:
+        times = _times(chunk, time, unit)
+        if len(times) and ((times[1:] < times[:-1]).any() or (last is not None and times[0] < last)):
+            return events.take(pa.array(np.argsort(_times(column, time, unit), kind="stable")))
+        last = int(times[-1]) if len(times) else last
+    return events
+
+
+def _times(column: pa.Array | pa.ChunkedArray, time: str, unit: str) -> npt.NDArray[np.int64]:
+    return np.asarray(computable(column, unit, time).to_numpy(zero_copy_only=False), np.int64)
+
+
+def saved_events(store: Events) -> pa.Table:
+    """The events held, with their positions, times and types."""
+    store.seal()
+    held = store.payload.append_column(POSITION, pa.array(store.pos + store.base))
+    return held.append_column(TIME, pa.array(store.ts)).append_column(TYPE, store.type_names())
+
+
+def restore_events(store: Events, seen: int, held: pa.Table) -> None:
+    """Hold the saved events again."""
+    store.seen = seen
+    store.restore(
+        held.select(store.columns),
+        pa.array(held.column(TYPE).to_pylist(), pa.string()),
+        held.column(TIME).to_numpy(),
+        held.column(POSITION).to_numpy(),
+    )
+
+
+def saved_given(given: Given) -> pa.Table:
+    """The matches of a projection that were given, as a table of positions."""
+    width = given.positions.shape[1]
+    names = [str(place) for place in range(width)]
+    return pa.table([np.ascontiguousarray(given.positions[:, n]) for n in range(width)], names)
+
+
+def restored_given(table: pa.Table) -> npt.NDArray[np.int64]:
+    """The same positions back."""
+    return np.column_stack([column.to_numpy() for column in table.columns])
+
+
+def describe_events(store: Events, programs: Sequence[Program], watermark: int | None) -> dict[str, Any]:
+    """What is held, for a person or a monitor."""
+    store.seal()
+    return {
+        "events": len(store),
+        "leaves": {label: len(store.leaf_rows[leaf]) for label, leaf in _labels(store, programs)},
+        "bytes": store.payload.nbytes + store.pos.nbytes + store.ts.nbytes + store.type.nbytes,
+        "oldest": store.ts[0].item() if len(store) else None,
+        "watermark": watermark,
+        "position": store.seen,
+    }
+
+
+def _labels(store: Events, programs: Sequence[Program]) -> Iterator[tuple[str, int]]:
+    """A name for each leaf: its types and, of one query, its variables."""
+    users: dict[int, list[str]] = {}
+    for program in programs:
+        for block in program.blocks:
+            for name, leaf in all_leaves(block):
+                names = users.setdefault(leaf, [])
+                if name not in names:
+                    names.append(name)
+    for leaf, names in users.items():
+        own = f" {', '.join(names)}" if len(programs) == 1 else f" #{leaf}"
+        yield f"{' | '.join(store.leaves[leaf].types)}{own}", leaf
+
+
+def all_leaves(block: Block) -> Iterator[tuple[str, int]]:
+    """The variables of a block with their leaves, those under negation included."""
+    yield from block.leaves.items()
+    for negation in block.negations:
+        yield from all_leaves(negation.block)

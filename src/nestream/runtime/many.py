@@ -1,0 +1,186 @@
+"""Runs the programs of a query set over the same events in one pass: one table, or one for each query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from nestream.engine.events import Events
+from nestream.engine.many import Matchers
+from nestream.engine.matcher import END, Matches
+from nestream.engine.program import LeafSpec, Measure, Program
+from nestream.model.output import Output
+from nestream.model.schema import Kind, Schema
+from nestream.model.together import Gathered, set_schema
+from nestream.runtime.held import (
+    describe_events,
+    in_order,
+    restore_events,
+    restored_given,
+    saved_events,
+    saved_given,
+)
+from nestream.runtime.local import LocalRun, held_columns
+
+_ROWS_AT_ONCE = 1 << 16
+"""How many matches make a table."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A query of a set: its name, what its matches show, and what the engine runs."""
+
+    name: str
+    output: Output
+    program: Program
+    kinds: Mapping[str, Kind]
+
+
+class SetRun:
+    """Several programs over events of one schema, which are held once for all of them."""
+
+    def __init__(
+        self, members: Sequence[Member], leaves: Iterable[LeafSpec], schema: Schema, unit: str
+    ) -> None:
+        self.schema = schema
+        self.unit = unit
+        self.names = [member.name for member in members]
+        self.program = together([member.program for member in members], leaves)
+        columns = dict.fromkeys(
+            name for member in members for name in held_columns(member.output, member.program, schema)
+        )
+        by_arrival = self.program.by_arrival
+        self.store = Events(self.program.leaves, schema, unit, list(columns), by_arrival=by_arrival)
+        self.events = pa.schema(list(schema.columns.items()))
+        self.wanted = set_schema(schema)
+        self.runs = [
+            LocalRun(member.output, member.program, schema, member.kinds, unit, self.store)
+            for member in members
+        ]
+        self.matchers = Matchers([member.program for member in members], self.store)
+        for run, matcher in zip(self.runs, self.matchers.members, strict=True):
+            run.matcher = matcher
+
+    # -- events in, matches out ----------------------------------------------------------------------------
+
+    def append(self, events: pa.Table | pa.RecordBatch) -> None:
+        """Take events in the order of time and arrival."""
+        self.store.append(events)
+
+    def advance(self, watermark: int) -> Iterator[pa.Table]:
+        """The matches decided by a watermark, each with the name of its query."""
+        yield from self._named(self.matchers.decide(watermark))
+        self.matchers.expire()
+
+    def finish(self) -> Iterator[pa.Table]:
+        """The matches decided at the end of the events."""
+        return self.advance(END)
+
+    def within(self, first: int, end: int) -> Iterator[pa.Table]:
+        """The matches that end in a range of times, when all the events have arrived."""
+        return self._named(self.matchers.between(first, end))
+
+    def _named(self, found: Iterator[tuple[int, Matches]]) -> Iterator[pa.Table]:
+        """The matches with the names of their queries, many queries to a table."""
+        gathered = Gathered(self.wanted, self.schema.time)
+        for number, matches in found:
+            run = self.runs[number]
+            values = run.values(matches)
+            gathered.add(self.names[number], run.output, matches.rows, matches.count, values)
+            if gathered.count >= _ROWS_AT_ONCE:
+                yield gathered.table(self.store.payload)
+                gathered = Gathered(self.wanted, self.schema.time)
+        if gathered.count:
+            yield gathered.table(self.store.payload)
+
+    def each(self, events: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+        """The matches over a finite table of events, with the names of their queries, as these show them."""
+        self.append(in_order(events, self.schema.time, self.unit))
+        for number, matches in self.matchers.decide(END):
+            yield self.names[number], self.runs[number].table(matches)
+
+    def over(self, events: pa.Table) -> Iterator[pa.Table]:
+        """The matches over a finite table of events, in any order of arrival."""
+        self.append(in_order(events, self.schema.time, self.unit))
+        return self.finish()
+
+    def count(self, events: pa.Table) -> dict[str, int]:
+        """How many matches each query has over a finite table."""
+        counts = dict.fromkeys(self.names, 0)
+        self.append(in_order(events, self.schema.time, self.unit))
+        for number, matches in self.matchers.decide(END):
+            counts[self.names[number]] += matches.count
+        return counts
+
+    # -- as a stream needs it ------------------------------------------------------------------------------
+
+    def due(self) -> int | None:
+        """The least watermark that decides or forgets more than the last one did, without another event."""
+        moments = [moment for run in self.runs if (moment := run.due()) is not None]
+        return min(moments, default=None)
+
+    @cached_property
+    def awaited_types(self) -> frozenset[str]:
+        """The types of the events that can be the last of a match."""
+        return frozenset().union(*(run.awaited_types for run in self.runs))
+
+    @cached_property
+    def awaits_time(self) -> bool:
+        """Whether some matches are decided by the passing of time, not by an event of theirs."""
+        return any(run.awaits_time for run in self.runs)
+
+    @property
+    def watermark(self) -> int | None:
+        """The greatest watermark so far."""
+        return self.matchers.members[0].watermark
+
+    def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+        """The state of the engine: numbers, and the events held with their positions, times and types."""
+        tables = {"held": saved_events(self.store)}
+        members = self.matchers.members
+        for name, matcher in zip(self.names, members, strict=True):
+            if matcher.given is not None:
+                tables[f"given {name}"] = saved_given(matcher.given)
+        decided = {name: member.decided for name, member in zip(self.names, members, strict=True)}
+        return {"seen": self.store.seen, "decided": decided, "watermark": self.watermark}, tables
+
+    def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
+        """Go on from a saved state of the same set."""
+        for name, matcher in zip(self.names, self.matchers.members, strict=True):
+            matcher.decided = list(numbers["decided"][name])
+            matcher.watermark = numbers["watermark"]
+            if matcher.given is not None and f"given {name}" in tables:
+                matcher.given.positions = restored_given(tables[f"given {name}"])
+        restore_events(self.store, numbers["seen"], tables["held"])
+
+    def describe(self) -> dict[str, Any]:
+        """What is held, for a person or a monitor."""
+        programs = [run.program for run in self.runs]
+        return {**describe_events(self.store, programs, self.watermark), "queries": len(self.runs)}
+
+
+AnyRun: TypeAlias = LocalRun | SetRun
+"""A query or a set of them over events of one schema."""
+
+
+def together(programs: Sequence[Program], leaves: Iterable[LeafSpec]) -> Program:
+    """What holds of all the programs of a set: how their events can be split, filtered and forgotten."""
+    measures = {program.measure for program in programs}
+    measure = Measure.TIME
+    for wider in (Measure.NONE, Measure.EVENTS):
+        measure = wider if wider in measures else measure
+    return replace(
+        programs[0],
+        leaves=tuple(leaves),
+        blocks=tuple(block for program in programs for block in program.blocks),
+        decided=tuple(decided for program in programs for decided in program.decided),
+        measure=measure,
+        window=max(program.window for program in programs),
+        attributes=tuple(dict.fromkeys(name for program in programs for name in program.attributes)),
+        distinct=any(program.distinct for program in programs),
+        looks_back=any(program.looks_back for program in programs),
+    )

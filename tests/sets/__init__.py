@@ -1,0 +1,1 @@
+"""Query sets: many queries over one pass of the same events."""
