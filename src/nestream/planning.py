@@ -5,6 +5,7 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from nestream.logical.nodes import Plan
 from nestream.model.columns import computable, per_microsecond, resolution
 from nestream.model.expression import Expression
 from nestream.model.schema import Schema
+from nestream.model.text import print_name
 from nestream.optimize.cost import Model
 from nestream.optimize.describe import branches, shapes_of
 from nestream.optimize.explain import Explained, Measured
@@ -26,6 +28,7 @@ from nestream.optimize.plan_finder import Search, find_plan
 from nestream.optimize.sample import gathered
 from nestream.optimize.shape import Shape
 from nestream.optimize.statistics import Statistics
+from nestream.physical.choices import choices
 from nestream.rewrite.normalise import Normalised, normalise
 
 SAMPLE = 20_000
@@ -75,28 +78,66 @@ def _statistics(
     return found if whole else found.scaled(events.num_rows / sample.num_rows)
 
 
-def measured(program: Program, matcher: Matcher) -> dict[int, Measured]:
-    """The matches and the seconds of each block that leads a group or runs alone, by its number.
+@dataclass(frozen=True)
+class Analysis:
+    """What a run found: the matches and the time of each block, and of each group of a flat plan."""
 
-    The events have all arrived. Matches are dropped as they are found, so no more is held than in a run.
+    program: Program
+    events: int
+    blocks: Mapping[int, Measured]
+    shared: Explained | None = None
+
+    def text(self) -> str:
+        """Indented text, after that of the groups where there are any."""
+        lines = [self.shared.text()] if self.shared else []
+        total = sum(block.matches for block in self.blocks.values())
+        seconds = sum(block.seconds for block in self.blocks.values())
+        lines.append(f"Measured over {self.events:,} events: {total:,} found in {seconds * 1e3:,.2f} ms")
+        if self.shared is None:
+            for number, block in self.blocks.items():
+                names = ", ".join(map(print_name, self.program.blocks[number].leaves))
+                lines.append(f"  ({names}): {block.matches:,} found in {block.seconds * 1e3:,.2f} ms")
+        return "\n".join(lines)
+
+    def json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        blocks = [
+            {"block": number, "matches": block.matches, "nanoseconds": round(block.seconds * 1e9)}
+            for number, block in self.blocks.items()
+        ]
+        shared = {"sharing": self.shared.json()} if self.shared else {}
+        return {**shared, "measured": {"events": self.events, "blocks": blocks}}
+
+
+def measured(program: Program, matcher: Matcher, events: int, flat: Flat | None = None) -> Analysis:
+    """Run the blocks of a program one after the other, when all the events have arrived.
+
+    The matches are dropped as they are found, before they are put in order and made distinct.
     """
     matcher.events.seal()
-    if not len(matcher.store):
-        return {}
-    round = Round(matcher.store, Shared(matcher.events, matcher.groups))
-    length = int(matcher.store.pos[-1]) + 1
-    found = {}
-    for number, run in enumerate(runs_of(program, round, matcher.limit, {}, at_once=True)):
-        begin = clock.perf_counter()
-        matches = sum(bindings.count for bindings in run.matches(0, length, length))
-        found[number] = Measured(matches, clock.perf_counter() - begin)
-    return found
+    found: dict[int, Measured] = {}
+    if len(matcher.store):
+        round = Round(matcher.store, Shared(matcher.events, matcher.groups))
+        length = int(matcher.store.pos[-1]) + 1
+        for number, run in enumerate(runs_of(program, round, matcher.limit, {}, at_once=True)):
+            begin = clock.perf_counter()
+            matches = sum(bindings.count for bindings in run.matches(0, length, length))
+            found[number] = Measured(matches, clock.perf_counter() - begin)
+    if flat is None:
+        return Analysis(program, events, found)
+    return Analysis(program, events, found, _grouped(flat, found))
 
 
-def analyzed(flat: Flat, blocks: Mapping[int, Measured]) -> Explained:
-    """The groups of a plan with what was measured of them: the blocks of each, taken together."""
+def _grouped(flat: Flat, blocks: Mapping[int, Measured]) -> Explained:
+    """The groups with what was measured of their blocks; of a group, the first block runs all."""
     groups = {}
+    first = 0
+    numbers = []  # of the blocks of each expression
+    for branch in branches(flat.normal.plan):
+        count = len(choices(branch))
+        numbers.append(range(first, first + count))
+        first += count
     for number, group in enumerate(flat.shared.plan.groups):
-        own = [blocks[member] for member in group.members if member in blocks]
+        own = [blocks[block] for member in group.members for block in numbers[member] if block in blocks]
         groups[number] = Measured(sum(m.matches for m in own), sum(m.seconds for m in own))
     return replace(flat.shared, measured=groups)
