@@ -1,4 +1,4 @@
-"""The Python of docs/streaming.md prints what the page shows, and docs/engine.md explains what it shows."""
+"""The Python of the pages on streams and sets prints what they show; docs/engine.md explains what it shows."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ def blocks(page: str) -> list[tuple[str, str]]:
     return BLOCK.findall((DOCS / page).read_text(encoding="utf-8"))
 
 
-def test_the_examples_of_the_streaming_page_print_what_it_shows() -> None:
+@pytest.mark.parametrize("page", ["streaming.md", "sets.md"])
+def test_the_examples_of_a_page_print_what_it_shows(page: str) -> None:
     names: dict[str, Any] = {}
-    found = blocks("streaming.md")
+    found = blocks(page)
     for (kind, text), following in zip(found, [*found[1:], ("", "")], strict=True):
         if kind != "python":
             continue
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(text, "docs/streaming.md", "exec"), names)
+            exec(compile(text, f"docs/{page}", "exec"), names)
         assert printed.getvalue() == (following[1] if following[0] == "text" else "")
 
 
-def test_every_block_of_the_streaming_page_is_run() -> None:
-    page = (DOCS / "streaming.md").read_text(encoding="utf-8")
-    assert page.count("```") == 2 * len(blocks("streaming.md"))
-    assert {kind for kind, _ in blocks("streaming.md")} == {"python", "text"}
+@pytest.mark.parametrize("page", ["streaming.md", "sets.md"])
+def test_every_block_of_a_page_is_run(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert text.count("```") == 2 * len(blocks(page))
+    assert {kind for kind, _ in blocks(page)} <= {"python", "text", "console"}
 
 
 def test_the_engine_page_shows_how_its_query_is_run() -> None:
@@ -52,7 +54,8 @@ def test_every_switch_is_on_the_engine_page(option: str) -> None:
 
 def test_every_reason_for_a_join_is_on_the_engine_page() -> None:
     page = (DOCS / "engine.md").read_text(encoding="utf-8")
-    source = (DOCS.parent / "src/nestream/physical/compile.py").read_text(encoding="utf-8")
+    physical = DOCS.parent / "src/nestream/physical"
+    source = "".join(file.read_text(encoding="utf-8") for file in sorted(physical.glob("*.py")))
     reasons = re.findall(r'(?:reason = |return None, )"([^"]+)"', source)
     assert len(reasons) >= 8
     assert [reason for reason in reasons if reason not in page] == []
