@@ -1,17 +1,28 @@
-"""`nestream stream`: from a folder of files to a folder of files."""
+"""`nestream stream`: from a folder of files to a folder of files, stopped and continued."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 import nestream
 from nestream.runtime.spark.stream_files import RunningStream, format_of, why
-from tests.cli.commands import EXAMPLE, ROOT
+from tests.cli.commands import EXAMPLE, PROGRAM, ROOT, call
+from tests.spark.same import rows
+from tests.spark.stream.cases import later_events
+from tests.spark.stream.streams import Folder
+from tests.spark.stream.test_cluster import PATIENCE, history
+from tests.spark.stream.test_stream import events
 
 HOSPITAL = ROOT / "src" / "nestream" / "data" / "samples" / "hospital.csv"
 
@@ -69,3 +80,77 @@ def test_the_reason_is_found_in_what_spark_says() -> None:
     assert why("[STREAM_FAILED] Query [id = 1] terminated with exception: no disk SQLSTATE: X") == "no disk"
     said = "lines\nnestream.runtime.state.StateError: another query\n  hint: do\n SQLSTATE: 39000\n"
     assert why(said) == "another query\n  hint: do"
+
+
+KEYED = "SEQ(A a, B b) WHERE a.id = b.id WITHIN 10 seconds"
+
+
+@pytest.mark.parametrize("format", ["parquet", "json"])
+def test_late_and_malformed_events_are_put_aside_with_the_reason(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    monkeypatch.setattr(folder.spark, "stop", lambda: None)  # the session of all the tests
+    for part in (
+        events((0, "A", 1), (100, "A", 2)),
+        events((50, "B", 3), (101, "B", 2), (None, "A", 4), (102, None, 5), (51, "A", 6)),
+        events((300, "Z", 0)),
+    ):
+        folder.add(part)
+    late, out = folder.path / "late", folder.path / "out"
+    command = ["stream", KEYED, "--from", str(folder.path / "in"), "--to", str(out), "--files", "1"]
+    command += ["--late", str(late)]
+    first = call(*command, "--format", format, "--once")
+    assert first.exit_code == 0, first.stderr
+    assert "8 events, 1 match, 2 late, 2 malformed" in first.stderr
+    assert call(*command, "--format", format, "--once").exit_code == 0  # nothing new: nothing again
+    found = [event for file in late.iterdir() for event in put_aside(file)]
+    assert sorted((event["id"], event["reason"]) for event in found) == [
+        (3, "before the watermark"),
+        (4, "no time: `ts` is NULL"),
+        (5, "no type: `type` is NULL"),
+        (6, "before the watermark"),
+    ]
+    assert {event["type"] for event in found} == {"A", "B", None}
+
+
+def put_aside(file: Path) -> list[dict[str, object]]:
+    if file.suffix == ".parquet":
+        return pq.read_table(file).to_pylist()  # type: ignore[no-any-return]
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_stream_cleanly_and_the_same_command_goes_on(folder: Folder) -> None:
+    query = "SEQ(A a, !D d, B b, !C c) WHERE [id] WITHIN 20 seconds"
+    table = history(200)
+    expected = nestream.query(query).match(table)
+    for begin in range(0, table.num_rows, 50):
+        folder.add(table.slice(begin, 50))
+    check = folder.path / "check"
+    command = [PROGRAM, "stream", query, "--from", folder.path / "in", "--to", folder.path / "out"]
+    command += ["--checkpoint", check]
+    command += ["--watermark", "5 seconds", "--files", "1", "--master", "local[2]"]
+    with (folder.path / "said").open("w+") as said:
+        running = subprocess.Popen(
+            [str(part) for part in command],
+            stderr=said,
+            env=os.environ | {"NO_COLOR": "1"},
+            start_new_session=True,
+        )
+        end = time.monotonic() + PATIENCE
+        while len(list((check / "commits").glob("[0-9]*"))) < 1:
+            assert running.poll() is None, (folder.path / "said").read_text()
+            assert time.monotonic() < end, (folder.path / "said").read_text()
+            time.sleep(0.05)
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does, to all the processes in front
+        assert running.wait(PATIENCE) == 0, (folder.path / "said").read_text()
+    told = (folder.path / "said").read_text()
+    assert "stopped; the same command goes on from here" in told
+    assert "Traceback" not in told
+    assert ", 0 late, 0 malformed, " in told
+    folder.add(later_events(table))
+    running = subprocess.Popen([str(part) for part in (*command, "--once")], stderr=subprocess.DEVNULL)
+    assert running.wait(PATIENCE) == 0
+    found = folder.found()
+    assert rows(found.cast(expected.schema)) == rows(expected)
+    assert pa.compute.count_distinct(found.column("match_end")).as_py() > 5

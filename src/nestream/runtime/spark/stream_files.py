@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from nestream.model.schema import EventError
 from nestream.runtime.spark.columns import named
 from nestream.runtime.spark.stream import METRICS
+from nestream.runtime.spark.stream_aside import Aside, with_aside
 
 SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 SCHEMA_FILE = "nestream-schema.json"
@@ -105,10 +106,11 @@ def stream_files(
     watermark: str,
     format: str | None = None,
     output: str = "parquet",
+    late: str | None = None,
     once: bool = False,
     files: int | None = None,
 ) -> RunningStream:
-    """Start matching the files of a folder, those there and those to come."""
+    """Start matching the files of a folder, there and to come; late events go to `late`."""
     chosen = format or format_of(source)
     df = _read(spark, source, chosen, checkpoint, files)
     if time not in df.columns:
@@ -121,7 +123,8 @@ def stream_files(
         timed = df.withWatermark(time, watermark)
     except AnalysisException as problem:
         raise EventError(f"the watermark {watermark!r} on `{time}`: {why(str(problem))}") from None
-    matches = match(timed)
+    with with_aside(None if late is None else Aside(late, output)):
+        matches = match(timed)
     if output != "parquet":
         matches = matches.select(F.to_json(F.struct("*")).alias("value"))
     writer = matches.writeStream.format("parquet" if output == "parquet" else "text")
