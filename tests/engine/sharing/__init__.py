@@ -1,0 +1,1 @@
+"""The shared operators against a plain evaluation of each of their expressions."""
