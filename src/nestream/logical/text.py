@@ -1,8 +1,8 @@
 """A logical expression on one line, in the form of the papers: `SEQ(A a, !B b, C c)`.
 
-A witness stands inline, as if its events were components: `!S s, D d, C c`; in parentheses where it is not the
-only constraint of its gap. The Proj around the expression tells which events a match binds, and the plan that
-`explain` shows says `latest` where the difference matters.
+A witness stands inline, as if its events were components: `!S s, D d, C c`; in parentheses where it is not
+the only constraint of its gap. The Proj around the expression tells which events a match binds, and the plan
+that `explain` shows says `latest` where the difference matters.
 """
 
 from __future__ import annotations

@@ -33,7 +33,9 @@ from nestream.rewrite.rule import Place
 
 
 def canonical(component: Component, place: Place) -> Component:
-    """The component in its one spelling."""
+    """The component in its one spelling; what keeps its form keeps that too."""
+    if component in place.frozen:
+        return component
     match component:
         case WinOr(components=branches, predicates=predicates):
             written = [canonical(branch, place.inside(component)) for branch in branches]

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nestream.logical.invariants import check_plan
-from nestream.logical.nodes import Component, Leaf, Negation, Plan, Proj, WinOr, Witness
+from nestream.logical.nodes import Component, Leaf, Negation, Plan, WinOr, Witness
 from nestream.logical.text import expression_text
 from nestream.rewrite.blowup import Frozen, frozen_parts
 from nestream.rewrite.canonical import canonical
 from nestream.rewrite.forms import Form, form_of
 from nestream.rewrite.parts import children, with_children
 from nestream.rewrite.rule import Place, Refused, Rule
-from nestream.rewrite.rules import RULES
+from nestream.rewrite.rules import DISTRIBUTE, RULES
 from nestream.rewrite.rules.absorption import ABSORPTION
 from nestream.rewrite.rules.projection import PROJECTION
 
@@ -96,14 +96,15 @@ class _Normalising:
             self.plan = self.checked("the canonical order", canonical(self.plan.root, self.place))
             self.steps[-1] = replace(self.steps[-1], plan=self.plan)
             self.step(ABSORPTION, everywhere(ABSORPTION, self.plan.root, self.place))
-            self.step(PROJECTION, _with_projection(self.plan.root, self.place))
+            self.step(PROJECTION, everywhere(PROJECTION, self.plan.root, self.place))
         return Normalised(self.plan, form_of(self.plan.root), tuple(self.steps), self.kept())
 
     def pushed_down(self, negation: Negation) -> Component:
-        """A negation in its last form."""
+        """A negation in its last form, except that what comes of it is not multiplied out."""
         place = Place(root=False, order=self.order)
+        rules = [_under_negation(rule) if rule in DISTRIBUTE else rule for rule in self.rules]
         found: Component = negation
-        while (changed := _first_change(self.rules, found, place)) is not None:
+        while (changed := _first_change(rules, found, place)) is not None:
             _, found = changed
         return found
 
@@ -138,23 +139,24 @@ class _Normalising:
     # -- what stays nested ---------------------------------------------------------------------------------
 
     def kept(self) -> tuple[Kept, ...]:
-        return tuple(dict.fromkeys(self.kept_in(self.plan.root, self.place)))
+        return tuple(dict.fromkeys(self.kept_in(self.plan.root, self.place, ())))
 
-    def kept_in(self, component: Component, place: Place) -> Iterator[Kept]:
+    def kept_in(self, component: Component, place: Place, around: tuple[Component, ...]) -> Iterator[Kept]:
         """The outermost parts that stay nested, and why: a negation of more than an event, an inner OR."""
         nested = isinstance(component, Negation) and not isinstance(component.body, Leaf)
         if nested or (isinstance(component, WinOr) and not place.root):
-            yield Kept(expression_text(component), self.reason(component, place))
+            yield Kept(expression_text(component), self.reason(component, place, around))
             return
         for inner in children(component):
-            below = place if isinstance(component, Proj) else place.inside(component)
-            yield from self.kept_in(inner, below)
+            yield from self.kept_in(inner, place.inside(component), (component,))
 
-    def reason(self, component: Component, place: Place) -> str:
+    def reason(self, component: Component, place: Place, around: tuple[Component, ...]) -> str:
+        """What a rule says of the component, or of the one around it, which would take it apart."""
         if component in self.frozen.reasons:
             return self.frozen.reasons[component]
-        refusals = (rule.apply(component, place) for rule in self.rules)
-        return next((said.reason for said in refusals if isinstance(said, Refused)), "a rule is left out")
+        asked = (component, *(around if isinstance(component, WinOr) else ()))
+        said = (rule.apply(part, place) for part in asked for rule in self.rules)
+        return next((answer.reason for answer in said if isinstance(answer, Refused)), "a rule is left out")
 
 
 def everywhere(rule: Rule, component: Component, place: Place) -> Component:
@@ -190,18 +192,14 @@ def _first_change(rules: Sequence[Rule], root: Component, place: Place) -> tuple
     return None
 
 
+def _under_negation(rule: Rule) -> Rule:
+    """The rule for what is inside a negation only."""
+    return replace(rule, apply=lambda part, place: rule.apply(part, place) if place.negations else None)
+
+
 def _with_part(component: Component, path: tuple[int, ...], part: Component) -> Component:
     if not path:
         return part
     inner = list(children(component))
     inner[path[0]] = _with_part(inner[path[0]], path[1:], part)
     return with_children(component, inner)
-
-
-def _with_projection(root: Component, place: Place) -> Component:
-    """The disjuncts of the root with a Proj where they have a witness."""
-    if isinstance(root, WinOr):
-        inside = place.inside(root)
-        return with_children(root, [_with_projection(branch, inside) for branch in root.components])
-    result = PROJECTION.apply(root, place)
-    return root if result is None or isinstance(result, Refused) else result

@@ -10,28 +10,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from nestream.logical.nodes import Component, Negation, WinOr
+from nestream.logical.nodes import Component, Negation, Proj, WinOr
 
 
 @dataclass(frozen=True)
 class Place:
     """Where a component stands.
 
-    `root` is true of the plan's root and the branches of a root OR, whose limits come from the window.
+    `root` is true of the plan's root and the branches of a root OR: their limits come from the window.
     `negations` counts the negations around. `order` is each variable's rank in the text of the query.
-    `frozen` are components that keep their form.
+    `frozen` are components that keep their form. `projected` is true inside a Proj.
     """
 
     root: bool = True
     negations: int = 0
     order: Mapping[str, int] = field(default_factory=dict)
     frozen: frozenset[Component] = frozenset()
+    projected: bool = False
 
     def inside(self, component: Component) -> Place:
         """The place of what is directly in the component."""
         if isinstance(component, Negation):
             return replace(self, root=False, negations=self.negations + 1)
-        return replace(self, root=self.root and isinstance(component, WinOr))
+        projected = self.projected or isinstance(component, Proj)
+        return replace(self, root=self.root and isinstance(component, WinOr | Proj), projected=projected)
 
     def rank(self, variable: str) -> tuple[int, str]:
         """What orders variables: their place in the text."""

@@ -17,7 +17,7 @@ from nestream.rewrite.rule import Outcome, Place, Rule
 
 
 def _apply(component: Component, place: Place) -> Outcome:
-    if not place.root or not isinstance(component, WinSeq | WinAnd):
+    if not place.root or place.projected or not isinstance(component, WinSeq | WinAnd):
         return None
     if not any(isinstance(part, Witness) for part in walk(component)):
         return None
