@@ -21,6 +21,7 @@ from nestream.cli.arguments import (
     QueryText,
     TimeOption,
     TypeOption,
+    VerboseOption,
     query_text,
 )
 from nestream.cli.console import count, output, show_diagnostics
@@ -70,6 +71,7 @@ def explain(
     time: TimeOption = "ts",
     type: TypeOption = "type",
     input_format: InputFormatOption = None,
+    verbose: VerboseOption = False,
 ) -> None:
     """Show the plan of a query: its operators, and where each predicate is evaluated."""
     try:
@@ -81,7 +83,7 @@ def explain(
             raise
         _print_json({"ok": False, "diagnostics": error.as_dicts()})
         raise typer.Exit(1) from None
-    plan = parsed.explain(format=format.value)
+    plan = parsed.explain(format=format.value, verbose=verbose)
     if format is AnswerFormat.JSON:
         _print_json(plan)
     else:

@@ -97,7 +97,11 @@ app.command(
 )(fmt)
 app.command(
     no_args_is_help=True,
-    epilog=_examples("nestream explain query.neel", "nestream explain query.neel --format json"),
+    epilog=_examples(
+        "nestream explain query.neel",
+        "nestream explain query.neel --verbose",
+        "nestream explain query.neel --format json",
+    ),
 )(explain)
 app.command(
     no_args_is_help=True,
