@@ -26,9 +26,11 @@ from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.physical.compile import compile_plan
 from nestream.physical.explain import explain_program, explain_program_json
+from nestream.planning import Flat, flat_plan, measured
 from nestream.reference import Order, match_reference
 from nestream.rewrite.explain import explain_rewriting, explain_rewriting_json
 from nestream.rewrite.normalise import normalise
+from nestream.runtime.held import in_order
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.runtime.stream import Stream
@@ -110,20 +112,24 @@ class Query:
         strategy: str = "auto",
         verbose: bool = False,
         analyze: Any = None,
-        **settings: Any,
+        **on_spark: Any,
     ) -> Any:
         """The logical plan and how the engine runs it, as text or with `format="json"` as plain data.
 
         For each negation it says whether it is a bound or a join, and why. With a Spark DataFrame as
         `events`, and the options of `on_spark`, it also says how the events are split over partitions, which
         columns are read and what Spark filters, and of a streaming one the watermark, the state and when
-        matches are given. With `verbose` it adds how the plan is rewritten to a normal form, rule by rule, and
-        what stays nested.
+        matches are given.
+
+        With `verbose` it adds how the plan is rewritten to a normal form, rule by rule, and what stays
+        nested. With the strategy "flat" it shows which expressions share their work, and what that is
+        estimated to cost. With events to `analyze` (and the options of `match` that say how to read them) the
+        query is run over them, and what was found and how long it took stands beside the estimates.
         """
         if format not in ("text", "json"):
             raise ValueError(f"unknown format {format!r}: text or json")
         if verbose:
-            shown = self.explain(format, options, events, strategy, **on_spark)
+            shown = self.explain(format, options, events, strategy, analyze=analyze, **on_spark)
             rewritten = normalise(self.plan)
             if format == "json":
                 return {**shown, "rewriting": explain_rewriting_json(rewritten)}
@@ -131,10 +137,31 @@ class Query:
         known_strategy(strategy)
         if events is not None:
             return self._explain_on_spark(format, options, events, strategy=strategy, **on_spark)
-        program = compiled(self.plan, None, strategy, options=options)
+        if analyze is not None:
+            return self._analyze(format, options, analyze, strategy, **on_spark)
+        flat = flat_plan(self.plan) if strategy == "flat" else None
+        program = compiled(self.plan, None, strategy, options=options, flat=flat)
         if format == "json":
-            return {**explain_json(self.plan), "engine": explain_program_json(program)}
-        return f"{explain(self.plan)}\n{explain_program(program)}"
+            shared = {"sharing": flat.shared.json()} if flat else {}
+            return {**explain_json(self.plan), "engine": explain_program_json(program), **shared}
+        parts = [explain(self.plan), explain_program(program), *([flat.shared.text()] if flat else [])]
+        return "\n".join(parts)
+
+    def _analyze(
+        self, format: str, options: Options | None, events: Any, strategy: str, **settings: Any
+    ) -> Any:
+        """The explanation, with what a run over the events found and how long each part of it took."""
+        if strategy == "reference":
+            raise ValueError("the reference evaluator is run as it is written: there is nothing to analyze")
+        read = {"time": "ts", "type": "type", "types": None, "order": "time", **settings}
+        run = self.prepare(events, strategy=strategy, **read)
+        flat = flat_plan(run.plan, run.schema, run.table, whole=True) if strategy == "flat" else None
+        local = run.local(options, flat)
+        local.append(in_order(run.table, run.schema.time, run.unit))
+        found = measured(local.program, local.matcher, run.table.num_rows, flat)
+        if format == "json":
+            return {**explain_json(run.plan), "engine": explain_program_json(local.program), **found.json()}
+        return "\n".join([explain(run.plan), explain_program(local.program), found.text()])
 
     def _explain_on_spark(
         self,
@@ -479,15 +506,17 @@ class Run:
     order: Order
     strategy: str = "auto"
 
-    def local(self, options: Options | None = None) -> LocalRun:
+    def local(self, options: Options | None = None, flat: Flat | None = None) -> LocalRun:
         """The columnar engine in this process, ready for the events."""
-        return LocalRun(self.plan.output, self.program(options), self.schema, self.kinds, self.unit)
+        return LocalRun(self.plan.output, self.program(options, flat), self.schema, self.kinds, self.unit)
 
-    def program(self, options: Options | None = None) -> Program:
-        """What the engine runs."""
+    def program(self, options: Options | None = None, flat: Flat | None = None) -> Program:
+        """What the engine runs; expressions share their work as a flat plan says, where there is one."""
         by_arrival = self.order is Order.ARRIVAL
         scale = per_microsecond(self.unit)
-        return compiled(self.plan, self.schema, self.strategy, scale, by_arrival, options)
+        if self.strategy == "flat" and flat is None:
+            flat = flat_plan(self.plan, self.schema, self.table)
+        return compiled(self.plan, self.schema, self.strategy, scale, by_arrival, options, flat=flat)
 
 
 def compiled(
@@ -498,12 +527,15 @@ def compiled(
     by_arrival: bool = False,
     options: Options | None = None,
     leaves: dict[LeafSpec, int] | None = None,
+    flat: Flat | None = None,
 ) -> Program:
     """The program of a plan by a strategy of the engine; `leaves` are those of other programs beside it."""
-    nested, flat = strategy == "nested", strategy == "flat"
-    if flat:
-        plan = normalise(plan).plan
-    return compile_plan(plan, schema, scale, by_arrival, options, nested=nested, share=flat, leaves=leaves)
+    if strategy != "flat":
+        nested = strategy == "nested"
+        return compile_plan(plan, schema, scale, by_arrival, options, nested=nested, leaves=leaves)
+    flat = flat or flat_plan(plan)
+    groups = flat.shared.plan.groups
+    return compile_plan(flat.normal.plan, schema, scale, by_arrival, options, groups=groups, leaves=leaves)
 
 
 def check_lateness(lateness: int | timedelta) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 import nestream
+from nestream.query import STRATEGIES
 from nestream.sink.writer import SUFFIXES
 
 
@@ -81,6 +82,32 @@ TypeOption = Annotated[str, typer.Option("--type", metavar="COLUMN", help="The c
 InputFormatOption = Annotated[
     FileFormat | None,
     typer.Option("--input-format", help="Where the suffix does not tell (and for -).", show_default=False),
+]
+AnalyzeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--analyze",
+        metavar="EVENTS",
+        help="Run the query over these events, and show what was found and the time beside the estimates.",
+        show_default=False,
+    ),
+]
+
+
+def _known_strategy(value: str) -> str:
+    if value not in STRATEGIES:
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(STRATEGIES)}.")
+    return value
+
+
+StrategyOption = Annotated[
+    str,
+    typer.Option(
+        "--strategy",
+        metavar="|".join(STRATEGIES),
+        callback=_known_strategy,
+        help="How to find the matches; the result is the same.",
+    ),
 ]
 VerboseOption = Annotated[
     bool,

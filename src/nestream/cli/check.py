@@ -11,6 +11,7 @@ from rich.text import Text
 
 from nestream import Diagnostic, Query, QueryError
 from nestream.cli.arguments import (
+    AnalyzeOption,
     AnswerFormat,
     AnswerOption,
     Dialect,
@@ -19,13 +20,14 @@ from nestream.cli.arguments import (
     InputFormatOption,
     QueryArgument,
     QueryText,
+    StrategyOption,
     TimeOption,
     TypeOption,
     VerboseOption,
     query_text,
 )
 from nestream.cli.console import count, output, show_diagnostics
-from nestream.cli.events import schema_of
+from nestream.cli.events import load_events, schema_of
 
 
 def check(
@@ -72,6 +74,8 @@ def explain(
     type: TypeOption = "type",
     input_format: InputFormatOption = None,
     verbose: VerboseOption = False,
+    strategy: StrategyOption = "auto",
+    analyze: AnalyzeOption = None,
 ) -> None:
     """Show the plan of a query: its operators, and where each predicate is evaluated."""
     try:
@@ -83,7 +87,11 @@ def explain(
             raise
         _print_json({"ok": False, "diagnostics": error.as_dicts()})
         raise typer.Exit(1) from None
-    plan = parsed.explain(format=format.value, verbose=verbose)
+    settings = {}
+    if analyze is not None:
+        _, found = load_events(analyze, time, type, input_format, None)
+        settings = {"analyze": found, "time": time, "type": type}
+    plan = parsed.explain(format=format.value, verbose=verbose, strategy=strategy, **settings)
     if format is AnswerFormat.JSON:
         _print_json(plan)
     else:

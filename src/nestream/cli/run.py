@@ -19,6 +19,7 @@ from nestream.cli.arguments import (
     InputFormatOption,
     Order,
     QueriesArgument,
+    StrategyOption,
     TimeOption,
     TypeOption,
     output_format,
@@ -28,7 +29,6 @@ from nestream.cli.console import count, is_terminal, note, output, working
 from nestream.cli.events import load_events
 from nestream.cli.spark import run_on_spark
 from nestream.cli.table import matches_table
-from nestream.query import STRATEGIES
 from nestream.sink import write_matches
 
 FIRST_MATCHES = 20
@@ -42,12 +42,6 @@ class MatchFormat(StrEnum):
     JSONL = "jsonl"
     CSV = "csv"
     PARQUET = "parquet"
-
-
-def _known_strategy(value: str) -> str:
-    if value not in STRATEGIES:
-        raise typer.BadParameter(f"{value!r} is not one of {', '.join(STRATEGIES)}.")
-    return value
 
 
 def run(
@@ -65,15 +59,7 @@ def run(
     order: Annotated[
         Order, typer.Option("--order", help="arrival: events with equal times follow as they come.")
     ] = Order.TIME,
-    strategy: Annotated[
-        str,
-        typer.Option(
-            "--strategy",
-            metavar="|".join(STRATEGIES),
-            callback=_known_strategy,
-            help="How to find the matches; the result is the same.",
-        ),
-    ] = "auto",
+    strategy: StrategyOption = "auto",
     destination: Annotated[
         str | None,
         typer.Option("--output", metavar="FILE", help="Where to; - is standard output.", show_default=False),
