@@ -35,6 +35,9 @@ SAMPLE = 20_000
 """How many events are looked at before a run."""
 EFFORT = 0.1
 """The share of a run's estimated time that the search for its plan may take."""
+REMEMBERED = 256
+"""How many plans are remembered in normal form."""
+_KNOWN: dict[str, tuple[Normalised, list[Shape]]] = {}
 
 
 @dataclass(frozen=True)
@@ -49,14 +52,25 @@ def flat_plan(
     plan: Plan, schema: Schema | None = None, events: pa.Table | None = None, *, whole: bool = False
 ) -> Flat:
     """Rewrite a plan and group its expressions, for events of which the first (or all) are looked at."""
-    normal = normalise(plan)
-    shapes = shapes_of(normal.plan, branches(normal.plan))
+    normal, shapes = _expressions(plan)
     known = Statistics()
     if len(shapes) > 1 or whole:
         known = _statistics(shapes, schema, events, whole=whole)
     model = Model(known)
-    found = find_plan(shapes, model, Search(effort=EFFORT if not whole else None))
+    hurried = events is not None and not whole
+    found = find_plan(shapes, model, Search(effort=EFFORT if hurried else None))
     return Flat(normal, Explained(shapes, found, model))
+
+
+def _expressions(plan: Plan) -> tuple[Normalised, list[Shape]]:
+    """The normal form of a plan and the shapes of its expressions; those of the last plans are remembered."""
+    text = repr(plan)  # equal plans may differ: 1 = 1.0 = TRUE
+    if text not in _KNOWN:
+        if len(_KNOWN) >= REMEMBERED:
+            _KNOWN.clear()
+        normal = normalise(plan)
+        _KNOWN[text] = normal, shapes_of(normal.plan, branches(normal.plan))
+    return _KNOWN[text]
 
 
 def _statistics(

@@ -20,7 +20,7 @@ from nestream.optimize.shape import Shape
 
 MANY = 64
 """From so many expressions on, they are placed one by one, and then improved by chance."""
-CHANGE = 50_000.0
+CHANGE = 250_000.0
 """The nanoseconds that it takes to try a change, roughly."""
 
 
