@@ -7,6 +7,7 @@ A new way to run is one more entry: a name and a callable from the query, the ta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -32,13 +33,22 @@ def engine(**switches: Any) -> Run:
     return run
 
 
-def one_event_a_batch(query: Query, table: pa.Table, **options: Any) -> pa.Table:
+def by(strategy: str) -> Run:
+    """A strategy of the engine."""
+
+    def run(query: Query, table: pa.Table, **options: Any) -> pa.Table:
+        return query.match(table, strategy=strategy, **options)
+
+    return run
+
+
+def one_event_a_batch(query: Query, table: pa.Table, strategy: str = "auto", **options: Any) -> pa.Table:
     """The engine on a stream, an event a batch, late events waited for."""
     types = options.pop("types", None)
     times = table.column("ts").cast("int64").to_pylist()
     lateness = max((max(times[:n]) - times[n] for n in range(1, len(times))), default=0)
     schema = Schema.of(table.schema, types=types)
-    stream = query.stream(schema=schema, lateness=max(lateness, 0), **options)
+    stream = query.stream(schema=schema, lateness=max(lateness, 0), strategy=strategy, **options)
     parts = [stream.push_batch(table.slice(row, 1)) for row in range(table.num_rows)]
     matches = pa.concat_tables([*parts, stream.finish_batch()])
     return _in_order_of(matches, reference(query, table, types=types, **options))
@@ -61,4 +71,7 @@ CONFIGURATIONS: Mapping[str, Run] = {
     "engine, no reach": engine(reach=False),
     "engine, no ordering": engine(ordering=False),
     "engine, no narrowing": engine(narrowing=False),
+    "nested": by("nested"),
+    "flat": by("flat"),
+    "flat, one event a batch": partial(one_event_a_batch, strategy="flat"),
 }

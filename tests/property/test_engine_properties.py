@@ -62,19 +62,23 @@ def test_a_way_to_run_gives_the_matches_of_the_reference(
 
 
 @many
-@given(cases())
-def test_counting_gives_the_number_of_matches(case: tuple[str, pa.Table, str, int]) -> None:
+@given(cases(), st.sampled_from(["auto", "nested", "flat"]))
+def test_counting_gives_the_number_of_matches(case: tuple[str, pa.Table, str, int], strategy: str) -> None:
     text, table, order, _ = case
     chosen = query(text)
-    assert chosen.count(table, order=order) == chosen.match(table, order=order).num_rows
+    matches = chosen.match(table, order=order)
+    assert chosen.count(table, order=order, strategy=strategy) == matches.num_rows
 
 
 @many
-@given(cases(), st.integers(1, 4000))
-def test_batches_together_are_the_matches(case: tuple[str, pa.Table, str, int], memory: int) -> None:
+@given(cases(), st.integers(1, 4000), st.sampled_from(["auto", "nested", "flat"]))
+def test_batches_together_are_the_matches(
+    case: tuple[str, pa.Table, str, int], memory: int, strategy: str
+) -> None:
     text, table, order, _ = case
     chosen = query(text)
-    first, *rest = chosen.batches(table, order=order, options=Options(memory=memory))
+    options = Options(memory=memory)
+    first, *rest = chosen.batches(table, order=order, strategy=strategy, options=options)
     assert first.num_rows == 0
     expected = chosen.match(table, order=order)
     assert all(part.schema == expected.schema for part in (first, *rest))
@@ -120,11 +124,20 @@ def over_all(**switches: Any) -> Callable[[Query, Variant], pa.Table]:
     return run
 
 
+def by(strategy: str) -> Callable[[Query, Variant], pa.Table]:
+    def run(chosen: Query, case: Variant) -> pa.Table:
+        return chosen.match(case.table, order=case.order, types=case.types, strategy=strategy)
+
+    return run
+
+
 VARIANT_WAYS: dict[str, Callable[[Query, Variant], pa.Table]] = {
     "engine": over_all(),
     "in batches": in_batches,
     "no bounds": over_all(bounds=False),
     "no partition": over_all(partition=False),
+    "nested": by("nested"),
+    "flat": by("flat"),
 }
 STYLES = {
     "general": replace(GENERAL, limit=0, keys=((70, "all"), (30, "two"))),
@@ -188,6 +201,8 @@ def test_predicates_on_timestamps_mean_the_same_in_every_resolution(
 @pytest.mark.parametrize(
     ("way", "count"),
     [("engine", 20_000), ("engine-split", 20_000), ("engine-one-by-one", 20_000)]
+    + [("nested", 20_000), ("nested-split", 4_000), ("nested-one-by-one", 4_000)]
+    + [("flat", 20_000), ("flat-split", 20_000), ("flat-one-by-one", 20_000)]
     + [(name, 4_000) for name in SWITCHES],
 )
 def test_thousands_of_random_cases_agree(way: str, count: int) -> None:

@@ -6,7 +6,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nestream.engine.chain import is_chain
-from nestream.engine.program import EVENT, Block, Decided, Edge, Interval, Negation, Program
+from nestream.engine.program import (
+    EVENT,
+    Block,
+    Decided,
+    Edge,
+    Group,
+    Interval,
+    Negation,
+    Program,
+    Sharing,
+    Witness,
+)
+from nestream.engine.sharing.marking import EMap
 from nestream.model.expression import Attribute, Expression, transform
 from nestream.model.text import print_expression, print_name
 
@@ -26,7 +38,9 @@ def _lines(program: Program) -> Iterator[str]:
     yield "Engine"
     for block, decided in zip(program.blocks, program.decided, strict=True):
         yield f"  {_block(block, program)}; {_DECIDED[decided]}"
-        yield from _negations(block, program, 2)
+        yield from _constraints(block, program, 2)
+    for group in program.groups:
+        yield f"  {_group(group)}"
 
 
 def _block(block: Block, program: Program) -> str:
@@ -56,10 +70,48 @@ def _filters(name: str, filters: tuple[Expression, ...]) -> Iterator[str]:
     return (print_expression(transform(formula, named)) for formula in filters)
 
 
-def _negations(block: Block, program: Program, depth: int) -> Iterator[str]:
+def _constraints(block: Block, program: Program, depth: int) -> Iterator[str]:
     for negation in block.negations:
         yield "  " * depth + _negation(negation, program)
-        yield from _negations(negation.block, program, depth + 1)
+        yield from _constraints(negation.block, program, depth + 1)
+    for witness in block.witnesses:
+        yield "  " * depth + _witness(witness, program)
+
+
+def _group(group: Group) -> str:
+    """Which blocks are run together, counted from 1, and what they have in common."""
+    blocks = ", ".join(str(member.block + 1) for member in group.members)
+    steps = ", ".join(map(print_name, group.core.leaves))
+    text = f"Shared by {blocks}: {group.operator} of ({steps})"
+    if group.operator is Sharing.MARKING:
+        columns = EMap.of_group(group).columns
+        return f"{text}, {len(group.members)} expressions told apart by {len(columns)} constraints"
+    return text
+
+
+def _witness(witness: Witness, program: Program) -> str:
+    names = [print_name(step.variable) for step in witness.chain]
+    if witness.absent is not None:
+        names.insert(0, f"!{print_name(witness.absent.variable)}")
+    terms = [
+        f"{_term((step.variable, own))} = {_term(term)}"
+        for step in witness.steps
+        for own, term in zip(step.attributes, step.equal_to, strict=True)
+    ]
+    filters = [
+        text
+        for step in witness.steps
+        for text in (
+            *_filters(step.variable, program.leaves[step.leaf].filters),
+            *map(print_expression, step.predicates),
+        )
+    ]
+    parts = [f"witness ({', '.join(names)}) {_interval(witness.interval)}: the latest of each"]
+    if terms:
+        parts.append(f"looking up {', '.join(terms)}")
+    if filters:
+        parts.append(f"filtered by {', '.join(filters)}")
+    return ", ".join(parts)
 
 
 def _negation(negation: Negation, program: Program) -> str:
@@ -121,7 +173,16 @@ def explain_program_json(program: Program) -> list[dict[str, Any]]:
 
 
 def _block_json(block: Block) -> dict[str, Any]:
+    witnesses = [
+        {
+            "variables": [step.variable for step in witness.chain],
+            "absent": witness.absent.variable if witness.absent else None,
+            "interval": _interval(witness.interval),
+        }
+        for witness in block.witnesses
+    ]
     return {
+        **({"witnesses": witnesses} if witnesses else {}),
         "method": "nested" if block.levels is not None else "chain" if is_chain(block) else "join",
         "variables": list(block.leaves),
         "key": {name: list(attributes) for name, attributes in block.key.items()} if block.key else None,
