@@ -3,9 +3,21 @@
 from nestream.bench.engine import ENGINE
 from nestream.bench.files import repository
 from nestream.bench.report import replaced, section
+from nestream.bench.rewriting import REWRITING, run_rewriting
 from nestream.bench.run import BenchError, Run, run
 from nestream.bench.spec import Benchmark, Suite
 
-SUITES = {suite.name: suite for suite in (ENGINE,)}
+SUITES = {suite.name: suite for suite in (ENGINE, REWRITING)}
 
-__all__ = ["SUITES", "BenchError", "Benchmark", "Run", "Suite", "replaced", "repository", "run", "section"]
+__all__ = [
+    "SUITES",
+    "BenchError",
+    "Benchmark",
+    "Run",
+    "Suite",
+    "replaced",
+    "repository",
+    "run",
+    "run_rewriting",
+    "section",
+]

@@ -13,13 +13,15 @@ def section(suite: Suite, found: dict[str, Any]) -> str:
     versions = ", ".join(
         f"{name} {machine[name]}" for name in ("nestream", "pyarrow", "numpy", "polars", "duckdb")
     )
+    peers = suite.about or (
+        f"Peers: {found['threads of the peers']} threads each, {found['time limit of the peers']:.0f} s at "
+        "most. Where several programs find the matches of a query, they find the same."
+    )
     about = (
         f"Measured {found['date']} by `nestream bench {suite.name}` in one run: {machine['cores']} cores, "
         f"{machine['system']}, Python {machine['python']}, {versions}. {found['events']:,} events unless a "
         f"table says otherwise; the best of {found['repeats']} repeats, with the excess of the middle one in "
-        f"parentheses. The load rose up to {machine['highest load']}. Peers: "
-        f"{found['threads of the peers']} threads each, {found['time limit of the peers']:.0f} s at most. "
-        "Where several programs find the matches of a query, they find the same."
+        f"parentheses. The load rose up to {machine['highest load']}. {peers}"
     )
     parts = [about]
     if found["targets"]:

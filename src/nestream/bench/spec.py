@@ -41,7 +41,8 @@ class Benchmark:
     """One query over one data set, measured in one way.
 
     Benchmarks with the same `together` run in one process in turns, so that their ratio is not changed by
-    what else the machine does. `shape` is the name of the query for the peers and the independent count.
+    what else the machine does. `shape` is the name of the query for the peers and the independent count. The
+    window is in the unit of the time column, or in `unit`.
     """
 
     name: str
@@ -54,11 +55,12 @@ class Benchmark:
     together: str = ""
     peers: tuple[Peer, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    unit: str = ""
 
     @property
     def text(self) -> str:
         """The query with its window."""
-        return f"{self.query} WITHIN {self.window}" if self.query else ""
+        return f"{self.query} WITHIN {self.window} {self.unit}".rstrip() if self.query else ""
 
 
 @dataclass(frozen=True)
@@ -102,3 +104,5 @@ class Suite:
     targets: tuple[Target, ...]
     tables: Callable[[Figures], str]
     """The results as Markdown."""
+    about: str = ""
+    """What runs beside each other, where that is not other programs."""

@@ -1,0 +1,69 @@
+"""`nestream bench rewriting`: the strategies on the queries of the paper on rewriting, beside each other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markdown import Markdown
+
+from nestream.cli.bench import ResultFormat, _progress, _suites, _write
+from nestream.cli.console import is_terminal, output, show_error
+
+
+def rewriting(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Windows of 50 trades, each time taken once; nothing is written.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="BENCHMARK", help="This one, or those below it.", show_default=False),
+    ] = None,
+    events: Annotated[
+        int | None, typer.Option("--events", min=1, help="How many.", show_default=False)
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option("--repeats", min=1, help="How often each time is taken.", show_default=False)
+    ] = None,
+    limit: Annotated[float, typer.Option("--limit", help="Seconds that a strategy may take.")] = 300,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="DIR", help="Where events are kept between runs.", show_default=False),
+    ] = None,
+    format: Annotated[
+        ResultFormat, typer.Option("--format", help="How the results are printed.")
+    ] = ResultFormat.TABLE,
+) -> None:
+    """Nested execution against rewriting with sharing against auto; all must find the same matches.
+
+    A whole run inside the repository writes docs/performance.md and benchmarks/results.
+    """
+    suite = _suites()["rewriting"]
+    from nestream.bench import BenchError, Run, repository, run_rewriting, section
+
+    names = [benchmark.name for benchmark in suite.benchmarks if benchmark.name.endswith("/50")]
+    how = Run(
+        events=events or suite.events,
+        repeats=repeats or (1 if quick else 5),
+        only=tuple(only or (names if quick else ())),
+        folder=data,
+        limit=limit,
+    )
+    try:
+        with _progress() as progress:
+            found = run_rewriting(how, progress)
+    except BenchError as error:
+        show_error(str(error))
+        raise typer.Exit(1) from None
+    text = section(suite, found)
+    if format is ResultFormat.JSON:
+        typer.echo(json.dumps(found, ensure_ascii=False))
+    elif is_terminal():
+        output().print(Markdown(text))
+    else:
+        typer.echo(text)
+    root = repository()
+    if root is not None and not (quick or only or events):
+        _write(root, suite.name, found, text)
