@@ -14,7 +14,7 @@ from textwrap import dedent
 FOLDER = Path(__file__).parent
 HEADING = "== "
 OPTIONS = ("dialect", "order", "letters", "types")
-RESULTS = ("expect", "error", "warning", "explain")
+RESULTS = ("expect", "error", "warning", "explain", "rewriting")
 KEYWORDS = ("query", "events", *OPTIONS, *RESULTS)
 _SECTION = re.compile(rf"({'|'.join(KEYWORDS)}):(.*)")
 
@@ -39,7 +39,7 @@ class Section:
     def written(self) -> Iterator[str]:
         """The section as lines of a file: one line on its own stands beside the keyword."""
         yield from self.comments
-        if len(self.lines) == 1 and self.keyword not in ("query", "explain"):
+        if len(self.lines) == 1 and self.keyword not in ("query", "explain", "rewriting"):
             yield f"{self.keyword}: {self.lines[0]}".rstrip()
         else:
             yield f"{self.keyword}:"

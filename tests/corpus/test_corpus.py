@@ -25,6 +25,7 @@ class Outcome:
     errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     explain: list[str] = field(default_factory=list)
+    rewriting: list[str] = field(default_factory=list)
     message: str = ""
 
 
@@ -35,6 +36,8 @@ def outcome(case: Case, configuration: str) -> Outcome:
         query = nestream.query(case.query, case.one("dialect"))
         result.warnings = shown(query.warnings, case.query)
         result.explain = query.explain().splitlines()
+        if case.one("rewriting") is not None:
+            result.rewriting = query.explain(verbose=True).splitlines()[len(result.explain) :]
         for events, _ in case.runs:
             table = read_history(events.text, case.letters).table()
             matches = CONFIGURATIONS[configuration](
@@ -74,7 +77,11 @@ def test_a_case_gives_what_it_says(case: Case, configuration: str, update: bool)
     for (events, expected), found in zip(case.runs, result.matches, strict=not result.errors):
         assert expected is not None, "a history without `expect`"
         assert found == expected.lines, f"of the events {events.text}"
-    for keyword, lines in (("warning", result.warnings), ("explain", result.explain)):
+    for keyword, lines in (
+        ("warning", result.warnings),
+        ("explain", result.explain),
+        ("rewriting", result.rewriting),
+    ):
         if case.one(keyword) is not None:
             assert lines == (case.one(keyword) or "").splitlines()
 
@@ -94,6 +101,8 @@ def rewrite(case: Case, result: Outcome) -> None:
             section.lines = result.warnings
         if section.keyword == "explain" and not result.errors:
             section.lines = result.explain
+        if section.keyword == "rewriting" and not result.errors:
+            section.lines = result.rewriting
         sections.append(section)
         if section.keyword == "events" and not result.errors:
             sections.append(Section("expect", next(found)))
