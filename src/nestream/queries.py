@@ -114,18 +114,19 @@ class Queries:
         planned = {key: (dict(kept), dict(leaves)) for key, (kept, leaves) in self.planned.items()}
         return Queries({**self.members, name: member}, planned)
 
-    def explain(self, **options: Any) -> str:
+    def explain(self, format: str = "text", **options: Any) -> Any:
         """What the queries share, and the plan of each; takes the options of `Query.explain`."""
-        leaves: dict[LeafSpec, int] = {}
+        leaves: set[LeafSpec] = set()
         used = 0
         for member in self.members.values():
-            program = compiled(member.plan, None, "auto", leaves=(own := dict[LeafSpec, int]()))
+            own = compiled(member.plan, None, "auto").leaves
             used += len(own)
-            for leaf in program.leaves:
-                leaves.setdefault(leaf, len(leaves))
+            leaves.update(own)
+        plans = {name: member.explain(format, **options) for name, member in self.members.items()}
+        if format == "json":
+            return {"queries": plans, "leaves": used, "shared leaves": len(leaves)}
         head = f"{len(self)} queries, {used} leaves, {len(leaves)} after sharing"
-        plans = [f"{name}:\n{_indented(member.explain(**options))}" for name, member in self.members.items()]
-        return "\n".join([head, *plans])
+        return "\n".join([head, *(f"{name}:\n{_indented(plan)}" for name, plan in plans.items())])
 
     # -- finite events -------------------------------------------------------------------------------------
 

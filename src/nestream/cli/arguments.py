@@ -158,6 +158,14 @@ def queries_of(argument: str, dialect: Dialect | None) -> nestream.Query | nestr
         raise _wrong_query(f"{error}.") from None
 
 
+def files_of(folder: str) -> list[Path]:
+    """The files of a set of queries."""
+    found = sorted(Path(folder).glob("*.neel"))
+    if not found:
+        raise _wrong_query(f"there is no .neel file in {folder!r}.")
+    return found
+
+
 def _checked(text: str) -> str:
     try:
         text.encode()

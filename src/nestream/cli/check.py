@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import typer
 from rich.text import Text
 
-from nestream import Diagnostic, Query, QueryError
+from nestream import Diagnostic, Queries, Query, QueryError, Schema
 from nestream.cli.arguments import (
     AnalyzeOption,
     AnswerFormat,
@@ -18,12 +20,14 @@ from nestream.cli.arguments import (
     DialectOption,
     EventsOption,
     InputFormatOption,
-    QueryArgument,
+    QueriesArgument,
     QueryText,
     StrategyOption,
     TimeOption,
     TypeOption,
     VerboseOption,
+    files_of,
+    queries_of,
     query_text,
 )
 from nestream.cli.console import count, output, show_diagnostics
@@ -31,7 +35,7 @@ from nestream.cli.events import load_events, schema_of
 
 
 def check(
-    query: QueryArgument,
+    query: QueriesArgument,
     events: EventsOption = None,
     format: AnswerOption = AnswerFormat.TEXT,
     dialect: DialectOption = None,
@@ -43,30 +47,57 @@ def check(
 
     Exits with 0 if it is (warnings do not matter) and with 1 if it is not.
     """
-    source = query_text(query)
     schema = schema_of(events, time, type, input_format) if events is not None else None
-    parsed: Query | None = None
+    if not os.path.isdir(query):
+        source = query_text(query)
+        answer = _checked(source, schema, dialect)
+        if format is AnswerFormat.JSON:
+            _print_json(answer.as_dict(source.text))
+        else:
+            _show(answer, source)
+        if not answer.accepted:
+            raise typer.Exit(1)
+        return
+    sources = {path.stem: query_text(str(path)) for path in files_of(query)}
+    answers = {name: _checked(source, schema, dialect) for name, source in sources.items()}
+    if format is AnswerFormat.JSON:
+        _print_json({name: answer.as_dict(sources[name].text) for name, answer in answers.items()})
+    else:
+        for name, answer in answers.items():
+            output().print(Text(name, "bold"))
+            _show(answer, sources[name])
+    if not all(answer.accepted for answer in answers.values()):
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Whether a query is accepted, as which spelling, and what is to be said of it."""
+
+    accepted: bool
+    dialect: str | None
     diagnostics: Sequence[Diagnostic]
+
+    def as_dict(self, text: str) -> dict[str, Any]:
+        """The answer for programs."""
+        said = QueryError(self.diagnostics, text).as_dicts()
+        return {"ok": self.accepted, "dialect": self.dialect, "diagnostics": said}
+
+
+def _checked(source: QueryText, schema: Schema | None, dialect: Dialect | None) -> _Answer:
+    parsed: Query | None = None
+    forced = dialect.value if dialect else None
     try:
         parsed = source.parse(dialect)
         if schema is not None:
             parsed.typed(schema)
-        accepted, diagnostics = True, parsed.warnings
     except QueryError as error:
-        accepted, diagnostics = False, error.diagnostics
-    known = parsed.dialect.value if parsed else dialect.value if dialect else None
-    if format is AnswerFormat.JSON:
-        _print_json(
-            {"ok": accepted, "dialect": known, "diagnostics": QueryError(diagnostics, source.text).as_dicts()}
-        )
-    else:
-        _show(accepted, known, diagnostics, source)
-    if not accepted:
-        raise typer.Exit(1)
+        return _Answer(False, parsed.dialect.value if parsed else forced, error.diagnostics)
+    return _Answer(True, parsed.dialect.value, parsed.warnings)
 
 
 def explain(
-    query: QueryArgument,
+    query: QueriesArgument,
     events: EventsOption = None,
     format: AnswerOption = AnswerFormat.TEXT,
     dialect: DialectOption = None,
@@ -79,9 +110,11 @@ def explain(
 ) -> None:
     """Show the plan of a query: its operators, and where each predicate is evaluated."""
     try:
-        parsed = query_text(query).parse(dialect)
+        parsed = queries_of(query, dialect)
         if events is not None:
-            parsed.typed(schema_of(events, time, type, input_format))
+            schema = schema_of(events, time, type, input_format)
+            for member in parsed.members.values() if isinstance(parsed, Queries) else (parsed,):
+                member.typed(schema)
     except QueryError as error:
         if format is not AnswerFormat.JSON:
             raise
@@ -98,8 +131,9 @@ def explain(
         typer.echo(plan)
 
 
-def _show(accepted: bool, dialect: str | None, diagnostics: Sequence[Diagnostic], source: QueryText) -> None:
+def _show(answer: _Answer, source: QueryText) -> None:
     console = output()
+    accepted, dialect, diagnostics = answer.accepted, answer.dialect, answer.diagnostics
     show_diagnostics(console, diagnostics, source.text)
     if diagnostics:
         console.print()
