@@ -145,3 +145,11 @@ def test_an_unknown_benchmark_is_named() -> None:
     result = call("bench", "engine", "--quick", "--only", "flatt")
     assert result.exit_code == 1
     assert "no benchmark 'flatt'" in result.stderr
+
+
+def test_rules_together_find_what_they_find_alone(tmp_path: Path) -> None:
+    found = run(SUITES["queries"], Run(events=20_000, repeats=1, only=("rules/10",), folder=tmp_path))
+    (result,) = found["results"].values()
+    assert result["rules"] == 10
+    assert result["matches"] == result["count"]
+    assert "| 10 |" in section(SUITES["queries"], found)

@@ -5,9 +5,10 @@ from nestream.bench.files import repository
 from nestream.bench.report import replaced, section
 from nestream.bench.rewriting import REWRITING, run_rewriting
 from nestream.bench.run import BenchError, Run, run
+from nestream.bench.sets import SETS
 from nestream.bench.spec import Benchmark, Suite
 
-SUITES = {suite.name: suite for suite in (ENGINE, REWRITING)}
+SUITES = {suite.name: suite for suite in (ENGINE, REWRITING, SETS)}
 
 __all__ = [
     "SUITES",

@@ -1,7 +1,7 @@
 """Query sets: rules over one stream together, one of them alone, and all of them one after the other.
 
-The rules share their beginnings and the types of their ends; the last event of each has a test of its own that
-few events pass. What one rule costs alone is the mean over some of them, spread over the set.
+The rules share their beginnings and the types of their ends; the last event of each has a test of its own
+that few events pass. What one rule costs alone is the mean over some of them, spread over the set.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def tables(figures: Figures) -> str:
         "Rules over one stream",
         (*names, "to together", "planning", "to plan one more"),
         rows,
-        "Together includes planning. One alone is the mean of some rules of the set; one after the other runs "
-        "every rule by itself over the same events in memory.",
+        "Together includes planning. One alone is the mean of some rules of the set; one after the other "
+        "runs every rule by itself over the same events in memory.",
     )
 
 

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 import nestream
 from nestream.bench.expected import expected
+from nestream.bench.sets import measure as rules
 
 Task = dict[str, Any]
 Result = dict[str, Any]
@@ -201,7 +202,14 @@ def _first_output(command: list[str], terminal: bool) -> float:
     return seconds
 
 
-MEASURES = {"match": match, "turns": turns, "memory": memory, "stream": stream, "first": first}
+MEASURES = {
+    "match": match,
+    "turns": turns,
+    "memory": memory,
+    "stream": stream,
+    "first": first,
+    "rules": rules,
+}
 
 if __name__ == "__main__":
     given = json.loads(sys.stdin.readline())

@@ -49,6 +49,52 @@ def bench(
 
 
 @app.command()
+def queries(
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help=f"{QUICK_EVENTS:,} events, each time taken once; nothing is written."),
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="BENCHMARK", help="This one, or those below it.", show_default=False),
+    ] = None,
+    events: Annotated[
+        int | None, typer.Option("--events", min=1, help="How many.", show_default=False)
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option("--repeats", min=1, help="How often each time is taken.", show_default=False)
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="DIR", help="Where events are kept between runs.", show_default=False),
+    ] = None,
+    format: Annotated[
+        ResultFormat, typer.Option("--format", help="How the results are printed.")
+    ] = ResultFormat.TABLE,
+) -> None:
+    """Up to 1,000 rules over one stream: together, one alone, and one after the other.
+
+    A whole run inside the repository writes docs/performance.md and benchmarks/results.
+    """
+    suite = _suites()["queries"]
+    from nestream.bench import BenchError, Run, run
+
+    how = Run(
+        events=events or (QUICK_EVENTS if quick else suite.events),
+        repeats=repeats or (1 if quick else 3),
+        only=tuple(only or ()),
+        folder=data,
+    )
+    try:
+        with _progress() as progress:
+            found = run(suite, how, progress)
+    except BenchError as error:
+        show_error(str(error))
+        raise typer.Exit(1) from None
+    present(suite, found, format, whole=not (quick or only or events))
+
+
+@app.command()
 def engine(
     quick: Annotated[
         bool,
@@ -79,7 +125,7 @@ def engine(
     A whole run inside the repository writes docs/performance.md and benchmarks/results.
     """
     suite = _suites()["engine"]
-    from nestream.bench import BenchError, Run, repository, run, section
+    from nestream.bench import BenchError, Run, run
 
     how = Run(
         events=events or (QUICK_EVENTS if quick else suite.events),
@@ -96,6 +142,13 @@ def engine(
     except BenchError as error:
         show_error(str(error))
         raise typer.Exit(1) from None
+    present(suite, found, format, whole=peers and not (quick or only or events))
+
+
+def present(suite: Suite, found: dict[str, Any], format: ResultFormat, *, whole: bool) -> None:
+    """Show the results; those of a whole run inside the repository are also written there."""
+    from nestream.bench import repository, section
+
     text = section(suite, found)
     if format is ResultFormat.JSON:
         typer.echo(json.dumps(found, ensure_ascii=False))
@@ -104,7 +157,7 @@ def engine(
     else:
         typer.echo(text)
     root = repository()
-    if root is not None and peers and not (quick or only or events):
+    if root is not None and whole:
         _write(root, suite.name, found, text)
 
 

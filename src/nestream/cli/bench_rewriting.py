@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markdown import Markdown
 
-from nestream.cli.bench import ResultFormat, _progress, _suites, _write
-from nestream.cli.console import is_terminal, output, show_error
+from nestream.cli.bench import ResultFormat, _progress, _suites, present
+from nestream.cli.console import show_error
 
 
 def rewriting(
@@ -41,7 +39,7 @@ def rewriting(
     A whole run inside the repository writes docs/performance.md and benchmarks/results.
     """
     suite = _suites()["rewriting"]
-    from nestream.bench import BenchError, Run, repository, run_rewriting, section
+    from nestream.bench import BenchError, Run, run_rewriting
 
     names = [benchmark.name for benchmark in suite.benchmarks if benchmark.name.endswith("/50")]
     how = Run(
@@ -57,13 +55,4 @@ def rewriting(
     except BenchError as error:
         show_error(str(error))
         raise typer.Exit(1) from None
-    text = section(suite, found)
-    if format is ResultFormat.JSON:
-        typer.echo(json.dumps(found, ensure_ascii=False))
-    elif is_terminal():
-        output().print(Markdown(text))
-    else:
-        typer.echo(text)
-    root = repository()
-    if root is not None and not (quick or only or events):
-        _write(root, suite.name, found, text)
+    present(suite, found, format, whole=not (quick or only or events))
