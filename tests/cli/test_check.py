@@ -135,6 +135,27 @@ def test_explain_prints_the_plan_as_text_and_as_json() -> None:
     assert json.loads(call("explain", GOOD, "--format", "json").stdout) == plan.explain(format="json")
 
 
+def test_explain_tells_how_a_plan_is_rewritten_where_asked() -> None:
+    nested = "SEQ(A a, !SEQ(B b, C c), D d) WITHIN 10"
+    plan = nestream.query(nested)
+    shown = call("explain", nested, "--verbose").stdout
+    assert shown == plan.explain(verbose=True) + "\n"
+    assert shown.startswith(plan.explain() + "\nRewriting\n  negation over a sequence\n")
+    rewriting = json.loads(call("explain", nested, "--verbose", "--format", "json").stdout)["rewriting"]
+    assert rewriting == plan.explain(format="json", verbose=True)["rewriting"]
+    assert [step["rule"] for step in rewriting["steps"]] == [
+        "negation over a sequence",
+        "distribute over a sequence",
+        "projection",
+    ]
+    assert (rewriting["form"], rewriting["kept"]) == ("disjunctive normal form", [])
+    assert rewriting["expressions"] == [
+        "SEQ(A a, !C c, D d)",
+        "Proj[a, d] SEQ(A a, !B b, C c, D d)",
+    ]
+    assert rewriting["root"]["components"][1]["body"]["components"][1]["node"] == "Witness"
+
+
 def test_explain_of_a_rejected_query_prints_diagnostics_on_stderr() -> None:
     result = call("explain", BAD)
     assert (result.exit_code, result.stdout) == (1, "")
