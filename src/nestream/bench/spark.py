@@ -18,12 +18,14 @@ import nestream
 from nestream.bench.engine import KEYED, KEYED_WINDOW, SASE
 from nestream.bench.files import cache_folder, events_file, repository
 from nestream.bench.run import BenchError, Progress, Run, _machine
+from nestream.bench.spark_stream import BATCH, QUERY, measured
 from nestream.bench.spark_tables import tables
 from nestream.bench.spec import Benchmark, Figures, Suite, Target
 from nestream.query import spark_session
 
 EVENTS = 10_000_000
 CORES = 2
+STREAM = "stream"
 PATTERNS = {"two": "SEQ(A a, B b)", **{name: KEYED[name] for name in ("flat", "not-event", "not-seq")}}
 TYPES = {"two": "AB", "flat": "ABC", "not-event": "ABCD", "not-seq": "ABCDE"}
 FORMULATIONS = {
@@ -169,6 +171,10 @@ def run_spark(how: Run, progress: Progress = lambda what, done, total: None) -> 
             "samples": found,
             "status": status,
         }
+    if not how.only or STREAM in how.only:
+        progress("streams", done, steps)
+        size = BATCH if how.events >= EVENTS else max(how.events // 10, 1_000)
+        results[STREAM] = {"title": "streams", "query": QUERY, **measured(on.session, size)}
     progress("done", steps, steps)
     return {
         "suite": "spark",
@@ -191,6 +197,12 @@ def _over(name: str, job: str, base: str) -> Callable[[Figures], float | None]:
     return ratio
 
 
+def _micro_batch(figures: Figures) -> float | None:
+    """Only micro-batches of the whole size are judged: in small ones Spark's own work is most of it."""
+    whole = figures[STREAM]["events"] == BATCH
+    return _over(STREAM, "nestream", "limit")(figures) if whole else None
+
+
 def _best_sql(name: str) -> Callable[[Figures], float | None]:
     def ratio(figures: Figures) -> float | None:
         seconds = figures[name]["seconds"]
@@ -206,15 +218,20 @@ def _targets() -> Iterator[Target]:
     for name in ("flat", "not-event", "not-seq"):
         title = f"the best SQL for `{PATTERNS[name]}` against nestream"
         yield Target(title, 2, "times", _best_sql(name), at_least=True)
+    title = f"a micro-batch of {BATCH:,} events against an identity `transformWithState`"
+    yield Target(title, 1.5, "times", _micro_batch)
     title = f"SQL with NOT EXISTS for `{PATTERNS['not-seq']}` against nestream"
     yield Target(title, 5, "times", _over("not-seq", "exists", "nestream"), at_least=True)
 
 
 SPARK = Suite(
     "spark",
-    "batches on Spark, beside Spark's own shuffle and Spark SQL",
+    "batches and streams on Spark, beside Spark's own operators and Spark SQL",
     EVENTS,
-    tuple(Benchmark(name, pattern, "spark", SASE, _query(name)) for name, pattern in PATTERNS.items()),
+    (
+        *(Benchmark(name, pattern, "spark", SASE, _query(name)) for name, pattern in PATTERNS.items()),
+        Benchmark(STREAM, "streams", "spark", SASE, QUERY),
+    ),
     tuple(_targets()),
     tables,
 )

@@ -22,7 +22,7 @@ def spark(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            "--only", metavar="BENCHMARK", help="two, flat, not-event or not-seq.", show_default=False
+            "--only", metavar="BENCHMARK", help="two, flat, not-event, not-seq or stream.", show_default=False
         ),
     ] = None,
     events: Annotated[
