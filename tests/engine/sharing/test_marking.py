@@ -24,8 +24,8 @@ from nestream.engine.sharing.runs import MarkingRun
 from nestream.engine.store import Store
 from nestream.model.schema import Schema
 from nestream.physical import groups as groups_module
-from nestream.query import compiled, query
-from tests.engine.sharing.unions import dense_history, rows
+from nestream.query import query
+from tests.engine.sharing.unions import dense_history, flat_program, local, rows
 
 few = settings(max_examples=60, deadline=None)
 
@@ -117,9 +117,7 @@ def random_nested(random: Random) -> str:
 def case(random: Random, count: int = 24) -> tuple[pa.Table, Program]:
     """Events in the order of time and the program of a random query by the flat strategy."""
     table = dense_history(random, count)
-    schema = Schema.of(table.schema)
-    plan, _ = query(random_nested(random)).typed(schema)
-    return table, compiled(plan, schema, "flat")
+    return table, flat_program(query(random_nested(random)), Schema.of(table.schema))
 
 
 def round_of(program: Program, table: pa.Table) -> Round:
@@ -218,12 +216,14 @@ def test_groups_with_more_constraints_than_room_are_split(monkeypatch: pytest.Mo
     text = "SEQ(A a, !SEQ(B b, C c, D d), E e, !SEQ(B b2, C c2, D d2), A a2) WITHIN 20"
     chosen = query(text)
     events = dense_history(Random(4), 40)
-    whole = compiled(chosen.plan, None, "flat")
+    whole = flat_program(chosen)
     assert [len(group.members) for group in whole.groups] == [9]
     monkeypatch.setattr(groups_module, "MOST_COLUMNS", 4)
-    split = compiled(chosen.plan, None, "flat")
+    split = flat_program(chosen)
     assert len(split.groups) > 1
     assert all(len(EMap.of_group(group).columns) <= 4 for group in split.groups)
     assert split.distinct
     assert not whole.distinct
-    assert rows(chosen.match(events, strategy="flat")) == rows(chosen.match(events, strategy="reference"))
+    for program in (whole, split):
+        found_in_groups = pa.concat_tables(list(local(chosen, events, program).over(events)))
+        assert rows(found_in_groups) == rows(chosen.match(events, strategy="reference"))

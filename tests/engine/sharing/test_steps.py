@@ -14,7 +14,7 @@ from nestream.engine.program import Sharing
 from nestream.engine.sharing.prefix import PreCache
 from nestream.engine.sharing.steps import SharingChain
 from nestream.query import query
-from tests.engine.sharing.unions import Chosen, compiled, local, random_union, rows
+from tests.engine.sharing.unions import Chosen, compiled, flat_program, local, random_union, rows
 from tests.engine.tools import events
 
 OPERATORS = [Sharing.PREFIX, Sharing.SUFFIX, Sharing.MIDDLE]
@@ -130,9 +130,7 @@ def test_default_groups_are_equal_positives_then_the_longest_common_prefix_or_su
     history = events("a1")
     program = compiled(chosen, history, "time", None)
     assert not program.groups
-    from nestream.query import compiled as by_strategy
-
-    flat = by_strategy(chosen.plan, None, "flat")
+    flat = flat_program(chosen)
     named = [(group.operator, [member.block for member in group.members]) for group in flat.groups]
     assert named == [(Sharing.PREFIX, [0, 1]), (Sharing.SUFFIX, [2, 3])]
     assert [len(group.core.negations) for group in flat.groups] == [1, 0]

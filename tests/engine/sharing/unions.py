@@ -11,6 +11,7 @@ from nestream.engine.program import Program, Sharing
 from nestream.model.schema import Schema
 from nestream.physical.compile import compile_plan
 from nestream.query import Query, query
+from nestream.rewrite.normalise import normalise
 from nestream.runtime.local import LocalRun
 from tests.engine.tools import SCHEMA
 
@@ -103,6 +104,12 @@ def compiled(chosen: Query, table: pa.Table, order: str, groups: list[Chosen] | 
     schema = Schema.of(table.schema)
     plan, _ = chosen.typed(schema)
     return compile_plan(plan, schema, by_arrival=order == "arrival", groups=groups)
+
+
+def flat_program(chosen: Query, schema: Schema | None = None) -> Program:
+    """The program of the normalised query, in the groups that are made without an optimizer."""
+    plan = chosen.plan if schema is None else chosen.typed(schema)[0]
+    return compile_plan(normalise(plan).plan, schema, share=True)
 
 
 def local(chosen: Query, table: pa.Table, program: Program) -> LocalRun:
