@@ -37,25 +37,25 @@ class Cost:
 class Constants:
     """Nanoseconds a row of each kind of work; `python -m tests.optimize.calibrate` measures them."""
 
-    step: float = 40.0
+    step: float = 45.0
     """An event of a step on the way forward: the search for its predecessors."""
-    bound: float = 60.0
+    bound: float = 65.0
     """An event after a gap, for each constraint of the gap: the search in the staircase."""
-    row: float = 5.5
+    row: float = 0.1
     """A row that is built: its range is expanded."""
-    column: float = 2.4
+    column: float = 3.3
     """Each column of a row that is built: it is gathered."""
-    mark: float = 9.0
+    mark: float = 6.5
     """A row, for each constraint that it is marked with."""
-    test: float = 5.0
+    test: float = 6.5
     """A row, for each predicate or late constraint that it is tested with."""
-    take: float = 5.0
+    take: float = 6.0
     """Each column of a row that is taken from what is shared: it is looked up among the own events."""
-    keep: float = 190.0
+    keep: float = 185.0
     """A shared row that is put in order to be kept."""
-    distinct: float = 1_700.0
+    distinct: float = 1_650.0
     """A match that has to be compared with others, for other expressions could find it too."""
-    call: float = 34_000.0
+    call: float = 36_000.0
     """Each step of an operator, whatever its rows: array operations have to be called."""
 
 
@@ -123,7 +123,7 @@ class Model:
     def alive(self, shape: Shape, first: int) -> float:
         """The share of the rows from a step on that have an extension to the first step in the window."""
         found, whole = self.rows(shape, first, len(shape)), self.rows(shape, 0, len(shape))
-        return -math.expm1(-whole / found) if found > 0 else 0.0
+        return _extended(found, whole) if first else 1.0
 
     def forward(self, shape: Shape, first: int, end: int, constraints: Sequence[Constraint]) -> Cost:
         """The way forward through some steps, with bounds on the gaps before them."""
@@ -191,7 +191,7 @@ class Model:
         whole = self.rows(one, 0, length, constrained=False) * self.some(shapes, 0)
         for level in range(length - 1, -1, -1):
             found = self.rows(one, level, length, constrained=False) * self.some(shapes, level)
-            rows = found * -math.expm1(-whole / found) if found > 0 else 0.0
+            rows = found * (_extended(found, whole) if level else 1.0)
             total += self.built(rows, length - level)
             total += self.tested(rows, sum(not j.equal and j.first == level for j in one.joints))
             marks = rows * sum(one.is_between(c) and c.gap == level + 1 for c in different)
@@ -246,3 +246,8 @@ class Model:
         total = self.forward(shape, 0, len(shape), shape.between) + self.late(shape)
         total += self.taken(shape, first, len(shape), self.rows(shape, first, len(shape)))
         return total + self.backward(shape, 0, first)
+
+
+def _extended(rows: float, matches: float) -> float:
+    """The share of rows that some match is built from, where matches fall on rows by chance."""
+    return -math.expm1(-matches / rows) if rows > 0 else 0.0
