@@ -36,9 +36,9 @@ def test_adding_an_expression_to_a_thousand_takes_milliseconds() -> None:
     placement = Placement.of(Costing(chosen[:1_000], Model(steady(dict.fromkeys(TYPES, 1 / 40), 1_000_000))))
     spent = []
     for one in chosen[1_000:]:
-        begin = time.perf_counter()
+        begin = time.process_time()
         placement.add(one)
-        spent.append(time.perf_counter() - begin)
+        spent.append(time.process_time() - begin)
     assert sorted(spent)[25] < 0.01
     assert placement.partition.size == 1_050
     assert max(map(len, placement.groups.values())) > 10
