@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nestream.engine import distinct as distinct_module
 from nestream.engine import keys as keys_module
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events
@@ -200,3 +201,25 @@ def test_only_the_events_of_some_leaf_are_stored() -> None:
         [0],
         [[], [0]],
     )
+
+
+@few
+@given(
+    st.lists(st.lists(st.tuples(*[st.sampled_from([-1, 0, 1, 7, 40])] * 3), max_size=6), max_size=4),
+    st.booleans(),
+)
+def test_each_match_is_given_once_however_matches_are_told_apart(
+    pieces: list[list[tuple[int, int, int]]], wide: bool
+) -> None:
+    store = store_of(list(range(41)))
+    before, distinct_module._MOST_BITS = distinct_module._MOST_BITS, 3 if wide else 62
+    try:
+        given_so_far = Given(["a", "b", "c"])
+        given_out: list[tuple[int, ...]] = []
+        for piece in pieces:
+            columns = [np.array([match[n] for match in piece], np.int64) for n in range(3)]
+            new = given_so_far.new(columns, store)
+            given_out += zip(*(column.tolist() for column in new), strict=True)
+    finally:
+        distinct_module._MOST_BITS = before
+    assert sorted(given_out) == sorted({match for piece in pieces for match in piece})
