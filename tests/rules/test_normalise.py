@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -42,15 +43,33 @@ from nestream.rewrite.rules import RULES
 from tests.property.meaning import matches_of
 from tests.strategies.choices import DrawnChoices
 from tests.strategies.histories import random_history, types_of
-from tests.strategies.queries import any_query
+from tests.strategies.queries import GENERAL, any_query, make_query
 
 EXAMPLES = int(os.environ.get("REWRITE_EXAMPLES", "150"))
 many = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+NEGATED = replace(
+    GENERAL,
+    most_positive=3,
+    nested=15,
+    nested_negation=85,
+    negation=60,
+    any_of_types=5,
+    inner=((5, "SEQ"), (5, "AND"), (2, "OR")),
+    roots=((7, "SEQ"), (3, "AND")),
+    exists=2,
+    sase=10,
+    limit=0,
+    returns=5,
+)
+"""Negations of SEQ, AND and OR, and negations inside them."""
+
+
 @st.composite
 def queries(draw: st.DrawFn) -> str:
-    return any_query(DrawnChoices(draw))
+    choices = DrawnChoices(draw)
+    return make_query(choices, NEGATED) if draw(st.booleans()) else any_query(choices)
 
 
 def plan_of(text: str) -> Plan:

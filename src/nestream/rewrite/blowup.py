@@ -53,7 +53,7 @@ def frozen_parts(root: Component, limit: int, rewrite: Rewrite) -> Frozen:
         return _constraint_width(rewrite(negation))
 
     def disjuncts(component: Component) -> int:
-        if component in reasons:
+        if reasons and component in reasons:
             return 1
         match component:
             case Negation():
@@ -87,7 +87,7 @@ def _worst(
 
 def _parts(component: Component, reasons: Mapping[Component, str], at_root: bool) -> Iterator[Component]:
     """The negations, and the ORs below the root, that still change; from left to right."""
-    if component in reasons:
+    if reasons and component in reasons:
         return
     if isinstance(component, Negation) or (isinstance(component, WinOr) and not at_root):
         yield component

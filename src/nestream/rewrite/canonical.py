@@ -34,7 +34,7 @@ from nestream.rewrite.rule import Place
 
 def canonical(component: Component, place: Place) -> Component:
     """The component in its one spelling; what keeps its form keeps that too."""
-    if component in place.frozen:
+    if place.keeps(component):
         return component
     match component:
         case WinOr(components=branches, predicates=predicates):

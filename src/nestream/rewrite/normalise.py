@@ -161,10 +161,11 @@ class _Normalising:
 
 def everywhere(rule: Rule, component: Component, place: Place) -> Component:
     """The component with the rule applied wherever it applies, from the inside out, until it does not."""
-    if component in place.frozen:
+    if place.keeps(component):
         return component
-    below = place.inside(component)
-    component = with_children(component, [everywhere(rule, inner, below) for inner in children(component)])
+    if within := children(component):
+        below = place.inside(component)
+        component = with_children(component, [everywhere(rule, inner, below) for inner in within])
     result = rule.apply(component, place)
     return component if result is None or isinstance(result, Refused) else everywhere(rule, result, place)
 
@@ -173,7 +174,7 @@ def redexes(
     rules: Sequence[Rule], component: Component, place: Place, path: tuple[int, ...] = ()
 ) -> Iterator[Redex]:
     """Every place where a rule applies."""
-    if component in place.frozen:
+    if place.keeps(component):
         return
     for rule in rules:
         result = rule.apply(component, place)

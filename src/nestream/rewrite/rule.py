@@ -32,8 +32,15 @@ class Place:
         """The place of what is directly in the component."""
         if isinstance(component, Negation):
             return replace(self, root=False, negations=self.negations + 1)
+        root = self.root and isinstance(component, WinOr | Proj)
         projected = self.projected or isinstance(component, Proj)
-        return replace(self, root=self.root and isinstance(component, WinOr | Proj), projected=projected)
+        if (root, projected) == (self.root, self.projected):
+            return self
+        return replace(self, root=root, projected=projected)
+
+    def keeps(self, component: Component) -> bool:
+        """Whether the component keeps its form."""
+        return bool(self.frozen) and component in self.frozen
 
     def rank(self, variable: str) -> tuple[int, str]:
         """What orders variables: their place in the text."""

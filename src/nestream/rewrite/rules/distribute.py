@@ -17,7 +17,7 @@ def distribute(node: WinSeq | WinAnd, place: Place) -> Outcome:
     """The OR of the expressions with each branch of the first OR that does not keep its form."""
     refused: Refused | None = None
     for index, part in enumerate(node.components):
-        if not isinstance(part, WinOr) or part in place.frozen:
+        if not isinstance(part, WinOr) or place.keeps(part):
             continue
         before, after = node.components[:index], node.components[index + 1 :]
         mentioned = frozenset().union(

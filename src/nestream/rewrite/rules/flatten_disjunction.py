@@ -23,7 +23,7 @@ from nestream.rewrite.rules.predicates_of_disjunction import crossing_predicate
 def _apply(component: Component, place: Place) -> Outcome:
     if not isinstance(component, WinOr):
         return None
-    going = [part for part in component.components if isinstance(part, WinOr) and part not in place.frozen]
+    going = [part for part in component.components if isinstance(part, WinOr) and not place.keeps(part)]
     if not going and len(component.components) > 1:
         return None
     if len(component.components) == 1:
