@@ -1,5 +1,7 @@
 """From text to groups: flat runs follow the Plan-Finder, and explain shows estimates beside measurements."""
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import nestream
@@ -77,6 +79,13 @@ def test_keys_are_counted() -> None:
     query = nestream.query("SEQ(MSFT m, !SEQ(RIMM r, AMAT a), ORCL o) WHERE [id] WITHIN 10 s")
     found = query.explain("json", strategy="flat", analyze=TRADES)["sharing"]
     assert found["statistics"]["domains"] == {"id": 100}
+
+
+def test_times_in_nanoseconds_are_planned_for() -> None:
+    fine = TRADES.column("ts").cast("timestamp[ns]")
+    table = TRADES.set_column(0, "ts", pc.add(fine, pa.scalar(1, pa.duration("ns"))))
+    query = nestream.query("SEQ(MSFT m, !SEQ(RIMM r, AMAT a), ORCL o, m.price < o.price) WITHIN 10 s")
+    assert query.count(table, strategy="flat") == query.count(TRADES) > 0
 
 
 def test_no_events_are_analyzed_too() -> None:

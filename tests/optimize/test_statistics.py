@@ -102,6 +102,21 @@ def test_a_domain_forgets_what_was_seen_two_half_lives_ago() -> None:
     assert parts[0].merged(parts[1]).merged(parts[2]).domain("id") == 3
 
 
+def test_times_in_nanoseconds_are_counted_in_microseconds_as_windows_are() -> None:
+    times = pa.array([1_000, 3_500, 9_001], pa.timestamp("ns", "UTC"))
+    table = pa.table({"ts": times, "type": ["A", "A", "B"], "when": times})
+    found = Statistics.of(table, Schema.of(table.schema), ["when"])
+    assert (found.span, found.domain("when")) == (8.0, 3.0)
+
+
+def test_events_in_pieces_are_counted_together() -> None:
+    pieces = [events([1, 2], "AB")[0], events([3, 4, 5], "CAA")[0]]
+    table = pa.concat_tables([*pieces, pieces[0].slice(0, 0)])
+    words = table.set_column(1, "type", table.column("type").dictionary_encode())
+    for given in (table, words):
+        assert Statistics.of(given, Schema.of(given.schema)).counts == {"A": 3.0, "B": 1.0, "C": 1.0}
+
+
 def test_half_lives_that_differ_are_not_mixed() -> None:
     table, schema = events([1], "A")
     with pytest.raises(ValueError, match="half-lives"):

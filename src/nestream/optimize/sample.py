@@ -10,13 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nestream.model.columns import computable
 from nestream.model.expression import Expression
 from nestream.model.schema import Schema
 from nestream.model.time import WindowKind
 from nestream.optimize.rates import filter_name, joint_name
 from nestream.optimize.shape import EVENT, Joint, Shape, Step, mentioned
-from nestream.optimize.statistics import Share, Statistics
+from nestream.optimize.statistics import Share, Statistics, times_of
 
 Ints = npt.NDArray[np.int64]
 Evaluate = Callable[[Expression, Mapping[str, pa.Table]], npt.NDArray[np.bool_]]
@@ -61,7 +60,7 @@ class _Sampling:
     random: np.random.Generator
 
     def __post_init__(self) -> None:
-        self.times = computable(self.table.column(self.schema.time), "us").to_numpy(zero_copy_only=False)
+        self.times = times_of(self.table, self.schema)
         if len(self.times) > 1 and (np.diff(self.times) < 0).any():
             order = np.argsort(self.times, kind="stable")
             self.table, self.times = self.table.take(pa.array(order)), self.times[order]

@@ -83,7 +83,8 @@ def _least(hashes: Hashes) -> Hashes:
 def _hashed(column: pa.Array | pa.ChunkedArray) -> Hashes:
     if kind_of(column.type) is Kind.OTHER:  # it rides along, and no query compares it
         return _none()
-    column = pc.drop_null(computable(column, "us"))
+    fine = getattr(column.type, "unit", "") == "ns"
+    column = pc.drop_null(computable(column, "ns" if fine else "us"))
     if pa.types.is_large_string(column.type):
         return np.array([_of_text(value) for value in pc.unique(column).to_pylist()], np.uint64)
     if pa.types.is_boolean(column.type):

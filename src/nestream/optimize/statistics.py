@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nestream.model.columns import computable
-from nestream.model.schema import Schema
+from nestream.model.columns import computable, per_microsecond, resolution
+from nestream.model.schema import Kind, Schema, kind_of
 from nestream.optimize.sketch import Sketch
 
 
@@ -63,11 +64,9 @@ class Statistics:
         """The statistics of some events, with the domains of these attributes. Times are in microseconds."""
         if not table.num_rows:
             return cls(half_life=half_life)
-        times = computable(table.column(schema.time), "us").to_numpy(zero_copy_only=False)
+        times = times_of(table, schema)
         begin, end = float(times.min()), float(times.max())
         codes = pc.dictionary_encode(table.column(schema.type).cast(pa.string())).combine_chunks()
-        if isinstance(codes, pa.ChunkedArray):
-            codes = codes.chunk(0)
         weights = None if half_life is None else np.exp2((times - end) / half_life)
         totals = np.bincount(codes.indices.to_numpy(zero_copy_only=False), weights)
         epoch = 0 if half_life is None else math.floor(end / half_life)
@@ -179,6 +178,14 @@ class Statistics:
             },
             {text: Share(held, tested) for text, (held, tested) in data["shares"].items()},
         )
+
+
+def times_of(table: pa.Table, schema: Schema) -> npt.NDArray[np.int64]:
+    """The times of the events: of timestamps in microseconds, as windows are; of integers as they are."""
+    column = table.column(schema.time)
+    unit = resolution(schema)
+    times: npt.NDArray[np.int64] = computable(column, unit).to_numpy(zero_copy_only=False)
+    return times if kind_of(column.type) is Kind.INTEGER else times // per_microsecond(unit)
 
 
 def _merged(one: Mapping[int, Sketch], other: Mapping[int, Sketch]) -> Mapping[int, Sketch]:
