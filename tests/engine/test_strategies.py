@@ -12,6 +12,7 @@ import pytest
 from nestream.engine.context import Bindings, Mask, Ranges
 from nestream.engine.join import Join
 from nestream.query import STRATEGIES, StateError, compiled, query
+from nestream.runtime.spark.partitioning import common_key
 from tests.engine.sharing.unions import dense_history, rows
 from tests.engine.tools import events, program
 
@@ -131,3 +132,19 @@ def test_nested_programs_have_levels_and_no_chains() -> None:
     (nested,) = compiled(chosen.plan, None, "nested").blocks
     assert nested.chain is None
     assert nested.levels == {"a": 0, "b": 1, "c": 2, "d": 2, "e": 0}
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("SEQ(A a, !SEQ(B b, C c, b.id = c.id = a.id), D d, a.id = d.id) WITHIN 9", "id"),
+        ("SEQ(A a, !SEQ(B b, C c, c.id = a.id), D d, a.id = d.id) WITHIN 9", None),
+        ("SEQ(A a, !SEQ(B b, C c, b.id = c.id = a.id)) WITHIN 9", "id"),
+        ("SEQ(A a, !SEQ(B b, C c)) WITHIN 9", None),
+    ],
+)
+def test_events_are_split_by_key_only_if_witnesses_have_it_too(text: str, key: str | None) -> None:
+    for strategy in ("auto", "nested", "flat"):
+        made = compiled(query(text).plan, None, strategy)
+        assert any(block.witnesses for block in made.blocks) == (strategy == "flat")
+        assert common_key(made) == key

@@ -33,7 +33,8 @@ def on_spark(spark: SparkSession, used: list[str] | None = None) -> Run:
         chance = Random(seed)
         query = nestream.query(text)
         length = chance.choice((1, 3, 10, 100))
-        split = chance.choice(list(_possible(query, table, order)))
+        strategy = chance.choice(("auto", "auto", "nested", "flat"))
+        split = chance.choice(list(_possible(query, table, order, strategy)))
         if used is not None:
             used.append(split)
         matches = query.on_spark(
@@ -42,6 +43,7 @@ def on_spark(spark: SparkSession, used: list[str] | None = None) -> Run:
             partition_by=split,
             partitions=chance.choice((1, 3, 8)),
             slice_length=length,
+            strategy=strategy,
         )
         wanted = query.match(table.slice(0, 0), order=order).schema
         return matches.toArrow().cast(wanted)
@@ -49,8 +51,9 @@ def on_spark(spark: SparkSession, used: list[str] | None = None) -> Run:
     return run
 
 
-def _possible(query: nestream.Query, table: pa.Table, order: str) -> Iterator[str]:
-    program = query.prepare(table, time="ts", type="type", types=None, order=order, strategy="auto").program()
+def _possible(query: nestream.Query, table: pa.Table, order: str, strategy: str) -> Iterator[str]:
+    run = query.prepare(table, time="ts", type="type", types=None, order=order, strategy=strategy)
+    program = run.program()
     for kind in ("key", "time", "key+time", "single"):
         try:
             yield choose(program, kind).kind

@@ -126,14 +126,13 @@ def run(
     if master is None:
         reader, table = load_events(events, time, type, input_format, dead_letter)
         number, malformed, where = table.num_rows, reader.malformed, ""
-        explained = parsed.explain() if plan else ""
+        explained = parsed.explain(strategy=strategy) if plan else ""
         found = parsed.batches(table, time=time, type=type, order=order.value, strategy=strategy)
     else:
-        if strategy != "auto":
-            raise typer.BadParameter("Spark has one way to find matches.", param_hint="--strategy")
-        job = run_on_spark(
-            parsed, events, master, input_format, dead_letter, time=time, type=type, order=order.value
-        )
+        if strategy == "reference":
+            raise typer.BadParameter("the reference does not run on Spark.", param_hint="--strategy")
+        settings = {"time": time, "type": type, "order": order.value, "strategy": strategy}
+        job = run_on_spark(parsed, events, master, input_format, dead_letter, **settings)
         number, malformed, where = job.total, job.malformed, f" on Spark {master}"
         explained = job.plan() if plan else ""
         found = job.matches(limit if chosen is not None else None)

@@ -92,7 +92,9 @@ def _labels(store: Events, programs: Sequence[Program]) -> Iterator[tuple[str, i
 
 
 def all_leaves(block: Block) -> Iterator[tuple[str, int]]:
-    """The variables of a block with their leaves, those under negation included."""
+    """The variables of a block with their leaves, those of its constraints included."""
     yield from block.leaves.items()
+    for witness in block.witnesses:
+        yield from ((step.variable, step.leaf) for step in witness.steps)
     for negation in block.negations:
         yield from all_leaves(negation.block)

@@ -104,8 +104,8 @@ def common_key(program: Program) -> str | None:
 
 
 def _keys(block: Block) -> set[str]:
-    """The attributes that could serve for a block: equal in all its variables and in its negations."""
-    if len(block.leaves) == 1 and not block.negations:
+    """The attributes that could serve for a block: equal in all its variables, negations and witnesses."""
+    if len(block.leaves) == 1 and not block.constraints:
         return set()
     found: set[str] | None = None
     if block.key is not None:
@@ -118,10 +118,18 @@ def _keys(block: Block) -> set[str]:
             if negation.link is not None and negation.link[0] == name
             for attribute in negation.link[1]
         }
-    result = found or set()
-    for negation in block.negations:
-        result = {attribute for attribute in result if _linked(negation, attribute)}
-    return result
+        found |= {attribute for w in block.witnesses for step in w.steps for _, attribute in step.equal_to}
+    return {attribute for attribute in found or () if _all_linked(block, attribute)}
+
+
+def _all_linked(block: Block, attribute: str) -> bool:
+    """Whether all the events of a block's constraints equal the match in an attribute."""
+    steps = (step for witness in block.witnesses for step in witness.steps)
+    return all(_linked(negation, attribute) for negation in block.negations) and all(
+        (attribute, attribute)
+        in ((own, term[1]) for own, term in zip(step.attributes, step.equal_to, strict=True))
+        for step in steps
+    )
 
 
 def _linked(negation: Negation, attribute: str) -> bool:
@@ -131,4 +139,4 @@ def _linked(negation: Negation, attribute: str) -> bool:
     place = negation.link[1].index(attribute)
     if any(attributes[place] != attribute for attributes in negation.key.values()):
         return False
-    return all(_linked(inner, attribute) for inner in negation.block.negations)
+    return _all_linked(negation.block, attribute)
