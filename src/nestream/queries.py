@@ -24,7 +24,6 @@ from nestream.query import (
     query,
     stream_files,
 )
-from nestream.reference import Order
 from nestream.runtime.many import Member, SetRun
 from nestream.runtime.stream import Stream
 
@@ -228,23 +227,24 @@ class Queries:
         table = to_table(events, type)
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
-        return self.run(schema, known_order(order), strategy, options), table
+        return self.run(schema, order, strategy, options), table
 
     def run(
-        self, schema: Schema, order: Order, strategy: str = "auto", options: Options | None = None
+        self, schema: Schema, order: str = "time", strategy: str = "auto", options: Options | None = None
     ) -> SetRun:
         """The columnar engine in this process, ready for events of a schema."""
         members, leaves = self.programs(schema, order, strategy, options)
         return SetRun(members, leaves, schema, resolution(schema))
 
     def programs(
-        self, schema: Schema, order: Order, strategy: str = "auto", options: Options | None = None
+        self, schema: Schema, order: str = "time", strategy: str = "auto", options: Options | None = None
     ) -> tuple[list[Member], dict[LeafSpec, int]]:
         """What the engine runs for each query, and the leaves that all of them share.
 
         They are kept, so that a query that is added is planned alone, beside the others.
         """
         known_strategy(strategy)
+        by_arrival = known_order(order) == "arrival"
         if strategy == "reference":
             raise ValueError("the reference evaluator runs one query at a time")
         scale = per_microsecond(resolution(schema))
@@ -260,7 +260,6 @@ class Queries:
             except QueryError as error:
                 errors[name] = error
                 continue
-            by_arrival = order is Order.ARRIVAL
             program = compiled(plan, schema, strategy, scale, by_arrival, options, leaves=leaves)
             kept[name] = Member(name, plan.output, program, kinds)
         if errors:
@@ -284,12 +283,12 @@ class Queries:
         options: Options | None = None,
     ) -> Any:
         """Match events that keep coming, as `Query.stream` does; each match has the name of its query."""
-        chosen = known_order(order)
+        known_order(order)
         check_lateness(lateness)
         self._without_limits("a stream of a set")
 
         def start(known: Schema) -> SetRun:
-            return self.run(known, chosen, strategy, options)
+            return self.run(known, order, strategy, options)
 
         if isinstance(schema, pa.Schema):
             schema = Schema.of(schema, time, type)
@@ -339,13 +338,12 @@ class Queries:
             types = types or {name: frame.columns for name, frame in events.items()}
             df = union_by_type(events, type)
         schema = Schema.of(spark_schema(df), time, type, types)
-        chosen = known_order(order)
-        members, _ = self.programs(schema, chosen, strategy, options)
+        members, _ = self.programs(schema, order, strategy, options)
         groups = [list(self)] if df.isStreaming or "partition_by" in partitioning else split_alike(members)
         parts = []
         for names in groups:
             some = Queries({name: self.members[name] for name in names})
-            programs, leaves = some.programs(schema, chosen, strategy, options)
+            programs, leaves = some.programs(schema, order, strategy, options)
             unit, identity = resolution(schema), some.identity(order, strategy)
             parts.append(match_group(df, programs, leaves, schema, unit, identity=identity, **partitioning))
         return union(parts)

@@ -1,4 +1,4 @@
-"""The Python of the pages on streams and sets prints what they show; docs/engine.md explains what it shows."""
+"""The Python of the pages on streams and sets prints what they show, and so does docs/engine.md."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from nestream.data import generate
 from nestream.data.rules import rule_set
 from nestream.engine.matcher import Rounds
 from nestream.model.schema import Schema
-from nestream.reference import Order
 
 EVENTS = [
     {"ts": ts, "type": kind, "id": ts % 3, "x": ts * 7 % 5}
@@ -97,7 +96,7 @@ def test_a_state_of_another_set_is_refused() -> None:
 def test_leaves_that_queries_share_are_one() -> None:
     schema = Schema.of(pa.Table.from_pylist(EVENTS).schema, "ts", "type")
     chosen = nestream.queries([TEXTS["flat"], TEXTS["nested"], TEXTS["negated"]])
-    run = chosen.run(schema, Order.TIME)
+    run = chosen.run(schema)
     assert len(run.store.leaves) == 4
     assert chosen.explain().startswith("3 queries, 9 leaves, 4 after sharing")
 
@@ -105,7 +104,7 @@ def test_leaves_that_queries_share_are_one() -> None:
 def test_what_queries_share_is_built_once() -> None:
     schema = Schema.of(pa.Table.from_pylist(EVENTS).schema, "ts", "type")
     renamed = TEXTS["negated"].replace(" a,", " first,").replace("a.id", "first.id")
-    run = nestream.queries([TEXTS["negated"], renamed]).run(schema, Order.TIME)
+    run = nestream.queries([TEXTS["negated"], renamed]).run(schema)
     run.append(pa.Table.from_pylist(EVENTS))
     run.store.seal()
     rounds = Rounds(run.store, run.matchers.groups)

@@ -16,8 +16,6 @@ import nestream
 from nestream.bench.engine_tables import table
 from nestream.bench.spec import Benchmark, Data, Figures, Suite, Target
 from nestream.data.rules import rule_set
-from nestream.model.schema import Schema
-from nestream.reference import Order
 
 EVENTS = 5_000_000
 SIZES = (1, 10, 100, 1_000)
@@ -32,7 +30,7 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
     rules = rule_set(max(SIZES))
     rules = dict(list(rules.items())[: task["rules"]])
     chosen = nestream.queries(rules)
-    schema = Schema.of(events.schema, "ts", "type")
+    schema = nestream.Schema.of(events.schema, "ts", "type")
     chosen.match(events.slice(0, 1_000))
     sample = list(rules)[:: max(1, len(rules) // ALONE)][:ALONE]
     together, planned, alone, one_more = [], [], [], []
@@ -44,12 +42,12 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
         alone.append((time.perf_counter() - begin) / len(sample))
         begin = time.perf_counter()
         chosen.planned.clear()
-        run = chosen.run(schema, Order.TIME)
+        run = chosen.run(schema)
         planned.append(time.perf_counter() - begin)
         found = sum(matches.num_rows for matches in run.over(events))
         together.append(time.perf_counter() - begin)
         begin = time.perf_counter()
-        chosen.adding("one more", rules[sample[-1]]).programs(schema, Order.TIME)
+        chosen.adding("one more", rules[sample[-1]]).programs(schema)
         one_more.append(time.perf_counter() - begin)
     begin = time.perf_counter()
     counted = sum(chosen[name].match(events).num_rows for name in rules)
