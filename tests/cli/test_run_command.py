@@ -211,5 +211,8 @@ def test_the_events_are_never_overwritten(events: Path) -> None:
 
 
 def test_the_strategies_give_the_same_answer(events: Path) -> None:
-    answers = {call("run", QUERY, events, "--strategy", name).stdout for name in ("auto", "reference")}
+    answers = {
+        call("run", QUERY, events, "--strategy", name).stdout
+        for name in ("auto", "nested", "flat", "reference")
+    }
     assert len(answers) == 1
