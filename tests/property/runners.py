@@ -7,14 +7,15 @@ freely, such as how the input is split. To add one, write the function and name 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from nestream.engine.program import Options
+from nestream.engine.sase.plan import BASIC, PAPER
 from nestream.query import query
 from nestream.reference import match_reference
 from nestream.rewrite.normalise import LIMIT, normalise
@@ -51,7 +52,15 @@ def engine(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     return query(text).match(table, order=order)
 
 
-def split(text: str, table: pa.Table, *, order: str, seed: int, strategy: str = "auto") -> pa.Table:
+def split(
+    text: str,
+    table: pa.Table,
+    *,
+    order: str,
+    seed: int,
+    strategy: str = "auto",
+    options: Options | None = None,
+) -> pa.Table:
     """The engine over random batches, with events as late as they may be and state saved on the way."""
     chance = random.Random(seed)
     times = table.column("ts").to_pylist()
@@ -60,7 +69,7 @@ def split(text: str, table: pa.Table, *, order: str, seed: int, strategy: str = 
 
     def start() -> Stream:
         started: Stream = chosen.stream(
-            schema=table.schema, order=order, lateness=max(lateness, 0), strategy=strategy
+            schema=table.schema, order=order, lateness=max(lateness, 0), strategy=strategy, options=options
         )
         return started
 
@@ -100,6 +109,25 @@ def without(**switches: bool | int) -> Run:
     return run
 
 
+def switched(options: Options) -> Run:
+    """The engine with these options."""
+
+    def run(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+        return query(text).match(table, order=order, options=options)
+
+    return run
+
+
+def any_switches(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+    """The engine with each of its techniques on or off by chance, and pieces of any size."""
+    chance = random.Random(seed)
+    names = [field.name for field in fields(Options) if field.type == "bool"]
+    chosen: dict[str, Any] = {name: chance.random() < 0.5 for name in names}
+    if chance.random() < 0.3:
+        chosen["memory"] = chance.randint(1, 3000)
+    return query(text).match(table, order=order, options=Options(**chosen))
+
+
 def by(strategy: str) -> Run:
     """The whole table by a strategy."""
 
@@ -129,6 +157,22 @@ RUNNERS: dict[str, Runner] = {
     "engine-no-ordering": Runner(without(ordering=False), ordered=True),
     "engine-no-narrowing": Runner(without(narrowing=False), ordered=True),
     "engine-small-memory": Runner(without(memory=1)),
+    "engine-no-stacks": Runner(without(stacks=False), ordered=True),
+    "engine-no-composite": Runner(without(composite=False), ordered=True),
+    "engine-no-multiple": Runner(without(composite=False, multiple=False), ordered=True),
+    "engine-no-filtering": Runner(without(composite=False, filtering=False), ordered=True),
+    "engine-no-multiple-no-filtering": Runner(
+        without(composite=False, multiple=False, filtering=False), ordered=True
+    ),
+    "engine-no-window-scan": Runner(without(window_scan=False), ordered=True),
+    "engine-no-window-construction": Runner(without(window_construction=False), ordered=True),
+    "engine-no-simple": Runner(without(simple=False), ordered=True),
+    "engine-no-negation-index": Runner(without(negation_index=False), ordered=True),
+    "sase-any-switches": Runner(any_switches),
+    "sase-paper": Runner(switched(PAPER), ordered=True),
+    "sase-basic": Runner(switched(BASIC), ordered=True),
+    "sase-paper-split": Runner(partial(split, options=PAPER)),
+    "sase-basic-split": Runner(partial(split, options=BASIC)),
     "set": Runner(together),
     "set-split": Runner(together_split),
     "normalised": Runner(normalised, ordered=True),

@@ -64,6 +64,22 @@ KEYED = Style(
 """Nested negations joined on id."""
 
 
+SASE = Style(
+    max_depth=1,
+    most_positive=4,
+    most_leaves=5,
+    roots=((1, "SEQ"),),
+    exists=0,
+    keys=((5, "two"), (2, "all"), (1, "some"), (1, "none")),
+    predicates=45,
+    sase=90,
+    windows=((7, "number"), (2, "events"), (1, "unbounded")),
+    returns=10,
+    limit=2,
+)
+"""The queries of SASE: sequences with negations, equivalence tests on two attributes, and predicates."""
+
+
 def make_query(choices: Choices, style: Style) -> str:
     """The text of a query that binds."""
     root = shape(choices, style)
@@ -72,6 +88,8 @@ def make_query(choices: Choices, style: Style) -> str:
     keys = weighted(choices, *style.keys)
     if sase and keys != "none" and _all_comparable(root) and chance(choices, 50):
         where.append(Equivalence("id"))
+        if keys == "two":
+            where.append(Equivalence(pick(choices, ("x", "s", "flag"))))
         keys = "none"
     if sase and chance(choices, 8):
         where.append(Equivalence("id", Literal(1)))
@@ -277,7 +295,7 @@ def _returns(choices: Choices, root: Shape) -> tuple[ReturnVariable | ReturnExpr
 
 def any_query(choices: Choices) -> str:
     """A query of any style."""
-    return make_query(choices, weighted(choices, (15, FLAT), (20, KEYED), (65, GENERAL)))
+    return make_query(choices, weighted(choices, (12, FLAT), (18, KEYED), (14, SASE), (56, GENERAL)))
 
 
 def random_query(random: Random, style: Style | None = None) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 from nestream.engine.context import Bindings, Mask, Ranges, Round, needed
 from nestream.engine.events import Ints
 from nestream.engine.program import Block, Constraint, Edge, Equality, Negation, Witness
+from nestream.engine.sase.negation import all_events, in_interval, is_scanned
 from nestream.engine.stack import Stack, expand, least, places
 from nestream.engine.witness import witnessed
 from nestream.model.expression import variables
@@ -122,6 +123,8 @@ class Join:
 
     def range(self, name: str, bindings: Bindings) -> tuple[Stack, Ints, Ints]:
         """For each partial match, the first place in the leaf's stack and how many events may follow."""
+        if is_scanned(self):
+            return all_events(self, name, bindings)
         stack, start = self.lookup(name, bindings)
         first = self.lower(name, bindings, stack, start)
         end = self.upper(name, bindings, stack, start)
@@ -204,6 +207,8 @@ class Join:
     def filtered(self, bindings: Bindings, name: str, ranges: Ranges) -> Bindings:
         """The partial matches that pass everything that is known once `name` is bound."""
         bound = set(bindings.rows)
+        if is_scanned(self) and bindings.count:
+            bindings = in_interval(self, name, bindings)
         if name in ranges and bindings.count:
             bindings = bindings.only(self.in_range(bindings.rows[name], name, ranges))
         for x, y in self.block.apart:

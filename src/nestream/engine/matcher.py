@@ -22,6 +22,7 @@ from nestream.engine.keys import attribute_groups
 from nestream.engine.order import in_output_order
 from nestream.engine.program import Decided, Measure, Program
 from nestream.engine.runs import BlockRun
+from nestream.engine.sase.plan import is_planned
 from nestream.engine.sharing.prefix import PreCache
 from nestream.engine.sharing.runs import runs_of
 from nestream.engine.store import Store
@@ -97,7 +98,8 @@ class Matcher:
         self.events.seal()
         if not len(self.store):
             return 0
-        alone = self.given is None and not self.program.groups
+        planned = any(is_planned(block, self.program.options) for block in self.program.blocks)
+        alone = self.given is None and not self.program.groups and not planned
         if alone and all(is_chain(block) for block in self.program.blocks):
             round = Round(self.store, Shared(self.events, self.groups))
             length = int(self.store.pos[-1]) + 1

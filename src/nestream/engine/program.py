@@ -245,6 +245,17 @@ class Options:
     - reach: no dead ends; a prefix that cannot reach into the window is not extended.
     - ordering: joins start at the leaf and follow the order that promise the fewest rows.
     - narrowing: leaves are narrowed to the windows around the rarest leaf before anything is built.
+
+    Those of SASE's plans; a sequence for which one of them, or `reach`, is off is run by `engine/sase`:
+
+    - stacks: sequences are constructed from active instance stacks (AIS), not from all that came in a window.
+    - composite: several equivalence tests partition the stacks together; without, one does.
+    - multiple: and the stacks of the others are intersected in the scan (Multi-PAIS).
+    - filtering: equalities beside the partition are tested while sequences are constructed.
+    - window_scan: stacks take, and keep, only what is in a window.
+    - window_construction: construction stops where the window does.
+    - simple: tests of single events are made when they arrive.
+    - negation_index: negative events are looked up by time and key.
     """
 
     bounds: bool = True
@@ -252,4 +263,12 @@ class Options:
     reach: bool = True
     ordering: bool = True
     narrowing: bool = True
+    stacks: bool = True
+    composite: bool = True
+    multiple: bool = True
+    filtering: bool = True
+    window_scan: bool = True
+    window_construction: bool = True
+    simple: bool = True
+    negation_index: bool = True
     memory: int = 512 * 1024 * 1024

@@ -167,7 +167,8 @@ class _Compiling:
     def block(self, chosen: Chosen, limits: Interval, outer: _Outer, *, root: bool = False) -> Block:
         names = [leaf.variable for leaf in chosen.leaves]
         formulas = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
-        local = {name: [f for f in formulas if variables(f) == {name}] for name in names}
+        early = self.options.simple or not root
+        local = {name: [f for f in formulas if variables(f) == {name} and early] for name in names}
         joint = [f for f in formulas if f not in (g for own in local.values() for g in own)]
         equalities, predicates = split_equalities(joint, self.kind)
         between = [e for e in equalities if not {e.left[0], e.right[0]} <= set(names)] if not root else []
@@ -288,6 +289,8 @@ class _Compiling:
         stair, reason = None, ""
         if not self.options.bounds:
             reason = "bounds are switched off"
+        elif not self.options.negation_index:
+            reason = "the index of negative events is switched off"
         elif self.nested and (len(names) > 1 or block.negations):
             reason = "its results are built for each match"
         elif block.predicates:

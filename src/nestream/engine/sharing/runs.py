@@ -9,6 +9,7 @@ from nestream.engine.context import Bindings, Round
 from nestream.engine.join import Join
 from nestream.engine.program import Decided, Group, Program, Sharing
 from nestream.engine.runs import BlockRun
+from nestream.engine.sase.run import run_of
 from nestream.engine.sharing.marked_chain import MarkedChain
 from nestream.engine.sharing.marked_join import MarkedJoin
 from nestream.engine.sharing.marking import EMap
@@ -62,7 +63,7 @@ def runs_of(
         elif number in led:
             runs.append(InGroup(round, block, limit, by_last=by_last))
         else:
-            runs.append(BlockRun(round, block, limit, by_last=by_last))
+            runs.append(run_of(round, block, limit, by_last=by_last))
     return runs
 
 

@@ -1,0 +1,97 @@
+"""A sequence by SASE's plan: scan and construction, then selection, window and negation on what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from nestream.engine.chain import Chain
+from nestream.engine.context import Bindings, Round
+from nestream.engine.events import Ints
+from nestream.engine.program import Block
+from nestream.engine.runs import BlockRun
+from nestream.engine.sase.basic import BasicConstruction
+from nestream.engine.sase.construction import Construction, equal
+from nestream.engine.sase.plan import Equivalence, SequencePlan, is_planned, sequence_plan
+from nestream.engine.sase.scan import State, scanned
+
+
+class SequenceRun(BlockRun):
+    """A block that is a sequence, by SASE's operators, where its matches are asked for by their last event.
+
+    Where they are asked for by their first one, as on a stream when they wait for the window's end, the
+    general join finds them.
+    """
+
+    @cached_property
+    def plan(self) -> SequencePlan:
+        """What each operator does; the test with the most values is the most selective."""
+        return sequence_plan(self.block, self.round.program.options, self._values)
+
+    def _values(self, test: Equivalence) -> int:
+        return max(self.round.keys.size((attribute,)) for attribute in test.values())
+
+    @cached_property
+    def states(self) -> list[State]:
+        """The states after the scan."""
+        return scanned(self.round, self.block, self.plan, self.limit)
+
+    @cached_property
+    def construction(self) -> Construction:
+        """Gives the sequences that end with an event."""
+        kind = Construction if self.plan.stacks else BasicConstruction
+        return kind(self.round, self.block, self.plan, self.states, self.limit)
+
+    def chain(self, first: int, end: int, length: int) -> Chain | None:
+        """None: it is not run as the engine's own chain."""
+        return None
+
+    def matches(self, first: int, end: int, length: int) -> Iterator[Bindings]:
+        """The matches that are decided in a range of positions."""
+        if not self.by_last and (first > 0 or end < length):
+            yield from super().matches(first, end, length)
+            return
+        for sequences in self.construction.sequences(self.accepting(first, end)):
+            found = self.negation(self.window(self.selection(sequences)))
+            if found.count:
+                yield found
+
+    def accepting(self, first: int, end: int) -> Ints:
+        """The places of the accepting instances with positions in a range, in that order."""
+        stack = self.states[-1].stack
+        positions = self.round.store.pos[stack.rows]
+        places = np.flatnonzero((positions >= first) & (positions < end))
+        return places[np.argsort(positions[places], kind="stable")]
+
+    def selection(self, sequences: Bindings) -> Bindings:
+        """The sequences that satisfy the equalities and predicates left to it."""
+        for test in self.plan.selection:
+            sequences = sequences.only(equal(self.round, test, sequences))
+        for predicate in self.block.predicates:
+            if sequences.count:
+                sequences = sequences.only(self.round.satisfied(predicate, sequences))
+        return sequences
+
+    def window(self, sequences: Bindings) -> Bindings:
+        """The sequences within the window, where the construction has not seen to it."""
+        if self.plan.window_construction or not sequences.count:
+            return sequences
+        names, store = self.construction.names, self.round.store
+        fits = store.pos[sequences.rows[names[0]]] >= store.reach(sequences.rows[names[-1]])
+        return sequences.only(fits)
+
+    def negation(self, sequences: Bindings) -> Bindings:
+        """The sequences without those that a negation drops or that lack a witness."""
+        join = self.new_join()
+        for constraint in self.block.constraints:
+            if sequences.count:
+                sequences = sequences.only(join.satisfies(constraint, sequences))
+        return sequences
+
+
+def run_of(round: Round, block: Block, limit: int, *, by_last: bool) -> BlockRun:
+    """A block alone: by SASE's plan where its switches ask for it, else by the engine's own."""
+    kind = SequenceRun if is_planned(block, round.program.options) else BlockRun
+    return kind(round, block, limit, by_last=by_last)
