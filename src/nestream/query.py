@@ -26,6 +26,7 @@ from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.physical.compile import compile_plan
 from nestream.physical.explain import explain_program, explain_program_json
+from nestream.physical.sase_explain import explain_sase, explain_sase_json
 from nestream.planning import Flat, flat_plan, measured
 from nestream.reference import Order, match_reference
 from nestream.rewrite.explain import explain_rewriting, explain_rewriting_json
@@ -112,6 +113,7 @@ class Query:
         strategy: str = "auto",
         verbose: bool = False,
         analyze: Any = None,
+        dialect: str | None = None,
         **on_spark: Any,
     ) -> Any:
         """The logical plan and how the engine runs it, as text or with `format="json"` as plain data.
@@ -125,9 +127,19 @@ class Query:
         nested. With the strategy "flat" it shows which expressions share their work, and what that is
         estimated to cost. With events to `analyze` (and the options of `match` that say how to read them) the
         query is run over them, and what was found and how long it took stands beside the estimates.
+
+        With the dialect "sase" it shows nothing of this but the plan as SASE's operators: the paper's basic
+        one, its optimised one, and the one that is run.
         """
         if format not in ("text", "json"):
             raise ValueError(f"unknown format {format!r}: text or json")
+        if dialect is not None:
+            if dialect != "sase":
+                raise ValueError(f"unknown dialect of plans {dialect!r}: there is sase, and without, our own")
+            if strategy != "auto" or verbose or analyze is not None or events is not None:
+                raise ValueError("SASE's operators tell a plan of the strategy auto, and nothing beside it")
+            told = explain_sase_json if format == "json" else explain_sase
+            return told(self.plan, options)
         if verbose:
             shown = self.explain(format, options, events, strategy, analyze=analyze, **on_spark)
             rewritten = normalise(self.plan)

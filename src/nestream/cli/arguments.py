@@ -67,6 +67,14 @@ DialectOption = Annotated[
     Dialect | None,
     typer.Option("--dialect", help="Force a spelling instead of recognising it.", show_default=False),
 ]
+PlanDialectOption = Annotated[
+    Dialect | None,
+    typer.Option(
+        "--dialect",
+        help="Force a spelling; sase shows the plan as SASE's operators, whatever the spelling.",
+        show_default=False,
+    ),
+]
 AnswerOption = Annotated[AnswerFormat, typer.Option("--format", help="json is for programs.")]
 EventsOption = Annotated[
     str | None,

@@ -20,6 +20,7 @@ from nestream.cli.arguments import (
     DialectOption,
     EventsOption,
     InputFormatOption,
+    PlanDialectOption,
     QueriesArgument,
     QueryText,
     StrategyOption,
@@ -100,7 +101,7 @@ def explain(
     query: QueriesArgument,
     events: EventsOption = None,
     format: AnswerOption = AnswerFormat.TEXT,
-    dialect: DialectOption = None,
+    dialect: PlanDialectOption = None,
     time: TimeOption = "ts",
     type: TypeOption = "type",
     input_format: InputFormatOption = None,
@@ -109,8 +110,9 @@ def explain(
     analyze: AnalyzeOption = None,
 ) -> None:
     """Show the plan of a query: its operators, and where each predicate is evaluated."""
+    as_sase = dialect is Dialect.SASE
     try:
-        parsed = queries_of(query, dialect)
+        parsed = queries_of(query, None if as_sase else dialect)
         if events is not None:
             schema = schema_of(events, time, type, input_format)
             for member in parsed.members.values() if isinstance(parsed, Queries) else (parsed,):
@@ -120,7 +122,13 @@ def explain(
             raise
         _print_json({"ok": False, "diagnostics": error.as_dicts()})
         raise typer.Exit(1) from None
-    settings = {}
+    settings: dict[str, Any] = {}
+    if as_sase:
+        if verbose or analyze is not None or strategy != "auto":
+            raise typer.BadParameter(
+                "it goes with none of --verbose, --analyze, --strategy", param_hint="--dialect sase"
+            )
+        settings = {"dialect": "sase"}
     if analyze is not None:
         _, found = load_events(analyze, time, type, input_format, None)
         settings = {"analyze": found, "time": time, "type": type}

@@ -61,7 +61,7 @@ def is_planned(block: Block, options: Options) -> bool:
     if block.chain is None or len(block.chain) < 2 or block.levels is not None:
         return False
     whole = options.stacks and options.window_scan and options.window_construction and options.reach
-    split = not options.composite and len(_equivalences(block)) > 1
+    split = not options.composite and len(equivalences(block)) > 1
     tested = not (options.partition and options.filtering) and bool(block.equalities)
     return not whole or split or tested
 
@@ -69,7 +69,7 @@ def is_planned(block: Block, options: Options) -> bool:
 def sequence_plan(block: Block, options: Options, size: Size = lambda test: 0) -> SequencePlan:
     """The plan of a sequence; the most selective equivalence test leads where they do not lead together."""
     assert block.chain is not None
-    tests = sorted(_equivalences(block), key=size, reverse=True)
+    tests = sorted(equivalences(block), key=size, reverse=True)
     leading = 0
     if options.stacks and options.partition:
         leading = len(tests) if options.composite else min(1, len(tests))
@@ -91,7 +91,8 @@ def attributes_of(tests: tuple[Equivalence, ...], variable: str) -> tuple[str, .
     return tuple(test[variable] for test in tests) or None
 
 
-def _equivalences(block: Block) -> list[Equivalence]:
+def equivalences(block: Block) -> list[Equivalence]:
+    """The equivalence tests that the key of a block stands for."""
     if not block.key:
         return []
     count = len(next(iter(block.key.values())))
