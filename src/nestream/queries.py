@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream.engine.program import LeafSpec, Options
+from nestream.engine.program import LeafSpec, Switches, options_of
 from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.schema import Schema
@@ -138,7 +138,7 @@ class Queries:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Options | None = None,
+        options: Switches | None = None,
         **on_spark: Any,
     ) -> Any:
         """Every match of every query over a finite set of events, as one Arrow table.
@@ -174,7 +174,7 @@ class Queries:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Options | None = None,
+        options: Switches | None = None,
     ) -> Iterator[pa.Table]:
         """The matches of `match` as tables, one after the other; the first is empty and has the columns."""
         self._without_limits("a set that gives one table")
@@ -191,7 +191,7 @@ class Queries:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Options | None = None,
+        options: Switches | None = None,
     ) -> dict[str, pa.Table]:
         """The matches of each query by its name, as the query alone would give them, found in one pass."""
         run, table = self._prepared(events, time, type, types, order, strategy, options)
@@ -222,7 +222,7 @@ class Queries:
         types: Mapping[str, Iterable[str]] | None,
         order: str,
         strategy: str,
-        options: Options | None,
+        options: Switches | None,
     ) -> tuple[SetRun, pa.Table]:
         table = to_table(events, type)
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
@@ -230,19 +230,20 @@ class Queries:
         return self.run(schema, order, strategy, options), table
 
     def run(
-        self, schema: Schema, order: str = "time", strategy: str = "auto", options: Options | None = None
+        self, schema: Schema, order: str = "time", strategy: str = "auto", options: Switches | None = None
     ) -> SetRun:
         """The columnar engine in this process, ready for events of a schema."""
         members, leaves = self.programs(schema, order, strategy, options)
         return SetRun(members, leaves, schema, resolution(schema))
 
     def programs(
-        self, schema: Schema, order: str = "time", strategy: str = "auto", options: Options | None = None
+        self, schema: Schema, order: str = "time", strategy: str = "auto", options: Switches | None = None
     ) -> tuple[list[Member], dict[LeafSpec, int]]:
         """What the engine runs for each query, and the leaves that all of them share.
 
         They are kept, so that a query that is added is planned alone, beside the others.
         """
+        options = options_of(options)
         known_strategy(strategy)
         by_arrival = known_order(order) == "arrival"
         if strategy == "reference":
@@ -280,7 +281,7 @@ class Queries:
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
         strategy: str = "auto",
-        options: Options | None = None,
+        options: Switches | None = None,
     ) -> Any:
         """Match events that keep coming, as `Query.stream` does; each match has the name of its query."""
         known_order(order)
@@ -321,7 +322,7 @@ class Queries:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Options | None = None,
+        options: Switches | None = None,
         **partitioning: Any,
     ) -> Any:
         """The matches over a Spark DataFrame, batch or streaming, as one DataFrame.

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.typing import check_types, result_kind
-from nestream.engine.program import LeafSpec, Options, Program
+from nestream.engine.program import LeafSpec, Options, Program, Switches, options_of
 from nestream.language.ast import Dialect
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query
@@ -36,9 +36,14 @@ from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.runtime.stream import Stream
 
-STRATEGIES = ("auto", "nested", "flat", "reference")
-"""How a query can be run. By the columnar engine: as it sees fit, by the papers' iterative nested execution,
-or rewritten to flat expressions that share their work. Or by the reference evaluator."""
+STRATEGIES = ("auto", "reference", "nested", "flat", "bounds")
+"""How a query can be run. By the columnar engine: as the planner sees fit, by the papers' iterative nested
+execution, rewritten to flat expressions that share their work, or with negations as bounds on the positive
+events. Or by the reference evaluator."""
+
+
+SWITCHES = Options.names()
+"""The techniques of the engine that `options` switches off by name."""
 
 
 def query(text: str, dialect: str | None = None) -> Query:
@@ -108,7 +113,7 @@ class Query:
     def explain(
         self,
         format: str = "text",
-        options: Options | None = None,
+        options: Switches | None = None,
         events: Any = None,
         strategy: str = "auto",
         verbose: bool = False,
@@ -133,6 +138,7 @@ class Query:
         """
         if format not in ("text", "json"):
             raise ValueError(f"unknown format {format!r}: text or json")
+        options = options_of(options)
         if dialect is not None:
             if dialect != "sase":
                 raise ValueError(f"unknown dialect of plans {dialect!r}: there is sase, and without, our own")
@@ -160,7 +166,7 @@ class Query:
         return "\n".join(parts)
 
     def _analyze(
-        self, format: str, options: Options | None, events: Any, strategy: str, **settings: Any
+        self, format: str, options: Switches | None, events: Any, strategy: str, **settings: Any
     ) -> Any:
         """The explanation, with what a run over the events found and how long each part of it took."""
         if strategy == "reference":
@@ -178,7 +184,7 @@ class Query:
     def _explain_on_spark(
         self,
         format: str,
-        options: Options | None,
+        options: Switches | None,
         events: Any,
         *,
         time: str = "ts",
@@ -208,7 +214,7 @@ class Query:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Options | None = None,
+        options: Switches | None = None,
     ) -> Any:
         """Every match of the query over a finite set of events, as an Arrow table.
 
@@ -242,7 +248,7 @@ class Query:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Options | None = None,
+        options: Switches | None = None,
     ) -> Iterator[pa.Table]:
         """The matches of `match` as tables, one after the other, within the memory of the options.
 
@@ -271,7 +277,7 @@ class Query:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Options | None = None,
+        options: Switches | None = None,
         partition_by: str | None = None,
         partitions: int | None = None,
         slice_length: int | None = None,
@@ -317,7 +323,7 @@ class Query:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Options | None = None,
+        options: Switches | None = None,
         partition_by: str | None = None,
         partitions: int | None = None,
     ) -> Any:
@@ -369,7 +375,7 @@ class Query:
         types: Mapping[str, Iterable[str]] | None,
         order: str,
         strategy: str,
-        options: Options | None,
+        options: Switches | None,
     ) -> tuple[Any, Run, Program]:
         """The events as one DataFrame, the plan typed for it (its table is empty), and the program."""
         from nestream.runtime.spark.match import spark_schema, union_by_type
@@ -400,7 +406,7 @@ class Query:
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
         strategy: str = "auto",
-        options: Options | None = None,
+        options: Switches | None = None,
     ) -> Any:
         """Match events that keep coming.
 
@@ -416,6 +422,7 @@ class Query:
             raise ValueError("the reference evaluator needs all the events at once: it has no streams")
         chosen = known_order(order)
         check_lateness(lateness)
+        options = options_of(options)
 
         def start(known: Schema) -> LocalRun:
             plan, kinds = self.typed(known)
@@ -518,11 +525,11 @@ class Run:
     order: Order
     strategy: str = "auto"
 
-    def local(self, options: Options | None = None, flat: Flat | None = None) -> LocalRun:
+    def local(self, options: Switches | None = None, flat: Flat | None = None) -> LocalRun:
         """The columnar engine in this process, ready for the events."""
         return LocalRun(self.plan.output, self.program(options, flat), self.schema, self.kinds, self.unit)
 
-    def program(self, options: Options | None = None, flat: Flat | None = None) -> Program:
+    def program(self, options: Switches | None = None, flat: Flat | None = None) -> Program:
         """What the engine runs; expressions share their work as a flat plan says, where there is one."""
         by_arrival = self.order is Order.ARRIVAL
         scale = per_microsecond(self.unit)
@@ -537,11 +544,12 @@ def compiled(
     strategy: str,
     scale: int = 1,
     by_arrival: bool = False,
-    options: Options | None = None,
+    options: Switches | None = None,
     leaves: dict[LeafSpec, int] | None = None,
     flat: Flat | None = None,
 ) -> Program:
     """The program of a plan by a strategy of the engine; `leaves` are those of other programs beside it."""
+    options = options_of(options)
     if strategy != "flat":
         nested = strategy == "nested"
         return compile_plan(plan, schema, scale, by_arrival, options, nested=nested, leaves=leaves)

@@ -10,6 +10,7 @@ import pytest
 import nestream
 from nestream.data import sample, sample_path
 from nestream.sink import json_lines
+from nestream.query import STRATEGIES
 from tests.cli.commands import EXAMPLE, call
 
 QUERY = "SEQ(A a, !(B b, b.x = a.x), C c, a.x = c.x) WITHIN 10"
@@ -211,8 +212,18 @@ def test_the_events_are_never_overwritten(events: Path) -> None:
 
 
 def test_the_strategies_give_the_same_answer(events: Path) -> None:
-    answers = {
-        call("run", QUERY, events, "--strategy", name).stdout
-        for name in ("auto", "nested", "flat", "reference")
-    }
+    answers = {call("run", QUERY, events, "--strategy", name).stdout for name in STRATEGIES}
     assert len(answers) == 1
+
+
+def test_techniques_are_switched_off_by_name(events: Path) -> None:
+    query = "SEQ(Wash w, !SEQ(Check c, Check d), Use u) WITHIN 9"
+    explained = call("explain", query, "--without", "bounds").stdout
+    assert "bounds are switched off" in explained
+    assert "bounds are switched off" not in call("explain", query).stdout
+    plain = call("run", QUERY, events).stdout
+    assert call("run", QUERY, events, "--without", "bounds", "--without", "push_in").stdout == plain
+    for command in (("explain", query), ("run", QUERY, events)):
+        result = call(*command, "--without", "bouns")
+        assert result.exit_code == 2
+        assert "push_in" in result.stderr

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import nestream
-from nestream.query import STRATEGIES
+from nestream.query import STRATEGIES, SWITCHES
 from nestream.sink.writer import SUFFIXES
 
 
@@ -115,6 +115,25 @@ StrategyOption = Annotated[
         metavar="|".join(STRATEGIES),
         callback=_known_strategy,
         help="How to find the matches; the result is the same.",
+    ),
+]
+
+
+def _known_switches(values: list[str] | None) -> list[str] | None:
+    for name in values or ():
+        if name not in SWITCHES:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(SWITCHES)}.")
+    return values
+
+
+WithoutOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without",
+        metavar="NAME",
+        callback=_known_switches,
+        help="Switch off one technique of the engine; may be given several times.",
+        show_default=False,
     ),
 ]
 VerboseOption = Annotated[

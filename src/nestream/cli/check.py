@@ -27,6 +27,7 @@ from nestream.cli.arguments import (
     TimeOption,
     TypeOption,
     VerboseOption,
+    WithoutOption,
     files_of,
     queries_of,
     query_text,
@@ -108,6 +109,7 @@ def explain(
     verbose: VerboseOption = False,
     strategy: StrategyOption = "auto",
     analyze: AnalyzeOption = None,
+    without: WithoutOption = None,
 ) -> None:
     """Show the plan of a query: its operators, and where each predicate is evaluated."""
     as_sase = dialect is Dialect.SASE
@@ -132,6 +134,8 @@ def explain(
     if analyze is not None:
         _, found = load_events(analyze, time, type, input_format, None)
         settings = {"analyze": found, "time": time, "type": type}
+    if without:
+        settings["options"] = dict.fromkeys(without, False)
     plan = parsed.explain(format=format.value, verbose=verbose, strategy=strategy, **settings)
     if format is AnswerFormat.JSON:
         _print_json(plan)

@@ -7,7 +7,7 @@ import time as clock
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
@@ -22,6 +22,7 @@ from nestream.cli.arguments import (
     StrategyOption,
     TimeOption,
     TypeOption,
+    WithoutOption,
     output_format,
     queries_of,
 )
@@ -60,6 +61,7 @@ def run(
         Order, typer.Option("--order", help="arrival: events with equal times follow as they come.")
     ] = Order.TIME,
     strategy: StrategyOption = "auto",
+    without: WithoutOption = None,
     destination: Annotated[
         str | None,
         typer.Option("--output", metavar="FILE", help="Where to; - is standard output.", show_default=False),
@@ -114,25 +116,25 @@ def run(
     begin = clock.perf_counter()
     chosen = _format(destination, format, events)
     parsed = queries_of(query, dialect)
+    options = dict.fromkeys(without or (), False)
+    how: dict[str, Any] = {"time": time, "type": type, "order": order.value, "strategy": strategy}
+    how["options"] = options
     if each is not None:
         if master is not None or destination is not None:
             raise typer.BadParameter("it does not go with --master or --output.", param_hint="--each")
         reader, table = load_events(events, time, type, input_format, dead_letter)
-        total = _write_each(
-            parsed, table, Path(each), time=time, type=type, order=order.value, strategy=strategy
-        )
+        total = _write_each(parsed, table, Path(each), **how)
         note(_summary(table.num_rows, total, total, reader.malformed, clock.perf_counter() - begin))
         return
     if master is None:
         reader, table = load_events(events, time, type, input_format, dead_letter)
         number, malformed, where = table.num_rows, reader.malformed, ""
-        explained = parsed.explain(strategy=strategy) if plan else ""
-        found = parsed.batches(table, time=time, type=type, order=order.value, strategy=strategy)
+        explained = parsed.explain(strategy=strategy, options=options) if plan else ""
+        found = parsed.batches(table, **how)
     else:
         if strategy == "reference":
             raise typer.BadParameter("the reference does not run on Spark.", param_hint="--strategy")
-        settings = {"time": time, "type": type, "order": order.value, "strategy": strategy}
-        job = run_on_spark(parsed, events, master, input_format, dead_letter, **settings)
+        job = run_on_spark(parsed, events, master, input_format, dead_letter, **how)
         number, malformed, where = job.total, job.malformed, f" on Spark {master}"
         explained = job.plan() if plan else ""
         found = job.matches(limit if chosen is not None else None)
@@ -147,13 +149,13 @@ def run(
         note(_summary(number, total, shown, malformed, seconds) + where)
 
 
-def _write_each(parsed: Query | Queries, table: pa.Table, folder: Path, **options: str) -> int:
+def _write_each(parsed: Query | Queries, table: pa.Table, folder: Path, **options: Any) -> int:
     """Write the matches of each query of a set to a file of its name; how many there are."""
     if not isinstance(parsed, Queries):
         raise typer.BadParameter("QUERY is one query: give a folder of them.", param_hint="--each")
     folder.mkdir(parents=True, exist_ok=True)
     with working("matching"):
-        found = parsed.match_each(table, **options)  # type: ignore[arg-type]  # options are those of a command
+        found = parsed.match_each(table, **options)
     return sum(
         write_matches(matches, str(folder / f"{name}.parquet"), "parquet") for name, matches in found.items()
     )

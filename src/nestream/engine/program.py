@@ -7,9 +7,9 @@ of the program is a match of one of its blocks.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from nestream.model.expression import Expression, variables
 
@@ -272,3 +272,26 @@ class Options:
     simple: bool = True
     negation_index: bool = True
     memory: int = 512 * 1024 * 1024
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The switches, without what is a number."""
+        return tuple(option.name for option in fields(cls) if option.type == "bool")
+
+
+Switches: TypeAlias = Options | Mapping[str, Any]
+"""Options, or by name those that are not as they are by default."""
+
+
+def options_of(given: Switches | None) -> Options:
+    """The options that are meant; raises for a name that there is not, naming those there are."""
+    if given is None or isinstance(given, Options):
+        return given or Options()
+    known = {option.name: option.type for option in fields(Options)}
+    for name, value in given.items():
+        if name not in known:
+            raise ValueError(f"unknown option {name!r}: one of {', '.join(known)}")
+        wanted = bool if known[name] == "bool" else int
+        if type(value) is not wanted:
+            raise ValueError(f"the option {name} is {'True or False' if wanted is bool else 'a number'}")
+    return Options(**given)
