@@ -287,6 +287,8 @@ class Chain:
         name = self.names[level]
         bound = set(self.names[level:])
         due = [p for p in self.block.predicates if name in variables(p) and variables(p) <= bound]
+        if not self.round.program.options.push_in:
+            due = [p for p in self.block.predicates if variables(p)] if level == 0 else []
         constant = [p for p in self.block.predicates if not variables(p)] if level == 0 else []
         if not due and not constant and (level > 0 or not self.late):
             return None

@@ -49,6 +49,16 @@ class Shared:
         self.stride = 1 << length.bit_length()
         self.keys = Keys(events, groups)
         self._stacks: dict[tuple[int, tuple[str, ...] | None], Stack] = {}
+        self._domains: dict[tuple[int, str], int] = {}
+
+    def domain(self, leaf: int, attribute: str) -> int:
+        """How many values an attribute has in the events of a leaf, NULL aside."""
+        if (leaf, attribute) not in self._domains:
+            numbers = self.keys.numbers((attribute,))[self.events.leaf_rows[leaf]]
+            seen = np.zeros(self.keys.size((attribute,)) + 1, bool)
+            seen[numbers] = True  # NULL is the last place
+            self._domains[leaf, attribute] = int(np.count_nonzero(seen[:-1]))
+        return self._domains[leaf, attribute]
 
     def stack(self, leaf: int, key: tuple[str, ...] | None, store: Store) -> Stack:
         """The stack of a leaf, ordered by the key's attributes first, with the window of a store."""

@@ -21,9 +21,10 @@ from nestream.engine.context import Bindings, Mask, Ranges, Round, needed
 from nestream.engine.events import Ints
 from nestream.engine.program import Block, Constraint, Edge, Equality, Negation, Witness
 from nestream.engine.sase.negation import all_events, in_interval, is_scanned
+from nestream.engine.shortcut import with_possible_matches, without_hopeless
 from nestream.engine.stack import Stack, expand, least, places
 from nestream.engine.witness import witnessed
-from nestream.model.expression import variables
+from nestream.model.expression import Expression, variables
 
 _SAMPLE = 256
 """How many partial matches are looked at to choose the next leaf."""
@@ -214,14 +215,21 @@ class Join:
         for x, y in self.block.apart:
             if name in (x, y) and {x, y} <= bound and bindings.count:
                 bindings = bindings.only(bindings.rows[x] != bindings.rows[y])
-        for predicate in self.block.predicates:
-            mentioned = variables(predicate)
-            ready = name in mentioned or not mentioned & set(self.block.leaves)
-            if ready and mentioned <= bound and bindings.count:
+        for predicate in self.due(name, bound):
+            if bindings.count:
                 bindings = bindings.only(self.round.satisfied(predicate, bindings))
         for equality in self.same_variable_twice(name, bound):
             bindings = self.equal_terms(bindings, equality)
+        bindings = without_hopeless(self, name, bindings)
         return self.without_negated(bindings, name)
+
+    def due(self, name: str, bound: set[str]) -> list[Expression]:
+        """The predicates to be tested now that `name` is bound; without push-in, when all of the block is."""
+        own = set(self.block.leaves)
+        if not self.round.program.options.push_in:
+            return list(self.block.predicates) if own <= bound else []
+        read = [(predicate, variables(predicate)) for predicate in self.block.predicates]
+        return [p for p, names in read if names <= bound and (name in names or not names & own)]
 
     def same_variable_twice(self, name: str, bound: set[str]) -> list[Equality]:
         """The equalities that the lookup of `name` could not use: a second one on the same attribute."""
@@ -269,8 +277,12 @@ class Join:
         return ~self.drops(constraint, bindings)
 
     def waits(self, negation: Negation) -> bool:
-        """Whether a negation is looked at only when all of the block is bound: nested execution does so."""
-        return self.block.levels is not None and negation.stair is None
+        """Whether a negation is looked at only when all of the block is bound.
+
+        Nested execution does so, and without push-in predicates are to be tested before.
+        """
+        late = self.block.levels is not None or not self.round.program.options.push_in
+        return late and negation.stair is None
 
     def drops(self, negation: Negation, bindings: Bindings) -> Mask:
         """Which partial matches have a match of the negation in its interval."""
@@ -282,6 +294,7 @@ class Join:
         for predicate in negation.block.predicates:
             if not variables(predicate) & set(negation.block.leaves):
                 around = around.only(self.round.satisfied(predicate, around))
+        around = with_possible_matches(inner, around)
         early = None if negation.block.levels is not None else found
         for match in inner.extended(around, {}, early):
             assert match.outer is not None

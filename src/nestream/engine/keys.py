@@ -142,6 +142,8 @@ def _compared(blocks: Iterable[Block]) -> Iterable[tuple[str, str]]:
     for block in blocks:
         for equality in block.equalities:
             yield equality.left[1], equality.right[1]
+        for shortcut in block.shortcuts:
+            yield shortcut.outer[1], shortcut.inner[1]
         for step in (step for witness in block.witnesses for step in witness.steps):
             yield from zip(step.attributes, (attribute for _, attribute in step.equal_to), strict=True)
         yield from _key_pairs(list((block.key or {}).values()))

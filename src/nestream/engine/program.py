@@ -53,6 +53,18 @@ class Equality:
 
 
 @dataclass(frozen=True)
+class Shortcut:
+    """An equality of an outer variable's attribute with an inner one's, looked at before the inner query is.
+
+    `leaf` is that of the outer variable: what its values are compared with those of the inner one by number.
+    """
+
+    outer: tuple[str, str]
+    inner: tuple[str, str]
+    leaf: int
+
+
+@dataclass(frozen=True)
 class Stair:
     """How to find the latest start of an inner match: over a leaf, a sequence, or a conjunction.
 
@@ -147,6 +159,7 @@ class Block:
     key: Mapping[str, tuple[str, ...]] | None = None
     levels: Mapping[str, int] | None = None
     witnesses: tuple[Witness, ...] = ()
+    shortcuts: tuple[Shortcut, ...] = ()
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -245,6 +258,8 @@ class Options:
     - reach: no dead ends; a prefix that cannot reach into the window is not extended.
     - ordering: joins start at the leaf and follow the order that promise the fewest rows.
     - narrowing: leaves are narrowed to the windows around the rarest leaf before anything is built.
+    - push_in: predicates are tested as soon as their variables are bound, not on complete results.
+    - shortcut: nested execution asks whether an outer value occurs inside before it looks at what is inside.
 
     Those of SASE's plans; a sequence for which one of them, or `reach`, is off is run by `engine/sase`:
 
@@ -263,6 +278,8 @@ class Options:
     reach: bool = True
     ordering: bool = True
     narrowing: bool = True
+    push_in: bool = True
+    shortcut: bool = True
     stacks: bool = True
     composite: bool = True
     multiple: bool = True

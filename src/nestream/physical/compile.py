@@ -25,6 +25,7 @@ from nestream.engine.program import (
     Negation,
     Options,
     Program,
+    Shortcut,
     Witness,
     WitnessStep,
 )
@@ -45,7 +46,7 @@ from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.physical.bounds import stair_of
 from nestream.physical.choices import Chosen, choices
-from nestream.physical.equality import key_of, linked_key, split_equalities
+from nestream.physical.equality import classes, key_of, linked_key, split_equalities
 from nestream.physical.groups import Choice, shared
 
 _MEASURES = {
@@ -117,6 +118,8 @@ class _Compiling:
         self.options = options
         self.nested = nested
         self.leaves: dict[LeafSpec, int] = {}
+        self.leaf_of: dict[str, int] = {}
+        """The leaf of each variable compiled so far: outer ones come before inner ones."""
 
     def run(self, per_microsecond: int) -> Program:
         plan = self.plan
@@ -167,13 +170,17 @@ class _Compiling:
     def block(self, chosen: Chosen, limits: Interval, outer: _Outer, *, root: bool = False) -> Block:
         names = [leaf.variable for leaf in chosen.leaves]
         formulas = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
-        early = self.options.simple or not root
+        early = (self.options.simple or not root) and self.options.push_in
         local = {name: [f for f in formulas if variables(f) == {name} and early] for name in names}
         joint = [f for f in formulas if f not in (g for own in local.values() for g in own)]
         equalities, predicates = split_equalities(joint, self.kind)
+        equated = equalities
+        if not self.options.push_in:
+            equalities, predicates = [], joint
         between = [e for e in equalities if not {e.left[0], e.right[0]} <= set(names)] if not root else []
         within = [e for e in equalities if e not in between]
         leaves = {leaf.variable: self.leaf(leaf, local[leaf.variable]) for leaf in chosen.leaves}
+        self.leaf_of |= leaves
         order = frozenset(chosen.order) | (frozenset() if root else interval_order(limits, names))
         key, rest = (None, within)
         if root and self.options.partition:
@@ -188,6 +195,7 @@ class _Compiling:
             chain=None if self.nested else chosen.chain,
             key=key,
             levels=chosen.levels if self.nested else None,
+            shortcuts=self.shortcuts(chosen, equated),
         )
         inside = outer.inside(block, chosen)
         found = list(self.constraints(chosen, limits, inside))
@@ -195,6 +203,19 @@ class _Compiling:
             block,
             negations=tuple(part for part in found if isinstance(part, Negation)),
             witnesses=tuple(part for part in found if isinstance(part, Witness)),
+        )
+
+    def shortcuts(self, chosen: Chosen, equalities: Sequence[Equality]) -> tuple[Shortcut, ...]:
+        """The equalities that nested execution can look at from outside, those that follow included."""
+        if not self.nested or not self.options.shortcut:
+            return ()
+        levels = chosen.levels
+        return tuple(
+            Shortcut(outer, inner, self.leaf_of.get(outer[0], -1))
+            for terms in classes(equalities)
+            for outer in sorted(terms)
+            for inner in sorted(terms)
+            if inner[0] in levels and levels.get(outer[0], -1) < levels[inner[0]]
         )
 
     def kind(self, attribute: str) -> Kind:
