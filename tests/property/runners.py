@@ -128,11 +128,11 @@ def any_switches(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Tab
     return query(text).match(table, order=order, options=Options(**chosen))
 
 
-def by(strategy: str) -> Run:
+def by(strategy: str, **switches: bool) -> Run:
     """The whole table by a strategy."""
 
     def run(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
-        return query(text).match(table, order=order, strategy=strategy)
+        return query(text).match(table, order=order, strategy=strategy, options=switches)
 
     return run
 
@@ -156,6 +156,12 @@ RUNNERS: dict[str, Runner] = {
     "engine-no-reach": Runner(without(reach=False), ordered=True),
     "engine-no-ordering": Runner(without(ordering=False), ordered=True),
     "engine-no-narrowing": Runner(without(narrowing=False), ordered=True),
+    "engine-no-once": Runner(without(once=False), ordered=True),
+    "engine-no-push-in": Runner(without(push_in=False), ordered=True),
+    "nested-no-push-in": Runner(by("nested", push_in=False), ordered=True),
+    "nested-no-shortcut": Runner(by("nested", shortcut=False), ordered=True),
+    "nested-no-push-in-no-shortcut": Runner(by("nested", push_in=False, shortcut=False), ordered=True),
+    "flat-no-push-in": Runner(by("flat", push_in=False), ordered=True),
     "engine-small-memory": Runner(without(memory=1)),
     "engine-no-stacks": Runner(without(stacks=False), ordered=True),
     "engine-no-composite": Runner(without(composite=False), ordered=True),
@@ -176,6 +182,11 @@ RUNNERS: dict[str, Runner] = {
     "set": Runner(together),
     "set-split": Runner(together_split),
     "normalised": Runner(normalised, ordered=True),
+    "bounds": Runner(by("bounds"), ordered=True),
+    "bounds-split": Runner(partial(split, strategy="bounds")),
+    "auto": Runner(by("auto"), ordered=True),
+    "auto-split": Runner(partial(split, strategy="auto")),
+    "auto-one-by-one": Runner(partial(one_by_one, strategy="auto")),
     "flat": Runner(by("flat"), ordered=True),
     "flat-split": Runner(partial(split, strategy="flat")),
     "flat-one-by-one": Runner(partial(one_by_one, strategy="flat")),

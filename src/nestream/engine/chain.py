@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nestream.engine.context import Bindings, Mask, Round
+from nestream.engine.context import Bindings, Mask, Round, needed
 from nestream.engine.events import Ints
 from nestream.engine.join import Join, _pieces, _split
 from nestream.engine.program import Block, Constraint, Negation, Witness
@@ -290,19 +290,31 @@ class Chain:
         if not self.round.program.options.push_in:
             due = [p for p in self.block.predicates if variables(p)] if level == 0 else []
         constant = [p for p in self.block.predicates if not variables(p)] if level == 0 else []
-        if not due and not constant and (level > 0 or not self.late):
+        late = [constraint for constraint in self.late if self._level(constraint) == level]
+        if not due and not constant and not late:
             return None
         bindings = self.bindings(places, level)
         kept = np.arange(bindings.count)
         for predicate in (*due, *constant):
             held = self.round.satisfied(predicate, bindings)
             kept, bindings = kept[held], bindings.only(held)
-        if level == 0:
-            for constraint in self.late:
-                if bindings.count:
-                    stays = self.join.satisfies(constraint, bindings)
-                    kept, bindings = kept[stays], bindings.only(stays)
+        for constraint in late:
+            if bindings.count:
+                stays = self.join.satisfies(constraint, bindings)
+                kept, bindings = kept[stays], bindings.only(stays)
         return kept
+
+    def _level(self, constraint: Constraint) -> int:
+        """The step with which a late constraint is looked at: the first that it needs, unless tests follow."""
+        options = self.round.program.options
+        if not (options.once and options.push_in):
+            return 0
+        root = self.block
+        wanted = constraint.needs(root) if isinstance(constraint, Witness) else needed(constraint, root)
+        level = min(map(self.names.index, wanted), default=0)
+        tested = [variables(predicate) for predicate in root.predicates]
+        later = any(self.names.index(name) < level for names in tested for name in names)
+        return 0 if later else level
 
     def bindings(self, places: list[Ints], level: int) -> Bindings:
         """The partial matches as rows of the store."""

@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from nestream.engine.alike import alike
 from nestream.engine.context import Bindings, Mask, Ranges, Round, needed
 from nestream.engine.events import Ints
 from nestream.engine.program import Block, Constraint, Edge, Equality, Negation, Witness
@@ -288,6 +289,14 @@ class Join:
         """Which partial matches have a match of the negation in its interval."""
         if negation.stair is not None:
             return self.round.occurs(negation, bindings, self.root)
+        if self.block.levels is None and self.round.program.options.once:
+            some = alike(bindings, needed(negation, self.root), len(self.round.store))
+            if some is not None:
+                return self.joins(negation, bindings.only(some.first))[some.number]
+        return self.joins(negation, bindings)
+
+    def joins(self, negation: Negation, bindings: Bindings) -> Mask:
+        """Which partial matches a lateral join finds a match of the negation for."""
         found = np.zeros(bindings.count, bool)
         inner = Join(self.round, negation.block, self.root, negation, self.limit)
         around = Bindings(dict(bindings.rows), bindings.count, np.arange(bindings.count))

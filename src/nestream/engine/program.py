@@ -258,6 +258,7 @@ class Options:
     - reach: no dead ends; a prefix that cannot reach into the window is not extended.
     - ordering: joins start at the leaf and follow the order that promise the fewest rows.
     - narrowing: leaves are narrowed to the windows around the rarest leaf before anything is built.
+    - once: a negation that is a join is looked at once for all matches that are alike to it.
     - push_in: predicates are tested as soon as their variables are bound, not on complete results.
     - shortcut: nested execution asks whether an outer value occurs inside before it looks at what is inside.
 
@@ -278,6 +279,7 @@ class Options:
     reach: bool = True
     ordering: bool = True
     narrowing: bool = True
+    once: bool = True
     push_in: bool = True
     shortcut: bool = True
     stacks: bool = True

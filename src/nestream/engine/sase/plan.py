@@ -19,7 +19,15 @@ Equivalence = Mapping[str, str]
 Size = Callable[[Equivalence], int]
 """How many values the attributes of an equivalence test have: the more, the more selective it is."""
 
-PAPER = Options(bounds=False, reach=False, ordering=False, narrowing=False, composite=False, multiple=False)
+PAPER = Options(
+    bounds=False,
+    reach=False,
+    ordering=False,
+    narrowing=False,
+    once=False,
+    composite=False,
+    multiple=False,
+)
 """The paper's optimised plan (its figure 6): all of its techniques, and none of the engine's own."""
 
 BASIC = Options(
@@ -28,6 +36,7 @@ BASIC = Options(
     reach=False,
     ordering=False,
     narrowing=False,
+    once=False,
     stacks=False,
     composite=False,
     multiple=False,
