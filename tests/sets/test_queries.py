@@ -10,6 +10,7 @@ import pytest
 import nestream
 from nestream.data import generate
 from nestream.data.rules import rule_set
+from nestream.engine.chain import Chain
 from nestream.engine.matcher import Rounds
 from nestream.model.schema import Schema
 
@@ -182,3 +183,27 @@ def test_a_generated_rule_set_finds_what_its_rules_find_alone() -> None:
 def test_strategies_agree_on_a_set() -> None:
     expected = nestream.queries(TEXTS).count(EVENTS)
     assert nestream.queries(TEXTS).count(EVENTS, strategy="nested") == expected
+
+
+def test_the_steps_that_sequences_begin_with_are_made_once() -> None:
+    schema = Schema.of(pa.Table.from_pylist(EVENTS).schema, "ts", "type")
+    texts = [
+        "SEQ(A a, !(D d, d.id = a.id), B b, C c, a.id = b.id = c.id) WITHIN 9",
+        "SEQ(A x, !(D y, y.id = x.id), B z, D w, x.id = z.id = w.id) WITHIN 9",
+        "SEQ(A a, B b, C c, a.id = b.id = c.id) WITHIN 9",
+    ]
+    run = nestream.queries(texts).run(schema)
+    run.append(pa.Table.from_pylist(EVENTS))
+    run.store.seal()
+    rounds = Rounds(run.store, run.matchers.groups)
+    chains = [Chain(rounds.of(m.program), m.program.blocks[0], 1_000) for m in run.runs]
+    assert [first is second for first, second in zip(chains[0].steps, chains[1].steps, strict=True)] == [
+        True,
+        True,
+        False,
+    ]
+    assert [first is third for first, third in zip(chains[0].steps, chains[2].steps, strict=True)] == [
+        True,
+        False,
+        False,
+    ]

@@ -8,7 +8,7 @@ bounds. Negations between two steps only make the ranges shorter. Cost is linear
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -20,6 +20,7 @@ from nestream.engine.events import Ints
 from nestream.engine.join import Join, _pieces, _split
 from nestream.engine.program import Block, Constraint, Negation, Witness
 from nestream.engine.stack import Stack, before, expand, places
+from nestream.engine.staircase import signature
 from nestream.engine.witness import gap_attributes, gap_range
 from nestream.model.expression import variables
 
@@ -110,14 +111,43 @@ class Chain:
 
     def _steps(self) -> list[Step]:
         steps: list[Step] = []
+        shared = self.round.prefixes if self.since <= 0 else None
+        prefix: tuple[Hashable, ...] | None = ()
         for place, name in enumerate(self.names):
-            stack = self.narrowed(self._stack(name))
-            if place == 0:
-                empty = np.zeros(len(stack), np.int64)
-                steps.append(Step(stack, stack.pos, empty, empty))
-            else:
-                steps.append(self._step(steps[-1], stack, (self.names[place - 1], name)))
+            pair = (self.names[place - 1], name) if place else None
+            prefix = self._longer(prefix, name, pair) if shared is not None else None
+            if shared is None or prefix is None:
+                steps.append(self._made(name, pair, steps))
+                continue
+            if prefix not in shared:
+                shared[prefix] = self._made(name, pair, steps)
+            steps.append(shared[prefix])
         return steps
+
+    def _made(self, name: str, pair: tuple[str, str] | None, before: list[Step]) -> Step:
+        stack = self._stack(name)
+        if self.round.prefixes is None:  # what others use as well is not made for the rarest leaf of one
+            stack = self.narrowed(stack)
+        if pair is None:
+            empty = np.zeros(len(stack), np.int64)
+            return Step(stack, stack.pos, empty, empty)
+        return self._step(before[-1], stack, pair)
+
+    def _longer(
+        self, prefix: tuple[Hashable, ...] | None, name: str, pair: tuple[str, str] | None
+    ) -> tuple[Hashable, ...] | None:
+        """What the steps up to this one depend on, whatever the variables are called; None if on more."""
+        if prefix is None:
+            return None
+        gap: list[Hashable] = [self.round.program.options.reach]
+        for constraint in self.gaps.get(pair, ()) if pair else ():
+            if isinstance(constraint, Witness):
+                return None
+            link = constraint.link
+            by_key = link is not None and self._by_key(link)
+            gap.append((signature(constraint), by_key, link[1] if link else None))
+        key = self.block.key[name] if self.block.key else None
+        return (*prefix, (self.block.leaves[name], key, tuple(gap)))
 
     def _stack(self, name: str) -> Stack:
         """The stack of a step; where few events are new, only the keys of the new triggers."""

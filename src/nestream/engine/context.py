@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -83,6 +84,8 @@ class Round:
         self.keys = self.shared.keys
         self._stacks: dict[tuple[int, tuple[str, ...] | None], Stack] = {}
         self.staircases = Staircases(store, self.stack, self.stride)
+        self.prefixes: dict[Hashable, Any] | None = None
+        """The steps of sequences that several programs may have in common, where there are several."""
 
     def for_program(self, program: Program) -> Round:
         """The same round for another program with the same window."""
