@@ -335,7 +335,7 @@ class Chain:
         return kept
 
     def _level(self, constraint: Constraint) -> int:
-        """The step with which a late constraint is looked at: the first that it needs, unless tests follow."""
+        """The step with which a late constraint is looked at: the first it needs, unless tests follow."""
         options = self.round.program.options
         if not (options.once and options.push_in):
             return 0
@@ -358,9 +358,14 @@ class Chain:
         """How many matches the triggers have."""
         return sum(self.counts(triggers))
 
+    @property
+    def builds_to_count(self) -> bool:
+        """Whether matches are known only when they are built."""
+        return len(self.names) == 1 or bool(self.late or self.block.predicates)
+
     def counts(self, triggers: Ints) -> Iterator[int]:
         """The number of matches, piece by piece; the last extension is counted, not built."""
-        if len(self.names) == 1 or self.late or self.block.predicates:
+        if self.builds_to_count:
             return (bindings.count for bindings in self.matches(triggers))
         return self._count([triggers], len(self.names) - 1)
 

@@ -13,8 +13,10 @@ from nestream.engine.program import Block
 
 _RARE = 64
 """A leaf this many times rarer than another is looked around from, event by event, by the join."""
-_MANY_TRIGGERS = 16384
+_SOME_TRIGGERS = 512
 """From this number on it is worth finding out how many matches the triggers have before building them."""
+_MANY_TRIGGERS = 16384
+"""From this number on it is worth looking at many of them for that."""
 
 
 class BlockRun:
@@ -62,11 +64,13 @@ class BlockRun:
         if chain is None:
             return end - first
         triggers = chain.triggers(first, end)
-        if len(triggers) < _MANY_TRIGGERS:
+        many = len(triggers) >= _MANY_TRIGGERS
+        if not many and (len(triggers) < _SOME_TRIGGERS or chain.builds_to_count):
             return end - first
-        sample = triggers[:: max(1, len(triggers) // 1024)]
+        size, parts = (1024, 32) if many else (64, 1)
+        sample = triggers[:: max(1, len(triggers) // size)]
         total = looked_at = 0
-        for part in np.array_split(sample, 32):
+        for part in np.array_split(sample, parts):
             for found in chain.counts(part):  # a single trigger may have more than can ever be counted
                 total += found
                 if total > 8 * self.limit:
