@@ -36,6 +36,7 @@ from nestream.model.expression import (
     TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
     Attribute,
+    Comparison,
     Expression,
     attributes,
     conjuncts,
@@ -343,6 +344,15 @@ def edges(block: Block) -> set[Edge]:
         if isinstance(constraint, Negation):
             found |= edges(constraint.block)
     return found
+
+
+def _known(equality: Equality, facts: Sequence[Equality]) -> bool:
+    """Whether an equality follows from others."""
+    return any({equality.left, equality.right} <= equal for equal in classes(facts))
+
+
+def _as_predicate(equality: Equality) -> Expression:
+    return Comparison("=", (Attribute(*equality.left), Attribute(*equality.right)))
 
 
 def _about_the_event(part: Expression) -> Expression:
