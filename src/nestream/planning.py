@@ -16,6 +16,7 @@ from nestream.engine.matcher import Matcher
 from nestream.engine.program import Program
 from nestream.engine.sharing.runs import runs_of
 from nestream.engine.values import Evaluator, Vector
+from nestream.engine.views.counters import Counters
 from nestream.logical.nodes import Plan
 from nestream.model.columns import computable, per_microsecond, resolution
 from nestream.model.expression import Expression
@@ -55,7 +56,7 @@ def flat_plan(
     normal, shapes = _expressions(plan)
     known = Statistics()
     if len(shapes) > 1 or whole:
-        known = _statistics(shapes, schema, events, whole=whole)
+        known = statistics_of(shapes, schema, events, whole=whole)
     model = Model(known)
     hurried = events is not None and not whole
     found = find_plan(shapes, model, Search(effort=EFFORT if hurried else None))
@@ -73,9 +74,15 @@ def _expressions(plan: Plan) -> tuple[Normalised, list[Shape]]:
     return _KNOWN[text]
 
 
-def _statistics(
-    shapes: list[Shape], schema: Schema | None, events: pa.Table | None, *, whole: bool
+def statistics_of(
+    shapes: list[Shape],
+    schema: Schema | None,
+    events: pa.Table | None,
+    *,
+    whole: bool = False,
+    half_life: float | None = None,
 ) -> Statistics:
+    """What the cost model asks about some expressions, from the first events or from all."""
     if schema is None or events is None or not events.num_rows:
         return Statistics()
     unit = resolution(schema)
@@ -88,7 +95,7 @@ def _statistics(
         return evaluator.satisfied(formula, fetch, next(iter(tables.values())).num_rows)
 
     sample = events if whole else events.slice(0, SAMPLE)
-    found = gathered(shapes, sample, schema, evaluate)
+    found = gathered(shapes, sample, schema, evaluate, half_life=half_life)
     return found if whole else found.scaled(events.num_rows / sample.num_rows)
 
 
@@ -100,6 +107,8 @@ class Analysis:
     events: int
     blocks: Mapping[int, Measured]
     shared: Explained | None = None
+    views: tuple[tuple[tuple[str, ...], Counters], ...] = ()
+    """The variables of each inner query that has a view, and what the view did."""
 
     def text(self) -> str:
         """Indented text, after that of the groups where there are any."""
@@ -111,6 +120,7 @@ class Analysis:
             for number, block in self.blocks.items():
                 names = ", ".join(map(print_name, self.program.blocks[number].leaves))
                 lines.append(f"  ({names}): {block.matches:,} found in {block.seconds * 1e3:,.2f} ms")
+        lines += [f"  view of ({', '.join(map(print_name, names))}): {did}" for names, did in self.views]
         return "\n".join(lines)
 
     def json(self) -> dict[str, Any]:
@@ -120,7 +130,9 @@ class Analysis:
             for number, block in self.blocks.items()
         ]
         shared = {"sharing": self.shared.json()} if self.shared else {}
-        return {**shared, "measured": {"events": self.events, "blocks": blocks}}
+        views = [{"variables": list(names), **did.numbers()} for names, did in self.views]
+        kept = {"views": views} if views else {}
+        return {**shared, "measured": {"events": self.events, "blocks": blocks, **kept}}
 
 
 def measured(program: Program, matcher: Matcher, events: int, flat: Flat | None = None) -> Analysis:
@@ -133,12 +145,14 @@ def measured(program: Program, matcher: Matcher, events: int, flat: Flat | None 
     if len(matcher.store):
         round = Round(matcher.store, Shared(matcher.events, matcher.groups))
         length = int(matcher.store.pos[-1]) + 1
-        for number, run in enumerate(runs_of(program, round, matcher.limit, {}, at_once=True)):
+        runs = runs_of(program, round, matcher.limit, {}, at_once=True, shelves=matcher.shelves)
+        for number, run in enumerate(runs):
             begin = clock.perf_counter()
             matches = sum(bindings.count for bindings in run.matches(0, length, length))
             found[number] = Measured(matches, clock.perf_counter() - begin)
     if flat is None:
-        return Analysis(program, events, found)
+        views = (view for shelf in matcher.shelves for view in shelf.views)
+        return Analysis(program, events, found, views=tuple((v.inner.names, v.counters) for v in views))
     return Analysis(program, events, found, _grouped(flat, found))
 
 

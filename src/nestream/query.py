@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.typing import check_types, result_kind
-from nestream.engine.program import LeafSpec, Options, Program, Switches, options_of
+from nestream.engine.program import LeafSpec, Options, Program, Switches, Views, options_of
 from nestream.language.ast import Dialect
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query
@@ -36,10 +36,12 @@ from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.runtime.stream import Stream
 
-STRATEGIES = ("auto", "reference", "nested", "flat", "bounds")
+VIEWS = {f"views-{kind}": kind for kind in Views}
+"""The strategies that answer inner queries from views."""
+STRATEGIES = ("auto", "reference", "nested", "flat", *VIEWS, "bounds")
 """How a query can be run. By the columnar engine: as the planner sees fit, by the papers' iterative nested
-execution, rewritten to flat expressions that share their work, or with negations as bounds on the positive
-events. Or by the reference evaluator."""
+execution, rewritten to flat expressions that share their work, by nested execution with views of inner
+queries, or with negations as bounds on the positive events. Or by the reference evaluator."""
 
 
 SWITCHES = Options.names()
@@ -551,8 +553,11 @@ def compiled(
     """The program of a plan by a strategy of the engine; `leaves` are those of other programs beside it."""
     options = options_of(options)
     if strategy != "flat":
-        nested = strategy == "nested"
-        return compile_plan(plan, schema, scale, by_arrival, options, nested=nested, leaves=leaves)
+        views = VIEWS.get(strategy)
+        nested = strategy == "nested" or views is not None
+        return compile_plan(
+            plan, schema, scale, by_arrival, options, nested=nested, views=views, leaves=leaves
+        )
     flat = flat or flat_plan(plan)
     groups = flat.shared.plan.groups
     return compile_plan(flat.normal.plan, schema, scale, by_arrival, options, groups=groups, leaves=leaves)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from nestream.engine.program import Options
 from nestream.engine.sase.plan import BASIC, PAPER
-from nestream.query import query
+from nestream.query import VIEWS, query
 from nestream.reference import match_reference
 from nestream.rewrite.normalise import LIMIT, normalise
 from nestream.runtime.stream import Stream
@@ -193,4 +193,7 @@ RUNNERS: dict[str, Runner] = {
     "nested": Runner(by("nested"), ordered=True),
     "nested-split": Runner(partial(split, strategy="nested")),
     "nested-one-by-one": Runner(partial(one_by_one, strategy="nested")),
+    **{name: Runner(by(name), ordered=True) for name in VIEWS},
+    **{f"{name}-split": Runner(partial(split, strategy=name)) for name in VIEWS},
+    **{f"{name}-one-by-one": Runner(partial(one_by_one, strategy=name)) for name in VIEWS},
 }

@@ -65,6 +65,8 @@ class Events:
         self.seen = 0
         """How many events have arrived: the position of the next one."""
         self.base = 0
+        self.forgotten = 0
+        """How many rows were forgotten: with it added, the number of a row stays the same."""
         self.pos: Ints = np.empty(0, np.int64)
         self.ts: Ints = np.empty(0, np.int64)
         self.type: npt.NDArray[np.int16] = np.empty(0, np.int16)
@@ -227,6 +229,7 @@ class Events:
         """Forget the first rows."""
         if count <= 0:
             return
+        self.forgotten += count
         self.payload = _without_lost_words(self.payload.slice(count).combine_chunks())
         self.ts, self.type = self.ts[count:].copy(), self.type[count:].copy()
         pos = self.pos[count:] + self.base

@@ -26,6 +26,7 @@ from nestream.engine.sase.plan import is_planned
 from nestream.engine.sharing.prefix import PreCache
 from nestream.engine.sharing.runs import runs_of
 from nestream.engine.store import Store
+from nestream.engine.views.shelf import Shelf
 
 UNBOUND = -1
 PIECE = 1 << 17
@@ -55,6 +56,8 @@ class Matcher:
         self.watermark: int | None = None
         self.given = Given(program.kept) if program.distinct else None
         self.caches: dict[int, PreCache] = {}
+        self.shelves = [Shelf(program) for _ in program.blocks] if program.views else []
+        """For each block its views, where inner queries are answered from views."""
         width = max(len(block.leaves) for block in program.blocks)
         self.limit = max(1, min(PIECE, program.options.memory // (64 * (width + 1))))
 
@@ -125,7 +128,9 @@ class Matcher:
             self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
             return
         round = rounds.of(self.program) if rounds else Round(store, Shared(self.events, self.groups))
-        runs = runs_of(self.program, round, self.limit, self.caches, at_once=at_once)
+        runs = runs_of(
+            self.program, round, self.limit, self.caches, at_once=at_once, shelves=self.shelves
+        )
         first = max(min(self.decided) - base, 0)
         end = max(targets) - base
         length = int(store.pos[-1]) + 1

@@ -140,13 +140,33 @@ Constraint: TypeAlias = Negation | Witness
 
 
 @dataclass(frozen=True)
+class Nested:
+    """A nested expression of a block that a view answers: its variables, and those nested in it in turn."""
+
+    variables: tuple[str, ...]
+    inside: tuple[Nested, ...] = ()
+
+
+class Views(StrEnum):
+    """How much of an inner query its view holds."""
+
+    AGGRESSIVE = "aggressive"
+    """All results up to a bound that moves with the stream."""
+    PASSIVE = "passive"
+    """The results of the intervals that were asked for."""
+    BALANCED = "balanced"
+    """The results of the greatest intervals that sets of outer results ask for."""
+
+
+@dataclass(frozen=True)
 class Block:
     """A conjunctive query over leaves.
 
     `leaves` gives each variable's leaf; `order` holds the pairs that must follow each other; `apart` the
     pairs that might be the same event and must not be. `equalities` and `predicates` relate variables.
     `chain` is set where the variables are totally ordered; `key` where every variable has attributes that are
-    equal in all of them. `levels` is set for iterative nested execution: how deep each variable is nested.
+    equal in all of them. `levels` is set for iterative nested execution: how deep each variable is nested;
+    `nested` where views answer the nested expressions.
     """
 
     leaves: Mapping[str, int]
@@ -158,6 +178,7 @@ class Block:
     chain: tuple[str, ...] | None = None
     key: Mapping[str, tuple[str, ...]] | None = None
     levels: Mapping[str, int] | None = None
+    nested: tuple[Nested, ...] = ()
     witnesses: tuple[Witness, ...] = ()
     shortcuts: tuple[Shortcut, ...] = ()
 
@@ -241,6 +262,8 @@ class Program:
     """Whether a negation looks before the match: then two windows are held where matches wait for one."""
     groups: tuple[Group, ...] = ()
     """The blocks that are run together; each other block is run alone."""
+    views: Views | None = None
+    """How inner queries are kept, where nested execution answers them from views."""
     options: Options = field(default_factory=lambda: Options())
 
     @property

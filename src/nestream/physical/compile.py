@@ -26,6 +26,7 @@ from nestream.engine.program import (
     Options,
     Program,
     Shortcut,
+    Views,
     Witness,
     WitnessStep,
 )
@@ -49,6 +50,7 @@ from nestream.physical.bounds import stair_of
 from nestream.physical.choices import Chosen, choices
 from nestream.physical.equality import classes, key_of, linked_key, split_equalities
 from nestream.physical.groups import Choice, shared
+from nestream.physical.views import nested_parts
 
 _MEASURES = {
     WindowKind.TIME: Measure.TIME,
@@ -66,18 +68,21 @@ def compile_plan(
     options: Options | None = None,
     *,
     nested: bool = False,
+    views: Views | None = None,
     share: bool = False,
     groups: Sequence[Choice] | None = None,
     leaves: dict[LeafSpec, int] | None = None,
 ) -> Program:
     """The program of a plan that was typed for the schema; without one, to explain it.
 
-    With `nested` the program is run by iterative nested execution. With `share` blocks share their work: in
+    With `nested` the program is run by iterative nested execution, which with `views` answers inner queries
+    from views. With `share` blocks share their work: in
     the groups that are given, where a number is that of a branch of the root OR, else in groups of those that
     have the most in common. `leaves` are the leaves of other programs
     over the same events, with their numbers; those of this one are added.
     """
     compiling = _Compiling(plan, schema, by_arrival, options or Options(), nested)
+    compiling.views = views
     compiling.leaves = {} if leaves is None else leaves
     program = compiling.run(per_microsecond)
     if not share and groups is None:
@@ -118,6 +123,7 @@ class _Compiling:
         self.by_arrival = by_arrival
         self.options = options
         self.nested = nested
+        self.views: Views | None = None
         self.leaves: dict[LeafSpec, int] = {}
         self.leaf_of: dict[str, int] = {}
         """The leaf of each variable compiled so far: outer ones come before inner ones."""
@@ -142,6 +148,7 @@ class _Compiling:
             distinct=plan.output.distinct or shared,
             looks_back=any(Edge.WINDOW_START in edges(block) for block in blocks),
             options=self.options,
+            views=self.views,
         )
 
     def read_attributes(self) -> tuple[str, ...]:
@@ -178,6 +185,10 @@ class _Compiling:
         equated = equalities
         if not self.options.push_in:
             equalities, predicates = [], joint
+        around = [e for e in equalities if not {e.left[0], e.right[0]} & set(names)]
+        if around:  # about the match alone: a lookup of the block's own events would not test them
+            equalities = [e for e in equalities if e not in around]
+            predicates += [_as_predicate(e) for e in around if not _known(e, outer.facts)]
         between = [e for e in equalities if not {e.left[0], e.right[0]} <= set(names)] if not root else []
         within = [e for e in equalities if e not in between]
         leaves = {leaf.variable: self.leaf(leaf, local[leaf.variable]) for leaf in chosen.leaves}
@@ -197,6 +208,7 @@ class _Compiling:
             key=key,
             levels=chosen.levels if self.nested else None,
             shortcuts=self.shortcuts(chosen, equated),
+            nested=nested_parts(chosen) if self.views else (),
         )
         inside = outer.inside(block, chosen)
         found = list(self.constraints(chosen, limits, inside))
@@ -314,7 +326,7 @@ class _Compiling:
         elif not self.options.negation_index:
             reason = "the index of negative events is switched off"
         elif self.nested and (len(names) > 1 or block.negations):
-            reason = "its results are built for each match"
+            reason = "its results are kept" if self.views else "its results are built for each match"
         elif block.predicates:
             reason = "a predicate relates its events by more than key equality"
         elif keyed is None:

@@ -50,6 +50,9 @@ def _block(block: Block, program: Program) -> str:
     ]
     method = "Nested" if block.levels is not None else "Chain" if is_chain(block) else "Join"
     parts = [f"{method} ({names})"]
+    if block.nested:
+        inner = ", ".join(f"({', '.join(map(print_name, part.variables))})" for part in block.nested)
+        parts.append(f"{inner} from {program.views} view{'s' if len(block.nested) > 1 else ''}")
     if block.key:
         parts.append(f"by key {_key(block.key)}")
     if block.equalities:
@@ -126,6 +129,8 @@ def _negation(negation: Negation, program: Program) -> str:
     if negation.stair is not None:
         by = f" by key {_key(negation.key)}" if negation.key else ""
         return f"! ({names}) {where}: bound{by}{filtered}: {negation.reason}"
+    if program.views is not None and len(negation.block.leaves) > 1:
+        return f"! ({names}) {where}: {program.views} view{filtered}: {negation.reason}"
     if negation.block.levels is not None:
         return f"! ({names}) {where}: nested{filtered}: {negation.reason}"
     return f"! ({names}) {where}: lateral join{filtered}: {negation.reason}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 
 from nestream.engine.chain import Chain
 from nestream.engine.context import Bindings, Round
@@ -16,6 +16,8 @@ from nestream.engine.sharing.marking import EMap
 from nestream.engine.sharing.middle import MiddleRun
 from nestream.engine.sharing.prefix import PreCache, PrefixRun
 from nestream.engine.sharing.suffix import SuffixRun
+from nestream.engine.views.run import ViewRun
+from nestream.engine.views.shelf import Shelf
 
 Caches = MutableMapping[int, PreCache]
 """What the groups of a program keep between batches, by number."""
@@ -50,15 +52,26 @@ class InGroup(BlockRun):
 
 
 def runs_of(
-    program: Program, round: Round, limit: int, caches: Caches, *, at_once: bool = False
+    program: Program,
+    round: Round,
+    limit: int,
+    caches: Caches,
+    *,
+    at_once: bool = False,
+    shelves: Sequence[Shelf] = (),
 ) -> list[BlockRun]:
-    """A run for each block; that of the first block of a group runs all of the group."""
+    """A run for each block; that of the first block of a group runs all of the group.
+
+    With `shelves`, one for each block, blocks are run by nested execution with the views there.
+    """
     leaders = {group.members[0].block: number for number, group in enumerate(program.groups)}
     led = {member.block for group in program.groups for member in group.members[1:]}
     runs: list[BlockRun] = []
     for number, (block, decided) in enumerate(zip(program.blocks, program.decided, strict=True)):
         by_last = at_once or decided is not Decided.WINDOW
-        if number in leaders:
+        if shelves:
+            runs.append(ViewRun(round, block, limit, shelves[number], by_last=by_last))
+        elif number in leaders:
             runs.append(_group_run(program, round, limit, caches, leaders[number], by_last=by_last))
         elif number in led:
             runs.append(InGroup(round, block, limit, by_last=by_last))

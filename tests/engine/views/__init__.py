@@ -1,0 +1,1 @@
+"""Tests of continuous sliding views."""
