@@ -7,14 +7,16 @@ A new way to run is one more entry: a name and a callable from the query, the ta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from nestream.engine.program import Options
+from nestream.engine.sase.plan import BASIC, PAPER
 from nestream.model.schema import Schema
-from nestream.query import Query
+from nestream.query import VIEWS, Query
 
 Run = Callable[..., pa.Table]
 
@@ -71,7 +73,11 @@ CONFIGURATIONS: Mapping[str, Run] = {
     "engine, no reach": engine(reach=False),
     "engine, no ordering": engine(ordering=False),
     "engine, no narrowing": engine(narrowing=False),
+    "SASE's basic plan": engine(**asdict(BASIC)),
+    "SASE's Multi-PAIS": engine(**{**asdict(PAPER), "multiple": True, "filtering": False}),
     "nested": by("nested"),
     "flat": by("flat"),
+    **{name: by(name) for name in VIEWS},
+    "views-balanced, one event a batch": partial(one_event_a_batch, strategy="views-balanced"),
     "flat, one event a batch": partial(one_event_a_batch, strategy="flat"),
 }

@@ -27,7 +27,9 @@ from tests.strategies.variants import Variant, variants
 
 EXAMPLES = int(os.environ.get("ENGINE_EXAMPLES", "80"))
 WAYS = sorted(set(RUNNERS) - {"reference"})
-SWITCHES = [name for name in WAYS if re.match("engine-(no|small)-", name)]
+SELDOM = {"engine-no-multiple-no-filtering", "sase-paper-split", "sase-basic-split"}
+"""The ways that only many cases at a time are run by."""
+SWITCHES = [name for name in WAYS if re.match("engine-(no|small)-|sase-", name)]
 
 many = settings(
     max_examples=EXAMPLES,
@@ -51,7 +53,7 @@ def cases(draw: st.DrawFn) -> tuple[str, pa.Table, str, int]:
 # -- random queries over random histories ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [way for way in WAYS if way not in SELDOM])
 @many
 @given(cases())
 def test_a_way_to_run_gives_the_matches_of_the_reference(

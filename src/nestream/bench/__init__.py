@@ -5,10 +5,11 @@ from nestream.bench.files import repository
 from nestream.bench.report import replaced, section
 from nestream.bench.rewriting import REWRITING, run_rewriting
 from nestream.bench.run import BenchError, Run, run
+from nestream.bench.sase import SASE, run_sase
 from nestream.bench.sets import SETS
 from nestream.bench.spec import Benchmark, Suite
 
-SUITES = {suite.name: suite for suite in (ENGINE, REWRITING, SETS)}
+SUITES = {suite.name: suite for suite in (ENGINE, REWRITING, SASE, SETS)}
 
 __all__ = [
     "SUITES",
@@ -20,5 +21,6 @@ __all__ = [
     "repository",
     "run",
     "run_rewriting",
+    "run_sase",
     "section",
 ]

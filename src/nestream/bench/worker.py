@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import nestream
 from nestream.bench.expected import expected
 from nestream.bench.sets import measure as rules
+from nestream.bench.turns import summed_up
 
 Task = dict[str, Any]
 Result = dict[str, Any]
@@ -86,6 +87,24 @@ def turns(task: Task) -> Result:
         del matches
         print(json.dumps({"seconds": seconds, "matches": found, "checksum": checksum}), flush=True)
     sys.exit()
+
+
+def ways(task: Task) -> Result:
+    """Queries, each in several ways with their own switches, in turns: the seconds and matches of each."""
+    return {run["name"]: _in_ways(run, task["repeats"]) for run in task["runs"]}
+
+
+def _in_ways(run: Task, repeats: int) -> Result:
+    query, table = nestream.query(run["query"]), read(run["path"])
+    results: Result = {way: {"samples": []} for way in run["ways"]}
+    for turn in range(repeats + 1):
+        for way, switches in run["ways"].items():
+            spent, matches = timed(partial(query.match, table, options=switches), time.process_time)
+            if turn:  # what is done once in a process is not measured
+                results[way]["samples"].append(spent)
+            results[way]["matches"], results[way]["checksum"] = sums(matches)
+            del matches
+    return {way: summed_up(result) for way, result in results.items()}
 
 
 class Memory:
@@ -206,6 +225,7 @@ def _first_output(command: list[str], terminal: bool) -> float:
 MEASURES = {
     "match": match,
     "turns": turns,
+    "ways": ways,
     "memory": memory,
     "stream": stream,
     "first": first,

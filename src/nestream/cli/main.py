@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 import nestream
 from nestream.cli.bench import app as bench
 from nestream.cli.bench_rewriting import rewriting as bench_rewriting
+from nestream.cli.bench_sase import sase as bench_sase
 from nestream.cli.bench_spark import spark as bench_spark
 from nestream.cli.check import check, explain
 from nestream.cli.console import messages, show_diagnostics, show_error
@@ -130,6 +131,7 @@ app.command(
 )(data)
 bench.command("spark")(bench_spark)
 bench.command("rewriting")(bench_rewriting)
+bench.command("sase")(bench_sase)
 app.add_typer(bench, name="bench")
 
 

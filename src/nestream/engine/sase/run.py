@@ -17,6 +17,9 @@ from nestream.engine.sase.construction import Construction, equal
 from nestream.engine.sase.plan import Equivalence, SequencePlan, is_planned, sequence_plan
 from nestream.engine.sase.scan import State, scanned
 
+_SAMPLE = 64
+"""How many accepting instances are looked at to know how many matches to expect."""
+
 
 class SequenceRun(BlockRun):
     """A block that is a sequence, by SASE's operators, where its matches are asked for by their last event.
@@ -53,10 +56,24 @@ class SequenceRun(BlockRun):
         if not self.by_last and (first > 0 or end < length):
             yield from super().matches(first, end, length)
             return
-        for sequences in self.construction.sequences(self.accepting(first, end)):
+        yield from self.ending_with(self.accepting(first, end))
+
+    def ending_with(self, accepting: Ints) -> Iterator[Bindings]:
+        """The matches of accepting instances, in pieces."""
+        for sequences in self.construction.sequences(accepting):
             found = self.negation(self.window(self.selection(sequences)))
             if found.count:
                 yield found
+
+    def promising(self, first: int, end: int, length: int) -> int:
+        """How many positions at a time promise to stay within the budget, from a sample."""
+        accepting = self.accepting(first, end)
+        if not self.by_last or len(accepting) < 8 * _SAMPLE:
+            return end - first
+        sample = accepting[:: len(accepting) // _SAMPLE]
+        found = sum(matches.count for matches in self.ending_with(sample))
+        expected = found / len(sample) * len(accepting)
+        return max(1, int((end - first) * min(1.0, 0.7 * self.limit / max(expected, 1.0))))
 
     def accepting(self, first: int, end: int) -> Ints:
         """The places of the accepting instances with positions in a range, in that order."""
