@@ -369,6 +369,15 @@ class Chain:
             return (bindings.count for bindings in self.matches(triggers))
         return self._count([triggers], len(self.names) - 1)
 
+    @property
+    def has_tests(self) -> bool:
+        """Whether there are predicates, or a single step, so that the most there can be says little."""
+        return len(self.names) == 1 or bool(self.block.predicates)
+
+    def most(self, triggers: Ints) -> Iterator[int]:
+        """The number of matches, piece by piece, if late constraints let all pass."""
+        return self._count([triggers], len(self.names) - 1)
+
     def _count(self, places: list[Ints], level: int) -> Iterator[int]:
         first, counts = self._ranges(places, level)
         if level == 1:

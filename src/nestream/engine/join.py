@@ -27,6 +27,8 @@ from nestream.engine.stack import Stack, expand, least, places
 from nestream.engine.witness import witnessed
 from nestream.model.expression import Expression, variables
 
+_FEW = 4
+"""How many events an outer match is first tried with in a lateral join; then so many times more, and so on."""
 _SAMPLE = 256
 """How many partial matches are looked at to choose the next leaf."""
 
@@ -94,6 +96,29 @@ class Join:
             return
         name = self.next_leaf(remaining, bindings)
         stack, first, counts = self.range(name, bindings)
+        if found is not None and bindings.outer is not None and len(remaining) == len(self.block.leaves):
+            few = _FEW  # of an outer match, a few at a time: for most of them these are enough
+            while few < counts.max(initial=0):
+                some = np.minimum(counts, few)
+                yield from self.taken(name, bindings, stack, first + counts - some, some, ranges, found)
+                rest = ~found[bindings.outer] & (counts > few)
+                bindings, first, counts = bindings.only(rest), first[rest], counts[rest] - few
+                few *= _FEW
+        yield from self.taken(name, bindings, stack, first, counts, ranges, found)
+
+    def taken(
+        self,
+        name: str,
+        bindings: Bindings,
+        stack: Stack,
+        first: Ints,
+        counts: Ints,
+        ranges: Ranges,
+        found: Mask | None,
+    ) -> Iterator[Bindings]:
+        """The matches of partial matches that are extended by ranges of a leaf's stack."""
+        if not bindings.count:
+            return
         if counts.max() > self.limit:
             which, first, counts = _split(first, counts, self.limit)
             bindings = bindings.only(which)

@@ -65,13 +65,14 @@ class BlockRun:
             return end - first
         triggers = chain.triggers(first, end)
         many = len(triggers) >= _MANY_TRIGGERS
-        if not many and (len(triggers) < _SOME_TRIGGERS or chain.builds_to_count):
+        if not many and (len(triggers) < _SOME_TRIGGERS or chain.has_tests):
             return end - first
+        counts = chain.counts if many else chain.most  # what a late negation costs is not paid for a sample
         size, parts = (1024, 32) if many else (64, 1)
         sample = triggers[:: max(1, len(triggers) // size)]
         total = looked_at = 0
         for part in np.array_split(sample, parts):
-            for found in chain.counts(part):  # a single trigger may have more than can ever be counted
+            for found in counts(part):  # a single trigger may have more than can ever be counted
                 total += found
                 if total > 8 * self.limit:
                     break
