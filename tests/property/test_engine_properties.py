@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from nestream.engine.program import Options
 from nestream.model.schema import Schema
-from nestream.query import Query, query
+from nestream.query import VIEWS, Query, query
 from tests.property.differential import report, run
 from tests.property.harness import assert_same_matches
 from tests.property.runners import RUNNERS
@@ -64,7 +64,7 @@ def test_a_way_to_run_gives_the_matches_of_the_reference(
 
 
 @many
-@given(cases(), st.sampled_from(["auto", "nested", "flat"]))
+@given(cases(), st.sampled_from(["auto", "nested", "flat", *VIEWS]))
 def test_counting_gives_the_number_of_matches(case: tuple[str, pa.Table, str, int], strategy: str) -> None:
     text, table, order, _ = case
     chosen = query(text)
@@ -73,7 +73,7 @@ def test_counting_gives_the_number_of_matches(case: tuple[str, pa.Table, str, in
 
 
 @many
-@given(cases(), st.integers(1, 4000), st.sampled_from(["auto", "nested", "flat"]))
+@given(cases(), st.integers(1, 4000), st.sampled_from(["auto", "nested", "flat", *VIEWS]))
 def test_batches_together_are_the_matches(
     case: tuple[str, pa.Table, str, int], memory: int, strategy: str
 ) -> None:
@@ -140,6 +140,7 @@ VARIANT_WAYS: dict[str, Callable[[Query, Variant], pa.Table]] = {
     "no partition": over_all(partition=False),
     "nested": by("nested"),
     "flat": by("flat"),
+    "views-balanced": by("views-balanced"),
 }
 STYLES = {
     "general": replace(GENERAL, limit=0, keys=((70, "all"), (30, "two"))),
@@ -205,6 +206,8 @@ def test_predicates_on_timestamps_mean_the_same_in_every_resolution(
     [("normalised", 20_000), ("engine", 20_000), ("engine-split", 20_000), ("engine-one-by-one", 20_000)]
     + [("nested", 20_000), ("nested-split", 4_000), ("nested-one-by-one", 4_000)]
     + [("flat", 20_000), ("flat-split", 20_000), ("flat-one-by-one", 20_000)]
+    + [(name, 20_000) for name in VIEWS]
+    + [(f"{name}-{how}", 4_000) for name in VIEWS for how in ("split", "one-by-one")]
     + [(name, 4_000) for name in SWITCHES],
 )
 def test_thousands_of_random_cases_agree(way: str, count: int) -> None:

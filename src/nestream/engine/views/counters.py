@@ -13,9 +13,9 @@ class Counters:
     `asked` counts query-intervals and `answered` those that no interval had to be loaded for, beside those
     loaded for others. `computed` are inner results that were built, `kept` those of them that were added
     (under negation, the facts); `used` counts a result each time that an outer result gets it, `reused` all
-    but the first time. `unused` are results that were purged, or are still there, without any outer result ever
-    having got them. `loads` counts the times that something was computed; `moved_left` the intervals loaded
-    that begin before a view-interval they overlap.
+    but the first time. `unused` are results that were purged, or are still there, without any outer result
+    ever having got them. `loads` counts the times that something was computed; `moved_left` the intervals
+    loaded that begin before a view-interval they overlap.
     """
 
     asked: int = 0

@@ -13,7 +13,7 @@ from itertools import product
 
 from nestream.engine.context import needed
 from nestream.engine.join import closure
-from nestream.engine.program import Block, Edge, Equality, Negation, Nested
+from nestream.engine.program import Block, Edge, Equality, Interval, Negation, Nested
 from nestream.model.expression import Expression, variables
 
 Term = tuple[str, str]
@@ -80,7 +80,7 @@ def negated_query(negation: Negation, root: Block, *, partition: bool = True) ->
     block = negation.block
     keyed = partition and negation.key is not None and negation.link is not None
     how = _KEY if keyed else _EACH if partition else _NONE
-    inner = _taken_out(block, tuple(block.leaves), block.nested, set(), root, how)
+    inner = _taken_out(block, tuple(block.leaves), block.nested, set(), root, how, negation.interval)
     if keyed:  # every equality of the negation follows from its key
         assert negation.key is not None
         assert negation.link is not None
@@ -92,13 +92,19 @@ def negated_query(negation: Negation, root: Block, *, partition: bool = True) ->
 
 
 def _taken_out(
-    block: Block, names: tuple[str, ...], inside: tuple[Nested, ...], later: set[str], root: Block, how: str
+    block: Block,
+    names: tuple[str, ...],
+    inside: tuple[Nested, ...],
+    later: set[str],
+    root: Block,
+    how: str,
+    limits: Interval | None = None,
 ) -> Inner:
     own = set(names)
     order = closure(block.order)
     outer = [name for name in outer_names(block) if name not in own]
-    after = _nearest(outer, names, order, forward=True)
-    before = _nearest(outer, names, order, forward=False)
+    after = _nearest(outer, names, order, forward=True) if limits is None else _names(limits.after)
+    before = _nearest(outer, names, order, forward=False) if limits is None else _names(limits.before)
     local = [part for part in block.negations if needed(part, root) <= own]
     crossing = [p for p in block.predicates if not variables(p) <= own and variables(p) & own]
     equal, within, tested = _partition(block, own, later, how)
@@ -131,6 +137,10 @@ def _taken_out(
         local=frozenset(map(id, local)),
         exact=not (tested or apart or predicates or block.witnesses or len(local) < len(block.negations)),
     )
+
+
+def _names(limit: tuple[str, ...] | Edge) -> tuple[str, ...]:
+    return () if isinstance(limit, Edge) else limit
 
 
 def _nearest(
@@ -224,6 +234,7 @@ def is_steady(block: Block, inner: Inner) -> bool:
     return (
         all((x, y) in order or (y, x) in order for x, y in product(outer, outer) if x != y)
         and bool(inner.after and inner.before)
+        and names.issuperset((*inner.after, *inner.before))
         and not any({e.left[0], e.right[0]} <= names for e in equalities_of(block))
         and not any(variables(p) <= names for p in block.predicates)
         and not any(n.stair for n in block.negations)

@@ -119,8 +119,8 @@ class View:
         inside = np.searchsorted(lasts, loaded.right) > np.searchsorted(lasts, loaded.left, "right")
         self.counters.moved_left += int(np.count_nonzero(crossed))
         if self.steady and self.kind is Views.BALANCED:
-            assert not (crossed & (trigger != self._trigger)).any(), "a view-interval has moved to the left"
-        self._trigger = int(trigger.max())
+            assert not (crossed & (trigger > self._trigger)).any(), "a view-interval has moved to the left"
+        self._trigger = max(self._trigger, int(trigger.max()))
         previous = np.concatenate(([-1], loaded.right[:-1]))
         ends_from = np.maximum(self.index.known_until(loaded.left), previous)
         since, until = loaded.left - base, loaded.right - base
@@ -173,6 +173,7 @@ class View:
 
     def forget(self) -> None:
         """Forget everything; it is computed anew when it is asked for."""
+        self.steady = False  # of a trigger, what is asked for from here on may not be all
         if self.facts is not None:
             self.facts = Facts()
         self.results = Results(self.inner.names)
