@@ -273,3 +273,54 @@ def test_every_negative_event_is_looked_at_without_an_index() -> None:
         rows = {name: np.array([row]) for name, row in (("x", 0), ("z", 4))}
         sizes[index] = int(inner.range("y", Bindings(rows, 1))[2][0])
     assert sizes == {True: 3, False: 30}
+
+
+WAYS = {
+    "selection": {"filtering": False},
+    "Multi-PAIS": {"multiple": True, "filtering": False},
+    "dynamic filtering": {},
+    "both": {"multiple": True},
+    "no partition": {"partition": False},
+    "no stacks": {"stacks": False},
+    "no stacks, selection": {"stacks": False, "filtering": False},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_null_equals_nothing_in_an_equivalence_test(way: str) -> None:
+    rows = [
+        {"ts": ts, "type": kind, "attr1": one, "attr2": two}
+        for ts, kind, one, two in (
+            (1, "A", 1, None),
+            (2, "A", None, 1),
+            (3, "A", 1, 1),
+            (4, "A", 2, 2),
+            (5, "B", 1, None),
+            (6, "B", None, 1),
+            (7, "B", 1, 1),
+        )
+    ]
+    events = pa.Table.from_pylist(rows, SCHEMA)
+    run = run_of(PAIR, events, PAPER, **WAYS[way])
+    assert shown(run, list(run.matches(0, 7, 7))) == ["a3 b7"]
+
+
+MANY = pa.Table.from_pylist(
+    [{"ts": n, "type": "ABAC"[n % 4], "attr1": n % 3, "attr2": n % 2, "attr4": n % 5} for n in range(60)],
+    SCHEMA,
+)
+UNEQUAL = "EVENT SEQ(A x, B y, C z) WHERE [attr1] AND x.attr4 != z.attr4 WITHIN 40"
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[str]:
+    return sorted(map(repr, nestream.query(UNEQUAL).match(MANY, strategy="reference").to_pylist()))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_pieces_of_any_size_give_the_same(way: str, expected: list[str]) -> None:
+    assert len(expected) > 20
+    for memory in (1, 700, 2**30):
+        options = Options(**{**asdict(PAPER), **WAYS[way], "memory": memory})
+        found = nestream.query(UNEQUAL).match(MANY, options=options)
+        assert sorted(map(repr, found.to_pylist())) == expected
