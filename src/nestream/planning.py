@@ -63,6 +63,11 @@ def flat_plan(
     return Flat(normal, Explained(shapes, found, model))
 
 
+def normal_form(plan: Plan) -> Normalised:
+    """The normal form of a plan, which is remembered."""
+    return _expressions(plan)[0]
+
+
 def _expressions(plan: Plan) -> tuple[Normalised, list[Shape]]:
     """The normal form of a plan and the shapes of its expressions; those of the last plans are remembered."""
     text = repr(plan)  # equal plans may differ: 1 = 1.0 = TRUE

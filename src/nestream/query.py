@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
 
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.typing import check_types, result_kind
+from nestream.choosing import Chosen, assumed_choice, chosen_for, flattened, settled
 from nestream.engine.program import LeafSpec, Options, Program, Switches, Views, options_of
 from nestream.language.ast import Dialect
 from nestream.language.parser import read_query
@@ -130,10 +131,11 @@ class Query:
         columns are read and what Spark filters, and of a streaming one the watermark, the state and when
         matches are given.
 
-        With `verbose` it adds how the plan is rewritten to a normal form, rule by rule, and what stays
-        nested. With the strategy "flat" it shows which expressions share their work, and what that is
-        estimated to cost. With events to `analyze` (and the options of `match` that say how to read them) the
-        query is run over them, and what was found and how long it took stands beside the estimates.
+        With `verbose` it adds which strategy `auto` would be for assumed events and what others would cost,
+        and how the plan is rewritten to a normal form, rule by rule, and what stays nested. With the strategy
+        "flat" it shows which expressions share their work, and what that is estimated to cost. With events to
+        `analyze` (and the options of `match` that say how to read them) the query is run over them, and what
+        was found and how long it took stands beside the estimates.
 
         With the dialect "sase" it shows nothing of this but the plan as SASE's operators: the paper's basic
         one, its optimised one, and the one that is run.
@@ -151,9 +153,13 @@ class Query:
         if verbose:
             shown = self.explain(format, options, events, strategy, analyze=analyze, **on_spark)
             rewritten = normalise(self.plan)
+            assumed = strategy == "auto" and analyze is None and events is None
+            chosen = assumed_choice(self.plan, compiled(self.plan, None, "bounds", options=options), options)
             if format == "json":
-                return {**shown, "rewriting": explain_rewriting_json(rewritten)}
-            return f"{shown}\n{explain_rewriting(rewritten)}"
+                choice = {"chosen": chosen.json()} if assumed else {}
+                return {**shown, **choice, "rewriting": explain_rewriting_json(rewritten)}
+            parts = [shown, *([chosen.text()] if assumed else []), explain_rewriting(rewritten)]
+            return "\n".join(parts)
         known_strategy(strategy)
         if events is not None:
             return self._explain_on_spark(format, options, events, strategy=strategy, **on_spark)
@@ -175,13 +181,20 @@ class Query:
             raise ValueError("the reference evaluator is run as it is written: there is nothing to analyze")
         read = {"time": "ts", "type": "type", "types": None, "order": "time", **settings}
         run = self.prepare(events, strategy=strategy, **read)
-        flat = flat_plan(run.plan, run.schema, run.table, whole=True) if strategy == "flat" else None
+        chosen = None
+        if strategy == "auto":
+            chosen = run.chosen(options)
+            run = replace(run, strategy=chosen.strategy)
+        flat = flat_plan(run.plan, run.schema, run.table, whole=True) if run.strategy == "flat" else None
         local = run.local(options, flat)
         local.append(in_order(run.table, run.schema.time, run.unit))
         found = measured(local.program, local.matcher, run.table.num_rows, flat)
         if format == "json":
-            return {**explain_json(run.plan), "engine": explain_program_json(local.program), **found.json()}
-        return "\n".join([explain(run.plan), explain_program(local.program), found.text()])
+            choice = {"chosen": chosen.json()} if chosen else {}
+            plans = {**explain_json(run.plan), "engine": explain_program_json(local.program)}
+            return {**plans, **choice, **found.json()}
+        parts = [explain(run.plan), explain_program(local.program), *([chosen.text()] if chosen else [])]
+        return "\n".join([*parts, found.text()])
 
     def _explain_on_spark(
         self,
@@ -531,10 +544,27 @@ class Run:
         """The columnar engine in this process, ready for the events."""
         return LocalRun(self.plan.output, self.program(options, flat), self.schema, self.kinds, self.unit)
 
+    def chosen(self, options: Switches | None = None) -> Chosen:
+        """The strategy that `auto` is for these events."""
+        return self._chosen(options)[0]
+
+    def _chosen(self, options: Switches | None) -> tuple[Chosen, Program]:
+        """The same, with the program of the engine's own way."""
+        own = replace(self, strategy="bounds").program(options)
+        chosen = settled(own, options_of(options))
+        if chosen is None:
+            chosen = chosen_for(own, self.plan, self.schema, self.table, partial(flattened, self.plan, own))
+        return chosen, own
+
     def program(self, options: Switches | None = None, flat: Flat | None = None) -> Program:
         """What the engine runs; expressions share their work as a flat plan says, where there is one."""
         by_arrival = self.order is Order.ARRIVAL
         scale = per_microsecond(self.unit)
+        if self.strategy == "auto":
+            chosen, own = self._chosen(options)
+            if chosen.strategy == "bounds":
+                return own
+            return replace(self, strategy=chosen.strategy).program(options)
         if self.strategy == "flat" and flat is None:
             flat = flat_plan(self.plan, self.schema, self.table)
         return compiled(self.plan, self.schema, self.strategy, scale, by_arrival, options, flat=flat)

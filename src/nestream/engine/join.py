@@ -28,7 +28,7 @@ from nestream.engine.witness import witnessed
 from nestream.model.expression import Expression, variables
 
 _FEW = 4
-"""How many events an outer match is first tried with in a lateral join; then so many times more, and so on."""
+"""How many events an outer match is first tried with in a lateral join; then so many times more."""
 _SAMPLE = 256
 """How many partial matches are looked at to choose the next leaf."""
 
