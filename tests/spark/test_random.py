@@ -33,7 +33,7 @@ def on_spark(spark: SparkSession, used: list[str] | None = None) -> Run:
         chance = Random(seed)
         query = nestream.query(text)
         length = chance.choice((1, 3, 10, 100))
-        strategy = chance.choice(("auto", "auto", "nested", "flat"))
+        strategy = chance.choice(("auto", "auto", "nested", "flat", "views-passive", "views-balanced"))
         split = chance.choice(list(_possible(query, table, order, strategy)))
         if used is not None:
             used.append(split)

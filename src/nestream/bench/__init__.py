@@ -8,8 +8,9 @@ from nestream.bench.run import BenchError, Run, run
 from nestream.bench.sase import SASE, run_sase
 from nestream.bench.sets import SETS
 from nestream.bench.spec import Benchmark, Suite
+from nestream.bench.views import VIEWS, run_views
 
-SUITES = {suite.name: suite for suite in (ENGINE, REWRITING, SASE, SETS)}
+SUITES = {suite.name: suite for suite in (ENGINE, REWRITING, SASE, SETS, VIEWS)}
 
 __all__ = [
     "SUITES",
@@ -22,5 +23,6 @@ __all__ = [
     "run",
     "run_rewriting",
     "run_sase",
+    "run_views",
     "section",
 ]

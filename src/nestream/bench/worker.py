@@ -23,6 +23,7 @@ import nestream
 from nestream.bench.expected import expected
 from nestream.bench.sets import measure as rules
 from nestream.bench.turns import summed_up
+from nestream.bench.views_measure import measure as views
 
 Task = dict[str, Any]
 Result = dict[str, Any]
@@ -230,6 +231,7 @@ MEASURES = {
     "stream": stream,
     "first": first,
     "rules": rules,
+    "views": views,
 }
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from nestream.cli.bench import app as bench
 from nestream.cli.bench_rewriting import rewriting as bench_rewriting
 from nestream.cli.bench_sase import sase as bench_sase
 from nestream.cli.bench_spark import spark as bench_spark
+from nestream.cli.bench_views import views as bench_views
 from nestream.cli.check import check, explain
 from nestream.cli.console import messages, show_diagnostics, show_error
 from nestream.cli.data import data
@@ -132,6 +133,7 @@ app.command(
 bench.command("spark")(bench_spark)
 bench.command("rewriting")(bench_rewriting)
 bench.command("sase")(bench_sase)
+bench.command("views")(bench_views)
 app.add_typer(bench, name="bench")
 
 

@@ -86,12 +86,11 @@ class Results:
 
     def place(self, part: Ints, stride: int) -> None:
         """Give all of them partitions anew, and sort them by these and their ends."""
-        rows, start, end, used = self.rows, self.start, self.end, self.used
-        names = tuple(rows)
-        self.__init__(names)  # type: ignore[misc]
-        self.add(rows, start, end, part, stride)
-        order = np.argsort(part * stride + end, kind="stable")
-        self.used = used[order]
+        key = part * stride + self.end
+        order = np.argsort(key, kind="stable")
+        self.rows = {name: column[order] for name, column in self.rows.items()}
+        self.start, self.end, self.used = self.start[order], self.end[order], self.used[order]
+        self.part, self.key = part[order], key[order]
 
 
 class Facts:
@@ -145,6 +144,7 @@ class Facts:
 
     def place(self, part: Ints, stride: int) -> None:
         """Give all of them partitions anew, and sort them by these and their ends."""
-        start, end = self.start, self.end
-        self.__init__()  # type: ignore[misc]
-        self.add(start, end, part, stride)
+        key = part * stride + self.end
+        order = np.argsort(key, kind="stable")
+        self.start, self.end = self.start[order], self.end[order]
+        self.part, self.key = part[order], key[order]
