@@ -85,11 +85,13 @@ def chosen_for(
     events: pa.Table | None,
     rewriting: Callable[[], Program | None],
     known: Statistics | None = None,
+    running: str = DEFAULT,
 ) -> Chosen:
     """The strategy for a plan whose own program has negations that are no bounds.
 
     `known` are statistics of the events, which else are gathered from the table; `rewriting` gives the
-    program of the rewritten plan, None where rewriting changes nothing.
+    program of the rewritten plan, None where rewriting changes nothing. `running` is the strategy that it
+    takes a clear gain to leave.
     """
     outlines = [outline(block, program, plan) for block in program.blocks]
     if known is None:
@@ -101,7 +103,7 @@ def chosen_for(
         cost = counted.bounds(outlines)
         if cost.nanoseconds < CHEAP:
             return Chosen(DEFAULT, "it is cheap anyway", (Alternative(DEFAULT, cost),))
-        shapes = [shape for one in outlines for shape in _shapes(one)]
+        shapes = [shape for one in outlines for shape in shapes_in(one)]
         known = statistics_of(shapes, schema, events)
     strategies = Strategies(Model(known, Constants(distinct=0.0)))
     found = [Alternative(name, cost(strategies, outlines)) for name, cost in MEASURED.items()]
@@ -109,9 +111,10 @@ def chosen_for(
     if flat is not None:
         own = [outline(block, flat, plan) for block in flat.blocks]
         found.insert(1, Alternative("flat", strategies.flat(own)))
+    found.sort(key=lambda one: one.strategy != running)
     best = cheapest(found)
-    if best.strategy == DEFAULT:
-        return Chosen(DEFAULT, "no other is clearly cheaper", tuple(found))
+    if best.strategy == running:
+        return Chosen(running, "no other is clearly cheaper", tuple(found))
     return Chosen(best.strategy, "it is clearly cheaper", tuple(found))
 
 
@@ -251,7 +254,8 @@ def _joint(formula: Expression, names: Sequence[str]) -> Iterator[Joint]:
     yield Joint(first, last, transform(formula, renamed))
 
 
-def _shapes(one: Outline | Inner) -> Iterator[Shape]:
+def shapes_in(one: Outline | Inner) -> Iterator[Shape]:
+    """The shapes whose predicates the cost model asks about."""
     yield one.shape
     for inner in one.inner if isinstance(one, Outline) else one.inside:
-        yield from _shapes(inner)
+        yield from shapes_in(inner)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from nestream.adapting import Adapting
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.typing import check_types, result_kind
 from nestream.choosing import Chosen, assumed_choice, chosen_for, flattened, settled
@@ -32,6 +33,7 @@ from nestream.planning import Flat, flat_plan, measured
 from nestream.reference import Order, match_reference
 from nestream.rewrite.explain import explain_rewriting, explain_rewriting_json
 from nestream.rewrite.normalise import normalise
+from nestream.runtime.adaptive import AdaptiveRun
 from nestream.runtime.held import in_order
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
@@ -442,7 +444,8 @@ class Query:
         def start(known: Schema) -> LocalRun:
             plan, kinds = self.typed(known)
             empty = pa.schema(list(known.columns.items())).empty_table()
-            return Run(plan, empty, known, kinds, resolution(known), chosen, strategy).local(options)
+            run = Run(plan, empty, known, kinds, resolution(known), chosen, strategy)
+            return run.adaptive(options) if strategy == "auto" else run.local(options)
 
         if isinstance(schema, pa.Schema):
             schema = Schema.of(schema, time, type)
@@ -543,6 +546,18 @@ class Run:
     def local(self, options: Switches | None = None, flat: Flat | None = None) -> LocalRun:
         """The columnar engine in this process, ready for the events."""
         return LocalRun(self.plan.output, self.program(options, flat), self.schema, self.kinds, self.unit)
+
+    def adaptive(self, options: Switches | None = None) -> LocalRun:
+        """The same for a stream, which is planned anew when its events change, where there is a choice."""
+        own = replace(self, strategy="bounds").program(options)
+        if settled(own, options_of(options)) is not None:
+            return replace(self, strategy="bounds").local(options)
+
+        def by(name: str) -> Program:
+            return replace(self, strategy=name).program(options)
+
+        planner = Adapting(self.plan, self.schema, own, by)
+        return AdaptiveRun(self.plan.output, own, self.schema, self.kinds, self.unit, planner)
 
     def chosen(self, options: Switches | None = None) -> Chosen:
         """The strategy that `auto` is for these events."""

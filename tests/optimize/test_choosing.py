@@ -123,7 +123,7 @@ def test_rows_of_a_lateral_join_are_estimated(name: str, monkeypatch: pytest.Mon
     run = prepared(chosen, table)
     own = run.program({"once": False})
     (one,) = [choosing.outline(block, own, run.plan) for block in own.blocks]
-    known = statistics_of(list(choosing._shapes(one)), run.schema, table)
+    known = statistics_of(list(choosing.shapes_in(one)), run.schema, table)
     strategies = Strategies(Model(known))
     (inner,) = one.inner
     outer = strategies.model.rows(one.shape, 0, len(one.shape))

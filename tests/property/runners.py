@@ -7,15 +7,19 @@ freely, such as how the input is split. To add one, write the function and name 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Protocol
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 
+from nestream import adapting, choosing
 from nestream.engine.program import Options
 from nestream.engine.sase.plan import BASIC, PAPER
+from nestream.optimize.strategies import Alternative, cheapest
 from nestream.query import VIEWS, query
 from nestream.reference import match_reference
 from nestream.rewrite.normalise import LIMIT, normalise
@@ -137,6 +141,33 @@ def by(strategy: str, **switches: bool) -> Run:
     return run
 
 
+def planned(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+    """The whole table by auto, which compares the strategies however cheap they are and takes any of them."""
+    with patch.object(choosing, "CHEAP", -1.0), patch.object(choosing, "cheapest", any_of(seed)):
+        return query(text).match(table, order=order, strategy="auto")
+
+
+def planned_anew(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+    """Random batches by auto, which after any of them may go on with another strategy."""
+    chance = random.Random(seed)
+    with (
+        patch.object(choosing, "cheapest", any_of(seed)),
+        patch.object(adapting, "ENOUGH", 1),
+        patch.object(adapting, "drifted", lambda old, new: chance.random() < 0.5),
+    ):
+        return split(text, table, order=order, seed=seed, strategy="auto")
+
+
+def any_of(seed: int) -> Callable[[Sequence[Alternative]], Alternative]:
+    """A planner that takes the cheapest strategy now and then, and else any."""
+    chance = random.Random(seed)
+
+    def choose(alternatives: Sequence[Alternative]) -> Alternative:
+        return cheapest(alternatives) if chance.random() < 0.2 else chance.choice(alternatives)
+
+    return choose
+
+
 def normalised(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     """The reference evaluator over the rewritten plan, by the rules in a random order for odd seeds."""
     chance = random.Random(seed)
@@ -184,8 +215,8 @@ RUNNERS: dict[str, Runner] = {
     "normalised": Runner(normalised, ordered=True),
     "bounds": Runner(by("bounds"), ordered=True),
     "bounds-split": Runner(partial(split, strategy="bounds")),
-    "auto": Runner(by("auto"), ordered=True),
-    "auto-split": Runner(partial(split, strategy="auto")),
+    "auto": Runner(planned, ordered=True),
+    "auto-split": Runner(planned_anew),
     "auto-one-by-one": Runner(partial(one_by_one, strategy="auto")),
     "flat": Runner(by("flat"), ordered=True),
     "flat-split": Runner(partial(split, strategy="flat")),
