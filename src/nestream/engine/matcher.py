@@ -291,6 +291,7 @@ class Rounds:
         window = (program.measure, program.window, program.exclusive)
         if window not in self._rounds:
             self._rounds[window] = Round(Store(self.shared.events, program), self.shared)
+            self._rounds[window].prefixes = {}
         return self._rounds[window].for_program(program)
 
 
