@@ -27,6 +27,8 @@ from nestream.engine.stack import Stack, expand, least, places
 from nestream.engine.witness import witnessed
 from nestream.model.expression import Expression, variables
 
+_NEARLY = 4
+"""A leaf with an equality is started at unless another is so many times rarer: the equality is used next."""
 _FEW = 4
 """How many events an outer match is first tried with in a lateral join; then so many times more."""
 _SAMPLE = 256
@@ -67,7 +69,10 @@ class Join:
         }
         if not self.round.program.options.ordering:
             return min(reversed(sizes), key=lambda name: name not in ranges)
-        return min(sizes, key=lambda name: (sizes[name], name not in ranges))
+        least = min(sizes.values())
+        linked = {name for e in self.block.equalities for name in (e.left[0], e.right[0]) if name in sizes}
+        looked_up = [name for name in sizes if name in linked and sizes[name] <= _NEARLY * least]
+        return min(looked_up or sizes, key=lambda name: (sizes[name], name not in ranges))
 
     def within(self, rows: Ints, name: str, ranges: Ranges) -> Ints:
         """The rows whose positions lie in the range of a variable."""
@@ -177,9 +182,7 @@ class Join:
 
     @cached_property
     def order(self) -> frozenset[tuple[str, str]]:
-        """The order of the variables; nested execution binds outer ones first and needs all that follows."""
-        if self.block.levels is None:
-            return self.block.order
+        """The order of the variables with all that follows from it: neighbours may be bound last."""
         return closure(self.block.order)
 
     @cached_property
