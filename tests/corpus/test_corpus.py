@@ -37,7 +37,8 @@ def outcome(case: Case, configuration: str) -> Outcome:
         result.warnings = shown(query.warnings, case.query)
         result.explain = query.explain().splitlines()
         if case.one("rewriting") is not None:
-            result.rewriting = query.explain(verbose=True).splitlines()[len(result.explain) :]
+            told = query.explain(verbose=True).splitlines()
+            result.rewriting = told[told.index("Rewriting") :]
         for events, _ in case.runs:
             table = read_history(events.text, case.letters).table()
             matches = CONFIGURATIONS[configuration](

@@ -128,9 +128,7 @@ class Matcher:
             self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
             return
         round = rounds.of(self.program) if rounds else Round(store, Shared(self.events, self.groups))
-        runs = runs_of(
-            self.program, round, self.limit, self.caches, at_once=at_once, shelves=self.shelves
-        )
+        runs = runs_of(self.program, round, self.limit, self.caches, at_once=at_once, shelves=self.shelves)
         first = max(min(self.decided) - base, 0)
         end = max(targets) - base
         length = int(store.pos[-1]) + 1
