@@ -2,15 +2,19 @@
 
 from nestream.bench.engine import ENGINE
 from nestream.bench.files import repository
+from nestream.bench.predicates import PREDICATES
 from nestream.bench.report import replaced, section
 from nestream.bench.rewriting import REWRITING, run_rewriting
 from nestream.bench.run import BenchError, Run, run
 from nestream.bench.sase import SASE, run_sase
 from nestream.bench.sets import SETS
 from nestream.bench.spec import Benchmark, Suite
+from nestream.bench.strategies import STRATEGIES
 from nestream.bench.views import VIEWS, run_views
+from nestream.bench.ways import run_ways
 
-SUITES = {suite.name: suite for suite in (ENGINE, REWRITING, SASE, SETS, VIEWS)}
+_ALL = (ENGINE, REWRITING, SASE, SETS, VIEWS, PREDICATES, STRATEGIES)
+SUITES = {suite.name: suite for suite in _ALL}
 
 __all__ = [
     "SUITES",
@@ -24,5 +28,6 @@ __all__ = [
     "run_rewriting",
     "run_sase",
     "run_views",
+    "run_ways",
     "section",
 ]

@@ -24,6 +24,7 @@ from nestream.bench.expected import expected
 from nestream.bench.sets import measure as rules
 from nestream.bench.turns import summed_up
 from nestream.bench.views_measure import measure as views
+from nestream.bench.ways import measure as strategies
 
 Task = dict[str, Any]
 Result = dict[str, Any]
@@ -232,6 +233,7 @@ MEASURES = {
     "first": first,
     "rules": rules,
     "views": views,
+    "strategies": strategies,
 }
 
 if __name__ == "__main__":

@@ -1,0 +1,163 @@
+"""Queries by several strategies and with several switches, in turns in one process; suites of these."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import groupby
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+import nestream
+from nestream.bench.files import cache_folder, events_file
+from nestream.bench.process import limited
+from nestream.bench.run import BenchError, Progress, Run, _chosen, _machine
+from nestream.bench.spec import Benchmark, Suite
+from nestream.bench.turns import summed_up
+
+Way = Mapping[str, Any]
+"""What `match` is called with: a strategy, and options."""
+SLOW = 6.0
+"""A way that takes so many seconds is not run again."""
+
+
+# -- in a process of its own -------------------------------------------------------------------------------
+
+
+def measure(task: dict[str, Any]) -> dict[str, Any]:
+    """Each query in each of its ways, in turns: the seconds of the processor, and the matches."""
+    return {run["name"]: _in_turns(run, task["repeats"]) for run in task["runs"]}
+
+
+def _in_turns(run: dict[str, Any], repeats: int) -> dict[str, Any]:
+    query = nestream.query(run["query"])
+    table = folded(pq.read_table(run["path"], use_threads=False), run.get("folded", {}))
+    results: dict[str, Any] = {way: {"samples": []} for way in run["ways"]}
+    for turn in range(repeats + 1):
+        for way, how in run["ways"].items():
+            found = results[way]
+            if found.get("slow"):
+                continue
+            gc.collect()
+            begin = time.process_time()
+            matches = query.match(table, **how)
+            spent = time.process_time() - begin
+            found["slow"] = spent > SLOW
+            if turn or found["slow"]:  # what is done once in a process is not measured
+                found["samples"].append(spent)
+            found["matches"], found["checksum"] = _sums(matches)
+            del matches
+    return {way: summed_up(result) for way, result in results.items()}
+
+
+def folded(table: pa.Table, types: Mapping[str, int]) -> pa.Table:
+    """The trades with only so many different amounts for some tickers."""
+    for name, count in types.items():
+        amounts = table.column("amount")
+        few = pa.chunked_array([pa.array((amounts.to_numpy() // 10 - 1) % count * 10 + 10)])
+        own = pc.equal(table.column("type").cast(pa.string()), name)
+        place = table.column_names.index("amount")
+        table = table.set_column(place, "amount", pc.if_else(own, few, amounts))
+    return table
+
+
+def _sums(matches: pa.Table) -> tuple[int, int]:
+    events = [name for name in matches.column_names if pa.types.is_struct(matches.schema.field(name).type)]
+    times = [pc.struct_field(matches.column(name), "ts").cast(pa.int64()) for name in events]
+    return matches.num_rows, sum(step * (pc.sum(column).as_py() or 0) for step, column in enumerate(times, 1))
+
+
+# -- a suite -----------------------------------------------------------------------------------------------
+
+
+def run_ways(suite: Suite, how: Run, progress: Progress = lambda what, done, total: None) -> dict[str, Any]:
+    """The results of a suite whose benchmarks have ways, as plain data in the shape of the other suites."""
+    chosen = _chosen(suite, how.only)
+    load, done = os.getloadavg()[0], 0
+    results: dict[str, dict[str, Any]] = {}
+    for experiment, members in groupby(chosen, lambda benchmark: benchmark.settings["experiment"]):
+        progress(experiment, done, len(chosen))
+        load = max(load, os.getloadavg()[0])
+        benchmarks = list(members)
+        runs = [_run(benchmark, how) for benchmark in benchmarks]
+        found = _worker(
+            experiment, {"measure": "strategies", "repeats": how.repeats, "runs": runs}, how.limit
+        )
+        for benchmark in benchmarks:
+            results[benchmark.name] = _result(benchmark, how, found[benchmark.name])
+        done += len(benchmarks)
+    progress("done", len(chosen), len(chosen))
+    return {
+        "suite": suite.name,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "machine": _machine(load),
+        "events": how.events,
+        "repeats": how.repeats,
+        "threads of the peers": 1,
+        "time limit of the peers": how.limit,
+        "results": results,
+        "targets": [judged for target in suite.targets if (judged := target.judged(results)) is not None],
+    }
+
+
+def _run(benchmark: Benchmark, how: Run) -> dict[str, Any]:
+    count = benchmark.data.events(how.events)
+    path = events_file(benchmark.data, count, how.folder or cache_folder())
+    settings = benchmark.settings
+    return {
+        "name": benchmark.name,
+        "path": str(path),
+        "query": benchmark.text,
+        "ways": settings["ways"],
+        "folded": settings.get("folded", {}),
+    }
+
+
+def _result(benchmark: Benchmark, how: Run, found: dict[str, Any]) -> dict[str, Any]:
+    told = {key: value for key, value in benchmark.settings.items() if key not in ("ways", "folded")}
+    return {
+        "title": benchmark.title,
+        "query": benchmark.text,
+        "events": benchmark.data.events(how.events),
+        **told,
+        **agreed(benchmark.name, found),
+        "ways": found,
+        "ratios": ratios(found),
+    }
+
+
+def _worker(name: str, task: dict[str, Any], limit: float) -> dict[str, Any]:
+    command = [sys.executable, "-m", "nestream.bench.worker"]
+    outcome = limited(command, input=json.dumps(task) + "\n", seconds=limit, memory=8 * 2**30)
+    if not outcome.lines:
+        raise BenchError(f"{name}: the measurement {outcome.status}")
+    return outcome.lines[-1]
+
+
+def agreed(name: str, found: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """The matches, which every way must have found."""
+    sums = {way: (result["matches"], result["checksum"]) for way, result in found.items()}
+    if len(set(sums.values())) > 1:
+        raise BenchError(f"{name}: the ways find different matches: {sums}")
+    matches, checksum = next(iter(sums.values()))
+    return {"matches": matches, "checksum": checksum}
+
+
+def ratios(found: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """How many times as long the first way takes: the middle, the least and the greatest of the turns."""
+    first, *others = found
+    ratio = {}
+    for way in others:
+        turns = list(zip(found[first]["samples"], found[way]["samples"], strict=False))
+        times = [a / b for a, b in turns]
+        ratio[way] = {"middle": median(times), "least": min(times), "greatest": max(times)}
+    return ratio
