@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from nestream import choosing
-from nestream.choosing import Chosen, outline, shapes_in
+from nestream.choosing import Chosen
 from nestream.engine.program import Program
 from nestream.logical.nodes import Plan
 from nestream.model.schema import Schema
@@ -19,6 +19,7 @@ from nestream.model.time import WindowKind
 from nestream.optimize.drift import drifted
 from nestream.optimize.sample import equated
 from nestream.optimize.statistics import Statistics
+from nestream.outlining import outlines_of, shapes_in
 from nestream.planning import statistics_of
 
 ENOUGH = 1_024
@@ -38,7 +39,7 @@ class Adapting:
         self.known = Statistics()
         self.planned_for: Statistics | None = None
         self.chosen = Chosen(choosing.DEFAULT, "nothing is known of the events")
-        self.shapes = [shape for block in own.blocks for shape in shapes_in(outline(block, own, plan))]
+        self.shapes = [shape for one in outlines_of(own, plan) for shape in shapes_in(one)]
         self._waiting: list[pa.Table] = []
         self._half_life: float | None = None
 

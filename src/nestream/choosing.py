@@ -7,24 +7,22 @@ the predicates are tested on a sample, and the strategies compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
 from nestream.engine.chain import is_chain
-from nestream.engine.context import needed
-from nestream.engine.program import Block, Negation, Options, Program, Witness
+from nestream.engine.program import Block, Options, Program
 from nestream.logical.nodes import Plan
-from nestream.model.expression import Attribute, Comparison, Expression, transform, variables
 from nestream.model.schema import Schema
 from nestream.optimize.cost import Constants, Model
-from nestream.optimize.shape import Constraint, Joint, Shape, Step
+from nestream.optimize.drift import drifted
 from nestream.optimize.statistics import Statistics
-from nestream.optimize.strategies import Alternative, Inner, Outline, Strategies, cheapest
+from nestream.optimize.strategies import Alternative, Strategies, cheapest
+from nestream.outlining import compared_inside, outlines_of, shapes_in
 from nestream.physical.compile import compile_plan
 from nestream.planning import normal_form, statistics_of
 
@@ -34,6 +32,9 @@ CHEAP = 30e6
 """The nanoseconds up to which a query is not worth choosing for."""
 COUNTED = 4_096
 """How many events are counted by type to see whether it is."""
+REMEMBERED = 256
+"""For how many queries the last choice is remembered, which holds while the counts have not drifted."""
+_REMEMBERED: dict[str, tuple[Statistics, Chosen]] = {}
 MEASURED = {"bounds": Strategies.bounds, "nested": Strategies.nested, "views-balanced": Strategies.views}
 """The strategies that run the outlined blocks, and what tells their cost; flat has blocks of its own."""
 
@@ -68,12 +69,14 @@ class Chosen:
         return next((a.cost.nanoseconds for a in self.alternatives if a.strategy == self.strategy), None)
 
 
-def settled(program: Program, options: Options) -> Chosen | None:
-    """The choice where there is none to make, from the program of the engine's own way alone."""
+def settled(program: Program, options: Options, plan: Plan) -> Chosen | None:
+    """The choice where there is none to make, from the plan and the program of the engine's own way alone."""
     off = [name for name in Options.names() if not getattr(options, name)]
     if off:
         return Chosen(DEFAULT, f"{', '.join(off)} off: switches are about the engine's own way")
-    if not any(_joins(block) for block in program.blocks):
+    if not any(map(_joins, program.blocks)) and not (
+        any(compared_inside(plan)) and all(map(is_chain, program.blocks))
+    ):
         return Chosen(DEFAULT, "every negation is a bound" if _negates(program) else "nothing is negated")
     return None
 
@@ -93,23 +96,49 @@ def chosen_for(
     program of the rewritten plan, None where rewriting changes nothing. `running` is the strategy that it
     takes a clear gain to leave.
     """
-    outlines = [outline(block, program, plan) for block in program.blocks]
-    if known is None:
-        if schema is None or events is None or not events.num_rows:
-            return Chosen(DEFAULT, "nothing is known of the events")
-        first = events.slice(0, COUNTED)
-        counts = Statistics.of(first, schema).scaled(events.num_rows / first.num_rows)
-        counted = Strategies(Model(counts))
-        cost = counted.bounds(outlines)
-        if cost.nanoseconds < CHEAP:
-            return Chosen(DEFAULT, "it is cheap anyway", (Alternative(DEFAULT, cost),))
-        shapes = [shape for one in outlines for shape in shapes_in(one)]
-        known = statistics_of(shapes, schema, events)
+    if known is not None:
+        return _compared(plan, program, known, rewriting, running)
+    if schema is None or events is None or not events.num_rows:
+        return Chosen(DEFAULT, "nothing is known of the events")
+    first = events.slice(0, COUNTED)
+    counts = Statistics.of(first, schema).scaled(events.num_rows / first.num_rows)
+    text = repr((plan, sorted(schema.columns.items(), key=str)))
+    if text in _REMEMBERED and not drifted(_REMEMBERED[text][0], counts):
+        return _REMEMBERED[text][1]
+    if len(_REMEMBERED) >= REMEMBERED:
+        _REMEMBERED.clear()
+    found = _looked_at(plan, program, counts, schema, events, rewriting)
+    _REMEMBERED[text] = counts, found
+    return found
+
+
+def _looked_at(
+    plan: Plan,
+    program: Program,
+    counts: Statistics,
+    schema: Schema,
+    events: pa.Table,
+    rewriting: Callable[[], Program | None],
+) -> Chosen:
+    """The choice for a table, from the counts alone where they promise a cheap run."""
+    outlines = outlines_of(program, plan)
+    cost = Strategies(Model(counts)).bounds(outlines)
+    if cost.nanoseconds < CHEAP:
+        return Chosen(DEFAULT, "it is cheap anyway", (Alternative(DEFAULT, cost),))
+    shapes = [shape for one in outlines for shape in shapes_in(one)]
+    return _compared(plan, program, statistics_of(shapes, schema, events), rewriting, DEFAULT)
+
+
+def _compared(
+    plan: Plan, program: Program, known: Statistics, rewriting: Callable[[], Program | None], running: str
+) -> Chosen:
+    """The choice between all strategies."""
+    outlines = outlines_of(program, plan)
     strategies = Strategies(Model(known, Constants(distinct=0.0)))
     found = [Alternative(name, cost(strategies, outlines)) for name, cost in MEASURED.items()]
     flat = rewriting()
     if flat is not None:
-        own = [outline(block, flat, plan) for block in flat.blocks]
+        own = outlines_of(flat, plan)
         found.insert(1, Alternative("flat", strategies.flat(own)))
     found.sort(key=lambda one: one.strategy != running)
     best = cheapest(found)
@@ -120,7 +149,7 @@ def chosen_for(
 
 def assumed_choice(plan: Plan, own: Program, options: Options) -> Chosen:
     """What would be chosen for events of which a window holds eight of each type."""
-    known = settled(own, options)
+    known = settled(own, options, plan)
     if known is not None:
         return known
     found = chosen_for(own, plan, None, None, partial(flattened, plan, own), Statistics())
@@ -140,122 +169,3 @@ def _joins(block: Block) -> bool:
 
 def _negates(program: Program) -> bool:
     return any(block.negations for block in program.blocks)
-
-
-# -- from blocks to outlines -------------------------------------------------------------------------------
-
-
-def outline(block: Block, program: Program, plan: Plan) -> Outline:
-    """What the cost model sees of a block."""
-    names = block.chain or tuple(block.leaves)
-    shape = _shape(block, names, program, plan)
-    inner = [_inner(negation, block, names, program, plan) for negation in block.negations]
-    inner += [_witnessed(witness, block, names, program, plan) for witness in block.witnesses]
-    gaps = [
-        _gap(constraint, names) if one.is_sought else None
-        for constraint, one in zip(block.constraints, inner, strict=True)
-    ]
-    constraints = tuple(
-        _constraint(constraint, gap, one)
-        for constraint, gap, one in zip(block.constraints, gaps, inner, strict=True)
-        if gap is not None
-    )
-    steps = Shape(
-        shape.name, shape.steps, constraints, shape.joints, shape.names, plan.window, ordered=shape.ordered
-    )
-    late = tuple(one for gap, one in zip(gaps, inner, strict=True) if gap is None)
-    return Outline(steps, late)
-
-
-def _constraint(constraint: Negation | Witness, gap: int, inner: Inner) -> Constraint:
-    absent: tuple[Step, ...] = inner.shape.steps
-    chain: tuple[Step, ...] = ()
-    if isinstance(constraint, Witness):
-        first = 0 if constraint.absent is None else 1
-        absent, chain = inner.shape.steps[:first], inner.shape.steps[first:]
-    return Constraint(gap, f"{gap}: {inner.shape.name}", absent, chain, gap - 1, gap, _key(inner))
-
-
-def _key(inner: Inner) -> str | None:
-    """The attribute by which it is joined with the match, where it is."""
-    return inner.links[0][1] if inner.links else None
-
-
-def _gap(constraint: Negation | Witness, names: Sequence[str]) -> int | None:
-    """The step after the gap that a constraint stands in, where it stands between neighbours."""
-    interval = constraint.interval
-    for place, (left, right) in enumerate(pairwise(names), 1):
-        if (interval.after, interval.before) == ((left,), (right,)):
-            return place
-    return None
-
-
-def _inner(negation: Negation, root: Block, names: Sequence[str], program: Program, plan: Plan) -> Inner:
-    block = negation.block
-    own = block.chain or tuple(block.leaves)
-    terms = [pair for e in block.equalities for pair in ((e.left, e.right), (e.right, e.left))]
-    links = [(own.index(v), a) for (v, a), (other, _) in terms if v in own and other not in own]
-    links += [(own.index(v), a) for v, key in (negation.key or {}).items() for a in key if negation.link]
-    wanted = [names.index(name) for name in needed(negation, root) if name in names]
-    return Inner(
-        _shape(block, own, program, plan),
-        bound=negation.stair is not None,
-        level=min(wanted, default=0),
-        links=tuple(dict.fromkeys(links)),
-        tests=sum(bool(variables(p) - set(own)) for p in block.predicates),
-        inside=tuple(_inner(n, root, own, program, plan) for n in block.negations),
-    )
-
-
-def _witnessed(witness: Witness, root: Block, names: Sequence[str], program: Program, plan: Plan) -> Inner:
-    steps = tuple(Step(program.leaves[s.leaf].types, program.leaves[s.leaf].filters) for s in witness.steps)
-    shape = Shape(", ".join(step.variable for step in witness.steps), steps, window=plan.window)
-    links = tuple((place, a) for place, s in enumerate(witness.steps) for a in s.attributes)
-    wanted = [names.index(name) for name in witness.needs(root) if name in names]
-    tests = sum(len(step.predicates) for step in witness.steps)
-    return Inner(shape, level=min(wanted, default=0), links=links, tests=tests, witness=not tests)
-
-
-def _shape(block: Block, names: Sequence[str], program: Program, plan: Plan) -> Shape:
-    """The events of a block in their order, where they have one, with what relates them."""
-    leaves = [program.leaves[block.leaves[name]] for name in names]
-    ordered = block.chain is not None and (is_chain(block) or block.key is None)
-    return Shape(
-        name=", ".join(names),
-        steps=tuple(Step(leaf.types, leaf.filters) for leaf in leaves),
-        joints=tuple(dict.fromkeys(_joints(block, names))),
-        names=tuple(names),
-        window=plan.window,
-        ordered=ordered,
-    )
-
-
-def _joints(block: Block, names: Sequence[str]) -> Iterator[Joint]:
-    for equality in block.equalities:
-        yield from _joint(Comparison("=", (Attribute(*equality.left), Attribute(*equality.right))), names)
-    for left, right in pairwise(names) if block.key else ():
-        for a, b in zip((block.key or {})[left], (block.key or {})[right], strict=True):
-            yield from _joint(Comparison("=", (Attribute(left, a), Attribute(right, b))), names)
-    for predicate in block.predicates:
-        yield from _joint(predicate, names)
-
-
-def _joint(formula: Expression, names: Sequence[str]) -> Iterator[Joint]:
-    mentioned = variables(formula)
-    if len(mentioned) < 2 or not mentioned <= set(names):
-        return
-    places = [names.index(name) for name in mentioned]
-    first, last = min(places), max(places)
-    labels: Mapping[str | None, str] = {name: str(names.index(name) - first) for name in mentioned}
-
-    def renamed(part: Expression) -> Expression:
-        return Attribute(labels[part.variable], part.name) if isinstance(part, Attribute) else part
-
-    yield Joint(first, last, transform(formula, renamed))
-
-
-def shapes_in(one: Outline | Inner) -> Iterator[Shape]:
-    """The shapes whose predicates the cost model asks about."""
-    yield one.shape
-    for inner in one.inner if isinstance(one, Outline) else one.inside:
-        yield from shapes_in(inner)

@@ -550,7 +550,7 @@ class Run:
     def adaptive(self, options: Switches | None = None) -> LocalRun:
         """The same for a stream, which is planned anew when its events change, where there is a choice."""
         own = replace(self, strategy="bounds").program(options)
-        if settled(own, options_of(options)) is not None:
+        if settled(own, options_of(options), self.plan) is not None:
             return replace(self, strategy="bounds").local(options)
 
         def by(name: str) -> Program:
@@ -566,7 +566,7 @@ class Run:
     def _chosen(self, options: Switches | None) -> tuple[Chosen, Program]:
         """The same, with the program of the engine's own way."""
         own = replace(self, strategy="bounds").program(options)
-        chosen = settled(own, options_of(options))
+        chosen = settled(own, options_of(options), self.plan)
         if chosen is None:
             chosen = chosen_for(own, self.plan, self.schema, self.table, partial(flattened, self.plan, own))
         return chosen, own

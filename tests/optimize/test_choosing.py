@@ -14,6 +14,7 @@ from nestream.engine.join import Join
 from nestream.engine.program import Options
 from nestream.optimize.cost import Model
 from nestream.optimize.strategies import Strategies
+from nestream.outlining import outlines_of, shapes_in
 from nestream.planning import statistics_of
 from nestream.query import STRATEGIES, Query, Run, query
 
@@ -36,6 +37,11 @@ CHOSEN = {
     "a small window": ("SEQ(A a, B b, !SEQ(D d, E e, d.amount > e.amount), C c) WITHIN 4000", "bounds"),
     "a bound": ("SEQ(A a, B b, !SEQ(D d, E e), C c) WITHIN 40000", "bounds"),
 }
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> None:
+    choosing._REMEMBERED.clear()
 
 
 def trades(count: int = 10_000, seed: int = 1) -> pa.Table:
@@ -88,6 +94,25 @@ def test_a_cheap_query_is_not_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen.estimate < choosing.CHEAP
 
 
+def test_a_choice_is_remembered_until_the_events_are_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    gathered: list[int] = []
+    gather = choosing.statistics_of  # type: ignore[attr-defined]
+
+    def noted(shapes: Any, schema: Any, events: pa.Table, **options: Any) -> Any:
+        gathered.append(events.num_rows)
+        return gather(shapes, schema, events, **options)
+
+    monkeypatch.setattr(choosing, "statistics_of", noted)
+    chosen = query(CHOSEN["a trailing one"][0])
+    for table in (trades(), trades(seed=2), trades(9_000)):
+        assert prepared(chosen, table).chosen().strategy == "views-balanced"
+    assert gathered == [10_000]
+    rare = pa.concat_tables([trades(5_000), trades(5_000).set_column(1, "type", pa.array(["Z"] * 5_000))])
+    order = pa.array(np.argsort(rare.column("ts").to_numpy(), kind="stable"))
+    prepared(chosen, rare.take(order)).chosen()
+    assert len(gathered) == 2
+
+
 def test_with_a_switch_off_the_engine_goes_its_own_way() -> None:
     run = prepared(query(CHOSEN["a trailing one"][0]), trades())
     chosen = run.chosen({"reach": False, "narrowing": False})
@@ -122,8 +147,8 @@ def test_rows_of_a_lateral_join_are_estimated(name: str, monkeypatch: pytest.Mon
     chosen, table = query(CHOSEN[name][0]), trades(3_000)
     run = prepared(chosen, table)
     own = run.program({"once": False})
-    (one,) = [choosing.outline(block, own, run.plan) for block in own.blocks]
-    known = statistics_of(list(choosing.shapes_in(one)), run.schema, table)
+    (one,) = outlines_of(own, run.plan)
+    known = statistics_of(list(shapes_in(one)), run.schema, table)
     strategies = Strategies(Model(known))
     (inner,) = one.inner
     outer = strategies.model.rows(one.shape, 0, len(one.shape))

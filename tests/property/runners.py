@@ -143,6 +143,7 @@ def by(strategy: str, **switches: bool) -> Run:
 
 def planned(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     """The whole table by auto, which compares the strategies however cheap they are and takes any of them."""
+    choosing._REMEMBERED.clear()
     with patch.object(choosing, "CHEAP", -1.0), patch.object(choosing, "cheapest", any_of(seed)):
         return query(text).match(table, order=order, strategy="auto")
 

@@ -81,7 +81,9 @@ class _Sampling:
 
     def share(self, formula: Expression, rows: Mapping[str, Ints]) -> Share:
         """The share of the rows that a formula holds of."""
-        tables = {name: self.table.take(pa.array(column)) for name, column in rows.items()}
+        read = {self.schema.column(name) for name in mentioned(formula)} & set(self.table.column_names)
+        few = self.table.select(sorted(read) or [self.schema.time])
+        tables = {name: few.take(pa.array(column)) for name, column in rows.items()}
         held = self.evaluate(formula, tables)
         return Share(float(np.count_nonzero(held)), float(len(held)))
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nestream.optimize.cost import Cost, Model
 from nestream.optimize.shape import Shape
 
-WORTH_A_CHANGE = 0.8
+WORTH_A_CHANGE = 0.9
 """Another strategy than bounds is chosen if it is expected to take at most this share of the time."""
 SLIDE = 2_048.0
 """The fewest events that a view slides on at a time."""
@@ -46,10 +46,11 @@ class Inner:
 
 @dataclass(frozen=True)
 class Outline:
-    """A block: its positive events, and what it negates."""
+    """A block: its positive events, what it negates, and where what is nested and not negated stands."""
 
     shape: Shape
     inner: tuple[Inner, ...] = ()
+    nested: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,20 +63,22 @@ class Work:
     """A match that is put in order and given."""
     call: float = 100_000.0
     """Each step of a join, whatever its rows."""
-    outer: float = 500.0
-    """An outer result that a lateral join is made for, or told to be like another."""
+    alike: float = 50.0
+    """An outer result that is told to be like another, or has nothing to be joined with."""
+    outer: float = 450.0
+    """An outer result that a lateral join is made for."""
     row: float = 10.0
     """A row of a join, and each of its columns."""
     column: float = 4.0
     test: float = 10.0
     """A row for each predicate."""
-    slide: float = 800_000.0
+    slide: float = 600_000.0
     """Each time that the views of a query slide on, and again for each view."""
     held: float = 200.0
     """An inner result that a view takes in."""
-    built: float = 20.0
+    built: float = 15.0
     """A row of an outer result, on the way from its last event."""
-    look: float = 80.0
+    look: float = 60.0
     """An outer result that a view is asked for."""
     apart: float = 50.0
     """A match that other expressions could give too."""
@@ -122,7 +125,7 @@ class Strategies:
             total += self._built(built, columns + count, tests)
         if once:
             total = self._stopped(total, tried, rows / outer if outer else 0.0)
-        total += Cost(0.0, outer * work.outer)
+        total += Cost(0.0, outer * (work.alike + work.outer * min(1.0, tried)))
         for nested in inner.inside:
             own = self.model.rows(shape, 0, len(shape)) if once else math.inf
             total += self.negated(nested, min(rows, own), columns + len(shape), len(shape), once=once)
@@ -181,7 +184,7 @@ class Strategies:
         total = self.given(outlines)
         for outline in outlines:
             shape = outline.shape
-            total += self.model.alone(shape)
+            total += self.model.alone(shape) + self._dropped(shape, 0, len(shape))
             for inner in outline.inner:
                 level = inner.level if shape.ordered else 0
                 rows = self.model.rows(shape, level, len(shape)) * self.model.alive(shape, level)
@@ -197,13 +200,22 @@ class Strategies:
         """Iterative nested execution: every negated expression for every outer result."""
         total = self.given(outlines)
         for outline in outlines:
-            total += self._outer(outline.shape)
+            total += self._outer(outline.shape) + self._within(outline)
             whole = self.model.rows(outline.shape, 0, len(outline.shape), constrained=False)
             for inner in outline.inner:
                 each = Inner(inner.shape, inner.bound and len(inner.shape) == 1, 0, inner.links, inner.tests)
                 total += self.negated(each, whole, len(outline.shape), len(outline.shape), once=False)
                 for nested in inner.inside:
                     total += self.joined(nested, whole, len(outline.shape), len(outline.shape), once=False)
+        return total
+
+    def _within(self, outline: Outline) -> Cost:
+        """Nested expressions that are not negated, for each result of the steps around them."""
+        total, around = Cost(), _around(outline)
+        outer = self.model.rates(around).rows(around, 0, len(around))
+        for first, end in outline.nested:
+            inner = Inner(_part(outline.shape, first, end))
+            total += self.joined(inner, outer, len(around), len(around), once=False)
         return total
 
     def _outer(self, shape: Shape) -> Cost:
@@ -219,11 +231,34 @@ class Strategies:
         total, work = self.given(outlines), self.work
         for outline in outlines:
             shape = outline.shape
-            total += self._outer(shape)
             outer = self.model.rows(shape, 0, len(shape), constrained=False)
+            total += self._around(outline) if outline.nested else self._outer(shape)
             for inner in outline.inner:
                 total += self._viewed(inner, outer, len(shape))
             total += Cost(0.0, self.slides(shape) * work.slide)
+        return total
+
+    def _dropped(self, shape: Shape, first: int, end: int) -> Cost:
+        """The rows from some steps, taken from the last, that a predicate drops once they are built."""
+        constants, total = self.model.constants, Cost()
+        for level in range(end - 1, first - 1, -1):
+            due = [j for j in shape.joints if j.equal is None and j.first == level and j.last < end]
+            passing = math.prod(self.model.rates(shape).joined(shape, joint) for joint in due)
+            rows = self.model.rows(shape, level, end) * (1.0 / max(passing, 1e-9) - 1.0)
+            each = constants.row + constants.column * (end - level) + 2 * self.work.test * len(due)
+            total += Cost(rows, rows * each)
+        return total
+
+    def _around(self, outline: Outline) -> Cost:
+        """Nested expressions from views, each result found once, and the steps around them."""
+        work, shape = self.work, outline.shape
+        around = _around(outline)
+        pairs = self.model.rates(around).rows(around, 0, len(around))
+        total = Cost(pairs, pairs * (work.look + work.built * len(around)))
+        for first, end in outline.nested:
+            results = self.model.rows(shape, first, end)
+            total += self.model.core(shape, first, end) + self._dropped(shape, first, end)
+            total += Cost(results, results * work.held + self.slides(shape) * work.slide)
         return total
 
     def _viewed(self, inner: Inner, outer: float, steps: int) -> Cost:
@@ -243,6 +278,24 @@ class Strategies:
         rates = self.model.rates(shape)
         events = max(self.model.statistics.events, 1.0)
         return events / max(events * rates.size / rates.span, SLIDE)
+
+
+def _around(outline: Outline) -> Shape:
+    """The steps around what is nested, without what relates them."""
+    shape = outline.shape
+    inside = {place for first, end in outline.nested for place in range(first, end)}
+    steps = tuple(step for place, step in enumerate(shape.steps) if place not in inside)
+    return Shape(shape.name, steps, window=shape.window)
+
+
+def _part(shape: Shape, first: int, end: int) -> Shape:
+    """Some steps of a shape in a row, with what relates them."""
+    joints = tuple(
+        replace(joint, first=joint.first - first, last=joint.last - first)
+        for joint in shape.joints
+        if first <= joint.first and joint.last < end
+    )
+    return Shape(shape.name, shape.steps[first:end], joints=joints, window=shape.window)
 
 
 def cheapest(alternatives: Sequence[Alternative]) -> Alternative:
