@@ -212,9 +212,7 @@ class Kept:
 
     def keep(self, identity: str, number: int, bucket: Bucket) -> None:
         """Keep a bucket that has been saved."""
-        size = bucket.run.store.payload.nbytes + sum(
-            table.nbytes for table in bucket.waiting.tables()
-        )
+        size = bucket.run.store.payload.nbytes + sum(table.nbytes for table in bucket.waiting.tables())
         self._buckets[identity, number] = bucket, size
         while sum(size for _, size in self._buckets.values()) > KEPT_BYTES:
             self._buckets.popitem(last=False)
