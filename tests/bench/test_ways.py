@@ -7,6 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+pytest.importorskip("psutil", reason="the benchmarks have packages of their own")
+
 from nestream.bench import SUITES, BenchError, Run, run_ways
 from nestream.bench.predicates import PAPER, PREDICATES
 from nestream.bench.strategies import FIXED, STRATEGIES, slower
