@@ -73,6 +73,25 @@ def test_the_chosen_strategy_gives_the_same_matches(name: str) -> None:
     assert chosen.match(table).equals(chosen.match(table, strategy="bounds"))
 
 
+FOUND = {
+    "nothing stands around what is nested": "SEQ(SEQ(A a, B b, b.amount > a.amount)) WITHIN 900",
+    "all that is in it is nested": "SEQ(SEQ(A a, B b, b.id < a.id), SEQ(C c, D d, d.id > c.id)) WITHIN 900",
+    "nested in an unbounded window": "SEQ(SEQ(A a, B b, a.id + b.id = 3)) WITHIN UNBOUNDED",
+    "a window of one event": "SEQ(SEQ(A a, B b, a.id < b.id OR a.amount < 2)) WITHIN 1 EVENTS",
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("place", range(3))
+def test_cases_that_random_ones_found(name: str, place: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each alternative is taken once, however cheap the query."""
+    monkeypatch.setattr(choosing, "CHEAP", -1.0)
+    monkeypatch.setattr(choosing, "cheapest", lambda alternatives: alternatives[place])
+    chosen, table = query(FOUND[name]), trades(60)
+    assert len(prepared(chosen, table).chosen().alternatives) == 3
+    assert chosen.match(table).equals(chosen.match(table, strategy="reference"))
+
+
 def test_nothing_is_looked_at_where_all_negations_are_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*given: Any, **options: Any) -> Any:
         raise AssertionError("statistics were gathered")

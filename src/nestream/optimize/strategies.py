@@ -212,11 +212,15 @@ class Strategies:
     def _within(self, outline: Outline) -> Cost:
         """Nested expressions that are not negated, for each result of the steps around them."""
         total, around = Cost(), _around(outline)
-        outer = self.model.rates(around).rows(around, 0, len(around))
+        outer = self._results(around)
         for first, end in outline.nested:
             inner = Inner(_part(outline.shape, first, end))
-            total += self.joined(inner, outer, len(around), len(around), once=False)
+            total += self.joined(inner, outer, len(around), max(len(around), 1), once=False)
         return total
+
+    def _results(self, shape: Shape) -> float:
+        """The rows of steps in order; where there are no steps, the one that binds nothing."""
+        return self.model.rates(shape).rows(shape, 0, len(shape)) if len(shape) else 1.0
 
     def _outer(self, shape: Shape) -> Cost:
         """Outer results from their last events, be they part of a match or not."""
@@ -253,7 +257,7 @@ class Strategies:
         """Nested expressions from views, each result found once, and the steps around them."""
         work, shape = self.work, outline.shape
         around = _around(outline)
-        pairs = self.model.rates(around).rows(around, 0, len(around))
+        pairs = self._results(around)
         total = Cost(pairs, pairs * (work.look + work.built * len(around)))
         for first, end in outline.nested:
             results = self.model.rows(shape, first, end)
