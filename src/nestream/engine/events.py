@@ -23,6 +23,8 @@ from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
 from nestream.model.schema import Schema
 
 Ints = npt.NDArray[np.int64]
+_MANY_LEAVES = 16
+"""From this number of leaves on, it is worth joining small batches before they are tested."""
 _FEW_WORDS = 64
 """So many words of a dictionary may be out of use before it is made anew."""
 
@@ -90,6 +92,8 @@ class Events:
     def append(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Add events that follow all the others in order."""
         if isinstance(batch, pa.Table):
+            if len(self.leaves) > _MANY_LEAVES:  # each test has a price for every batch
+                batch = batch.combine_chunks()
             for part in batch.to_batches():
                 self.append(part)
             return
