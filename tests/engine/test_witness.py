@@ -188,12 +188,13 @@ def test_the_engine_finds_the_witnesses_that_the_reference_finds(
 def found(round: Round, block: Block, limit: int) -> set[tuple[tuple[str, int], ...]]:
     """The matches of a block, by the chain or the join, and the same by the join alone."""
     length = int(round.store.pos[-1]) + 1
+    positions = round.store.pos + round.store.base  # the store counts from its first event
     ways = []
     for way in (block, replace(block, chain=None)):
         parts = list(BlockRun(round, way, limit, by_last=True).matches(0, length, length))
         ways.append(
             {
-                tuple(sorted((name, int(round.store.pos[rows[n]])) for name, rows in part.rows.items()))
+                tuple(sorted((name, int(positions[rows[n]])) for name, rows in part.rows.items()))
                 for part in parts
                 for n in range(part.count)
             }
