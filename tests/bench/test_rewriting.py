@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("psutil", reason="the benchmarks have packages of their own")
 
 import nestream
-from nestream.bench import SUITES, BenchError, Run, replaced, run_rewriting, section
+from nestream.bench import RUNNERS, SUITES, BenchError, Run, replaced, section
 from nestream.bench.rewriting import CHILDREN, LENGTHS, LEVELS, MIXED, STRATEGIES, agreed, ratios
 from nestream.data import generate
 from tests.cli.commands import ROOT, call
@@ -33,7 +33,7 @@ def test_every_strategy_finds_what_the_reference_finds(query: str) -> None:
 
 
 def test_a_run_compares_the_strategies(tmp_path: Path) -> None:
-    found = run_rewriting(Run(events=500, repeats=2, only=("mixed/30",), folder=tmp_path))
+    found = RUNNERS["rewriting"](Run(events=500, repeats=2, only=("mixed/30",), folder=tmp_path))
     result = found["results"]["mixed/30"]
     assert set(result["strategies"]) == set(STRATEGIES)
     assert result["ratios"]["auto"]["least"] <= result["ratios"]["auto"]["greatest"]

@@ -9,9 +9,10 @@ import pytest
 pytest.importorskip("psutil", reason="the benchmarks have packages of their own")
 
 import nestream
-from nestream.bench import SUITES, BenchError, Run, replaced, run_sase, section
-from nestream.bench.sase import PAPER, REPORTED, agreed, ratios
+from nestream.bench import RUNNERS, SUITES, BenchError, Run, replaced, section
+from nestream.bench.sase import PAPER, REPORTED
 from nestream.bench.sase_tables import PARAMETERS, TITLES
+from nestream.bench.ways import agreed, ratios
 from nestream.data import generate
 from nestream.engine.program import Options
 from nestream.engine.sase import plan
@@ -41,8 +42,8 @@ def test_every_way_finds_what_the_reference_finds(experiment: str) -> None:
     chosen = nestream.query(f"{benchmark.query} WITHIN 120 EVENTS")
     expected = chosen.match(table, strategy="reference")
     assert expected.num_rows > 0
-    for way, switches in benchmark.settings["ways"].items():
-        assert chosen.match(table, options=Options(**switches)).equals(expected), way
+    for way, how in benchmark.settings["ways"].items():
+        assert chosen.match(table, **how).equals(expected), way
 
 
 @pytest.mark.parametrize("name", ["domain/10", "window/10000"])
@@ -50,13 +51,13 @@ def test_stacks_and_the_search_without_them_find_the_same(name: str) -> None:
     (benchmark,) = (b for b in SASE.benchmarks if b.name == name)
     table = generate("sase", events=3_000, seed=2, types=5, attributes=0, domains=())
     chosen = nestream.query("EVENT SEQ(A x1, B x2, C x3) WITHIN 30 EVENTS")
-    found = [chosen.match(table, options=Options(**way)) for way in benchmark.settings["ways"].values()]
+    found = [chosen.match(table, **way) for way in benchmark.settings["ways"].values()]
     assert found[0].num_rows > 0
     assert all(matches.equals(found[0]) for matches in found)
 
 
 def test_a_run_compares_the_ways(tmp_path: Path) -> None:
-    found = run_sase(Run(events=2_000, repeats=2, only=("second/20/10",), folder=tmp_path, limit=60))
+    found = RUNNERS["sase"](Run(events=2_000, repeats=2, only=("second/20/10",), folder=tmp_path, limit=60))
     result = found["results"]["second/20/10"]
     assert list(result["ways"]) == ["selection", "Multi-PAIS", "dynamic filtering", "our own"]
     assert result["ratios"]["our own"]["least"] <= result["ratios"]["our own"]["greatest"]

@@ -9,9 +9,10 @@ import pytest
 pytest.importorskip("psutil", reason="the benchmarks have packages of their own")
 
 import nestream
-from nestream.bench import SUITES, BenchError, Run, replaced, run_views, section
-from nestream.bench.views import KINDS, REPORTED, STRATEGIES, agreed, ratios
+from nestream.bench import RUNNERS, SUITES, BenchError, Run, replaced, section
+from nestream.bench.views import KINDS, REPORTED, STRATEGIES
 from nestream.bench.views_tables import TITLES
+from nestream.bench.ways import agreed, ratios
 from nestream.data import generate
 from nestream.query import VIEWS as STRATEGIES_WITH_VIEWS
 from tests.cli.commands import ROOT, call
@@ -40,7 +41,7 @@ def test_every_way_finds_what_auto_finds(benchmark: Any) -> None:
 
 
 def test_a_run_compares_the_ways_and_tells_what_views_did(tmp_path: Path) -> None:
-    found = run_views(Run(events=800, repeats=2, only=("memory/500",), folder=tmp_path, limit=60))
+    found = RUNNERS["views"](Run(events=800, repeats=2, only=("memory/500",), folder=tmp_path, limit=60))
     result = found["results"]["memory/500"]
     assert list(result["ways"]) == list(STRATEGIES)
     assert result["ways"]["views-passive"]["views"]["unused"] == 0

@@ -1,33 +1,45 @@
 """Benchmarks: what is measured is declared, run in processes of its own, checked, and written as a page."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from nestream.bench.engine import ENGINE
 from nestream.bench.files import repository
 from nestream.bench.predicates import PREDICATES
 from nestream.bench.report import replaced, section
 from nestream.bench.rewriting import REWRITING, run_rewriting
-from nestream.bench.run import BenchError, Run, run
-from nestream.bench.sase import SASE, run_sase
+from nestream.bench.run import BenchError, Progress, Run, run
+from nestream.bench.sase import SASE
 from nestream.bench.sets import SETS
+from nestream.bench.spark import SPARK, run_spark
 from nestream.bench.spec import Benchmark, Suite
 from nestream.bench.strategies import STRATEGIES
-from nestream.bench.views import VIEWS, run_views
+from nestream.bench.views import VIEWS
 from nestream.bench.ways import run_ways
 
-_ALL = (ENGINE, REWRITING, SASE, SETS, VIEWS, PREDICATES, STRATEGIES)
-SUITES = {suite.name: suite for suite in _ALL}
+SUITES = {
+    suite.name: suite for suite in (ENGINE, REWRITING, SASE, SETS, VIEWS, PREDICATES, STRATEGIES, SPARK)
+}
+RUNNERS: dict[str, Callable[..., dict[str, Any]]] = {
+    **{suite.name: partial(run, suite) for suite in (ENGINE, SETS)},
+    **{suite.name: partial(run_ways, suite) for suite in (SASE, VIEWS, PREDICATES, STRATEGIES)},
+    REWRITING.name: run_rewriting,
+    SPARK.name: run_spark,
+}
+"""How each suite is run, given a `Run` and where to tell the progress."""
 
 __all__ = [
+    "RUNNERS",
     "SUITES",
     "BenchError",
     "Benchmark",
+    "Progress",
     "Run",
     "Suite",
     "replaced",
     "repository",
     "run",
-    "run_rewriting",
-    "run_sase",
-    "run_views",
     "run_ways",
     "section",
 ]

@@ -12,12 +12,12 @@ Its basic system is nested execution with both switches off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nestream.bench.predicates_tables import tables
-from nestream.bench.spec import Benchmark, Data, Figures, Suite, Target
-from nestream.bench.ways import Way
+from nestream.bench.spec import Benchmark, Data, Suite, Target
+from nestream.bench.ways import Way, ratio_of
 
 EVENTS = 10_000
 """As many trades as the thesis has."""
@@ -107,11 +107,7 @@ def _benchmark(name: str, pattern: str, trades: int, ways: Mapping[str, Way], pe
         "paper": PAPER[name],
         "folded": {"INTC": VALUES, "RIMM": VALUES * percent // 100} if percent else {},
     }
-    return Benchmark(name, name, "strategies", STOCK, pattern, trades * STEP, settings=settings, unit="ms")
-
-
-def _ratio(name: str, way: str) -> Callable[[Figures], float | None]:
-    return lambda figures: float(figures[name]["ratios"][way]["middle"])
+    return Benchmark(name, name, "ways", STOCK, pattern, trades * STEP, settings=settings, unit="ms")
 
 
 def _targets() -> Iterator[Target]:
@@ -119,7 +115,7 @@ def _targets() -> Iterator[Target]:
         if factor is not None:
             way = "shortcut" if name.startswith(("domain", "depth")) else "push-in"
             yield Target(
-                f"{name}: basic to {way}, the paper's factor", factor, "times", _ratio(name, way), True
+                f"{name}: basic to {way}, the paper's factor", factor, "times", ratio_of(name, way), True
             )
 
 

@@ -14,13 +14,12 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from statistics import fmean, median
 from typing import Any
 
 from nestream.bench.files import cache_folder, events_file
 from nestream.bench.rewriting_tables import tables
-from nestream.bench.run import BenchError, Progress, Run, _chosen, _machine
+from nestream.bench.run import BenchError, Progress, Run, chosen_of, outcome
 from nestream.bench.spec import Benchmark, Data, Figures, Suite, Target
 from nestream.bench.turns import Contestant
 
@@ -86,7 +85,7 @@ def _benchmark(name: str, pattern: str, experiment: str, trades: int) -> Benchma
 
 def run_rewriting(how: Run, progress: Progress = lambda what, done, total: None) -> dict[str, Any]:
     """The results, as plain data in the shape of the other suites."""
-    chosen = _chosen(REWRITING, how.only)
+    chosen = chosen_of(REWRITING, how.only)
     path = events_file(STOCK, how.events, how.folder or cache_folder())
     load, results = os.getloadavg()[0], {}
     for done, benchmark in enumerate(chosen):
@@ -100,17 +99,7 @@ def run_rewriting(how: Run, progress: Progress = lambda what, done, total: None)
             **_compared(benchmark, str(path), how),
         }
     progress("done", len(chosen), len(chosen))
-    return {
-        "suite": REWRITING.name,
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "machine": _machine(load),
-        "events": how.events,
-        "repeats": how.repeats,
-        "threads of the peers": 1,
-        "time limit of the peers": how.limit,
-        "results": results,
-        "targets": [judged for target in REWRITING.targets if (judged := target.judged(results)) is not None],
-    }
+    return outcome(REWRITING, how, results, load)
 
 
 def _compared(benchmark: Benchmark, path: str, how: Run) -> dict[str, Any]:

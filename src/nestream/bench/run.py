@@ -43,7 +43,7 @@ class Run:
 
 def run(suite: Suite, how: Run, progress: Progress = lambda what, done, total: None) -> dict[str, Any]:
     """The results of a suite, as plain data."""
-    chosen = _chosen(suite, how.only)
+    chosen = chosen_of(suite, how.only)
     folder = how.folder or cache_folder()
     groups = _groups(chosen)
     steps = len(groups) + sum(bool(benchmark.peers) for benchmark in chosen if how.peers)
@@ -67,20 +67,25 @@ def run(suite: Suite, how: Run, progress: Progress = lambda what, done, total: N
     for benchmark in chosen:
         results[benchmark.name] |= {"title": benchmark.title, "query": benchmark.text}
         _check(benchmark.name, results[benchmark.name])
+    return outcome(suite, how, results, load, threads=how.threads)
+
+
+def outcome(suite: Suite, how: Run, results: dict[str, Any], load: float, threads: int = 1) -> dict[str, Any]:
+    """The results of a run as plain data, with where and how they came about and which targets they reach."""
     return {
         "suite": suite.name,
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "machine": _machine(load),
         "events": how.events,
         "repeats": how.repeats,
-        "threads of the peers": how.threads,
+        "threads of the peers": threads,
         "time limit of the peers": how.limit,
         "results": results,
         "targets": [found for target in suite.targets if (found := target.judged(results)) is not None],
     }
 
 
-def _chosen(suite: Suite, only: tuple[str, ...]) -> list[Benchmark]:
+def chosen_of(suite: Suite, only: tuple[str, ...]) -> list[Benchmark]:
     """The benchmarks of these names, or below them (`memory` for `memory/flat`)."""
     names = [benchmark.name for benchmark in suite.benchmarks]
     for wanted in only:

@@ -13,20 +13,12 @@ that as many sequences match as with a test over V1 values.
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
-from itertools import groupby
-from statistics import median
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nestream.bench.files import cache_folder, events_file
-from nestream.bench.process import limited
-from nestream.bench.run import BenchError, Progress, Run, _chosen, _machine
 from nestream.bench.sase_tables import tables
 from nestream.bench.spec import Benchmark, Data, Figures, Suite, Target
+from nestream.bench.ways import ratio_of
 from nestream.data.sase_query import sase_query
 
 EVENTS = 500_000
@@ -118,7 +110,13 @@ def _one(name: str, value: int, ways: Ways, data: Data, *, window: int = WINDOW,
         data,
         text.partition("\nWITHIN")[0].replace("\n", " "),
         window,
-        settings={"experiment": experiment, "value": value, "others": int(others or 0), "ways": dict(ways)},
+        settings={
+            "experiment": experiment,
+            "value": value,
+            "others": int(others or 0),
+            "paper": REPORTED[experiment],
+            "ways": {way: {"options": dict(switches)} for way, switches in ways.items()},
+        },
         unit="EVENTS",
     )
 
@@ -137,97 +135,13 @@ def _stream(*values: int, share: float = 1.0) -> Data:
     return Data("sase", share, {"types": TYPES, "attributes": len(values), "domains": values})
 
 
-# -- a run -------------------------------------------------------------------------------------------------
-
-
-def run_sase(how: Run, progress: Progress = lambda what, done, total: None) -> dict[str, Any]:
-    """The results, as plain data in the shape of the other suites."""
-    chosen = _chosen(SASE, how.only)
-    load, done = os.getloadavg()[0], 0
-    results: dict[str, dict[str, Any]] = {}
-    for experiment, members in groupby(chosen, lambda benchmark: benchmark.settings["experiment"]):
-        progress(experiment, done, len(chosen))
-        load = max(load, os.getloadavg()[0])
-        benchmarks = list(members)
-        task = {"measure": "ways", "repeats": how.repeats, "runs": [_run(b, how) for b in benchmarks]}
-        found = _worker(experiment, task, how.limit)
-        for benchmark in benchmarks:
-            results[benchmark.name] = _result(benchmark, how, found[benchmark.name])
-        done += len(benchmarks)
-    progress("done", len(chosen), len(chosen))
-    return {
-        "suite": SASE.name,
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "machine": _machine(load),
-        "events": how.events,
-        "repeats": how.repeats,
-        "threads of the peers": 1,
-        "time limit of the peers": how.limit,
-        "results": results,
-        "targets": [judged for target in SASE.targets if (judged := target.judged(results)) is not None],
-    }
-
-
-def _run(benchmark: Benchmark, how: Run) -> dict[str, Any]:
-    """What the worker is to do for a benchmark."""
-    folder = how.folder or cache_folder()
-    path = events_file(benchmark.data, benchmark.data.events(how.events), folder)
-    ways = benchmark.settings["ways"]
-    return {"name": benchmark.name, "path": str(path), "query": benchmark.text, "ways": ways}
-
-
-def _result(benchmark: Benchmark, how: Run, found: dict[str, Any]) -> dict[str, Any]:
-    settings = benchmark.settings
-    return {
-        "title": benchmark.title,
-        "query": benchmark.text,
-        "events": benchmark.data.events(how.events),
-        **{key: settings[key] for key in ("experiment", "value", "others")},
-        "paper": REPORTED[settings["experiment"]],
-        **agreed(benchmark.name, found),
-        "ways": found,
-        "ratios": ratios(found),
-    }
-
-
-def _worker(name: str, task: dict[str, Any], limit: float) -> dict[str, Any]:
-    command = [sys.executable, "-m", "nestream.bench.worker"]
-    outcome = limited(command, input=json.dumps(task) + "\n", seconds=limit, memory=8 * 2**30)
-    if not outcome.lines:
-        raise BenchError(f"{name}: the measurement {outcome.status}")
-    return outcome.lines[-1]
-
-
-def agreed(name: str, found: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """The matches, which every way must have found."""
-    sums = {way: (result["matches"], result["checksum"]) for way, result in found.items()}
-    if len(set(sums.values())) > 1:
-        raise BenchError(f"{name}: the ways find different matches: {sums}")
-    matches, checksum = next(iter(sums.values()))
-    return {"matches": matches, "checksum": checksum}
-
-
-def ratios(found: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """How many times as long the first way takes: the middle, the least and the greatest of the turns."""
-    first, *others = found
-    ratio = {}
-    for way in others:
-        turns = [a / b for a, b in zip(found[first]["samples"], found[way]["samples"], strict=True)]
-        ratio[way] = {"middle": median(turns), "least": min(turns), "greatest": max(turns)}
-    return ratio
-
-
-def _ratio(name: str, way: str) -> Callable[[Figures], float | None]:
-    return lambda figures: float(figures[name]["ratios"][way]["middle"])
-
-
 def _targets() -> Iterator[Target]:
     yield Target(
-        "AIS against basic, 100 values: the paper's factor", 18, "times", _ratio("domain/100", "AIS"), True
+        "AIS against basic, 100 values: the paper's factor", 18, "times", ratio_of("domain/100", "AIS"), True
     )
     for values in (10, 50, 100):
         title = f"selection to dynamic filtering, {values} and 20 values: the paper's order"
-        yield Target(title, 1, "times", _ratio(f"second/20/{values}", "dynamic filtering"), True)
+        yield Target(title, 1, "times", ratio_of(f"second/20/{values}", "dynamic filtering"), True)
 
     def left(figures: Figures) -> float | None:
         best = [figures[f"length/{length}"]["ways"]["SASE"]["best"] for length in (2, 6)]

@@ -10,14 +10,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import nestream
 from nestream.bench.engine import KEYED, KEYED_WINDOW, SASE
 from nestream.bench.files import cache_folder, events_file, repository
-from nestream.bench.run import BenchError, Progress, Run, _machine
+from nestream.bench.run import BenchError, Progress, Run, outcome
 from nestream.bench.spark_stream import BATCH, QUERY, measured
 from nestream.bench.spark_tables import tables
 from nestream.bench.spec import Benchmark, Figures, Suite, Target
@@ -134,14 +134,13 @@ def run_spark(how: Run, progress: Progress = lambda what, done, total: None) -> 
     done = 0
     for name in names:
         jobs: dict[str, Callable[[], Any]] = {
-            "limit": lambda name=name: on.limit_of(name),  # type: ignore[misc]
-            "nestream": lambda name=name: on.ours(name),  # type: ignore[misc]
-            "limit, whole": lambda name=name: on.limit_of(name, ("ts", "id", "attr1", "attr2")),  # type: ignore[misc]
-            "nestream, whole": lambda name=name: on.ours(name, whole=True),  # type: ignore[misc]
+            "limit": partial(on.limit_of, name),
+            "nestream": partial(on.ours, name),
+            "limit, whole": partial(on.limit_of, name, ("ts", "id", "attr1", "attr2")),
+            "nestream, whole": partial(on.ours, name, whole=True),
         }
         if how.peers:
-            for way in FORMULATIONS[name]:
-                jobs[way] = lambda name=name, way=way: on.sql(name, way)  # type: ignore[misc]
+            jobs |= {way: partial(on.sql, name, way) for way in FORMULATIONS[name]}
         found: dict[str, list[float]] = {job: [] for job in jobs}
         ours = on.sums(name, on.ours(name))
         status: dict[str, str] = {}
@@ -176,17 +175,7 @@ def run_spark(how: Run, progress: Progress = lambda what, done, total: None) -> 
         size = BATCH if how.events >= EVENTS else max(how.events // 10, 1_000)
         results[STREAM] = {"title": "streams", "query": QUERY, **measured(on.session, size)}
     progress("done", steps, steps)
-    return {
-        "suite": "spark",
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "machine": _machine(max(load, os.getloadavg()[0])),
-        "events": how.events,
-        "repeats": how.repeats,
-        "threads of the peers": CORES,
-        "time limit of the peers": how.limit,
-        "results": results,
-        "targets": [judged for target in SPARK.targets if (judged := target.judged(results)) is not None],
-    }
+    return outcome(SPARK, how, results, max(load, os.getloadavg()[0]), threads=CORES)
 
 
 def _over(name: str, job: str, base: str) -> Callable[[Figures], float | None]:

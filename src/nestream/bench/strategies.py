@@ -44,7 +44,7 @@ def _one(suite: str, given: Benchmark) -> Benchmark:
     settings: dict[str, Any] = {"experiment": suite, "folded": given.settings.get("folded", {}), "ways": WAYS}
     name = f"{suite}/{given.name}"
     return Benchmark(
-        name, name, "strategies", given.data, given.query, given.window, settings=settings, unit=given.unit
+        name, name, "ways", given.data, given.query, given.window, settings=settings, unit=given.unit
     )
 
 

@@ -12,20 +12,12 @@ The paper's figures with the queries are not at hand, so they are rebuilt from i
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
-from itertools import groupby
-from statistics import median
 from typing import Any
 
-from nestream.bench.files import cache_folder, events_file
-from nestream.bench.process import limited
-from nestream.bench.run import BenchError, Progress, Run, _chosen, _machine
 from nestream.bench.spec import Benchmark, Data, Figures, Suite, Target
 from nestream.bench.views_tables import tables
+from nestream.bench.ways import ratio_of
 
 EVENTS = 10_000
 """As many trades as the paper has."""
@@ -105,88 +97,17 @@ def _benchmark(
     ways: Mapping[str, Any] = STRATEGIES,
     data: Data = STOCK,
 ) -> Benchmark:
-    settings = {"experiment": name.partition("/")[0], "trades": trades, "value": value, "ways": ways}
-    return Benchmark(name, name, "views", data, pattern, trades * STEP, settings=settings, unit="ms")
-
-
-def run_views(how: Run, progress: Progress = lambda what, done, total: None) -> dict[str, Any]:
-    """The results, as plain data in the shape of the other suites."""
-    chosen = _chosen(VIEWS, how.only)
-    load, done = os.getloadavg()[0], 0
-    results: dict[str, dict[str, Any]] = {}
-    for experiment, members in groupby(chosen, lambda benchmark: benchmark.settings["experiment"]):
-        progress(experiment, done, len(chosen))
-        load = max(load, os.getloadavg()[0])
-        benchmarks = list(members)
-        measured = _measured(experiment, benchmarks, how)
-        for benchmark in benchmarks:
-            found = measured[benchmark.name]
-            results[benchmark.name] = {
-                "title": benchmark.title,
-                "query": benchmark.text,
-                "events": how.events,
-                **{key: benchmark.settings[key] for key in ("experiment", "trades", "value")},
-                "paper": REPORTED[experiment],
-                **agreed(benchmark.name, found),
-                "ways": found,
-                "ratios": ratios(found),
-            }
-        done += len(benchmarks)
-    progress("done", len(chosen), len(chosen))
-    return {
-        "suite": VIEWS.name,
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "machine": _machine(load),
-        "events": how.events,
-        "repeats": how.repeats,
-        "threads of the peers": 1,
-        "time limit of the peers": how.limit,
-        "results": results,
-        "targets": [judged for target in VIEWS.targets if (judged := target.judged(results)) is not None],
+    experiment = name.partition("/")[0]
+    settings = {
+        "experiment": experiment,
+        "trades": trades,
+        "value": value,
+        "paper": REPORTED[experiment],
+        "ways": ways,
+        "base": "nested",
+        "counted": True,
     }
-
-
-def _measured(experiment: str, benchmarks: list[Benchmark], how: Run) -> dict[str, Any]:
-    folder = how.folder or cache_folder()
-    runs = [
-        {
-            "name": benchmark.name,
-            "path": str(events_file(benchmark.data, how.events, folder)),
-            "query": benchmark.text,
-            "ways": benchmark.settings["ways"],
-        }
-        for benchmark in benchmarks
-    ]
-    task = json.dumps({"measure": "views", "repeats": how.repeats, "runs": runs})
-    command = [sys.executable, "-m", "nestream.bench.worker"]
-    outcome = limited(command, input=f"{task}\n", seconds=how.limit, memory=8 * 2**30)
-    if not outcome.lines:
-        raise BenchError(f"{experiment}: the measurement {outcome.status}")
-    return outcome.lines[-1]
-
-
-def agreed(name: str, found: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """The matches, which every way must have found."""
-    sums = {way: (result["matches"], result["checksum"]) for way, result in found.items()}
-    if len(set(sums.values())) > 1:
-        raise BenchError(f"{name}: the ways find different matches: {sums}")
-    matches, checksum = next(iter(sums.values()))
-    return {"matches": matches, "checksum": checksum}
-
-
-def ratios(found: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """How many times as long nested execution takes: the middle, the least and the greatest of the turns."""
-    ratio = {}
-    for way, result in found.items():
-        fast, slow = result["samples"], found["nested"]["samples"]
-        if way != "nested":  # which is not run again where it is slow
-            turns = [a / b for a, b in zip([*slow, *slow[-1:] * len(fast)][: len(fast)], fast, strict=True)]
-            ratio[way] = {"middle": median(turns), "least": min(turns), "greatest": max(turns)}
-    return ratio
-
-
-def _ratio(name: str, way: str) -> Callable[[Figures], float | None]:
-    return lambda figures: float(figures[name]["ratios"][way]["middle"])
+    return Benchmark(name, name, "ways", data, pattern, trades * STEP, settings=settings, unit="ms")
 
 
 def _computed(name: str) -> Callable[[Figures], float | None]:
@@ -200,7 +121,7 @@ def _computed(name: str) -> Callable[[Figures], float | None]:
 def _targets() -> Iterator[Target]:
     for trades, wanted in zip(WINDOWS, (6, 9, 16), strict=True):
         title = f"a window of {trades:,} trades: nested to aggressive views, the paper's factor"
-        yield Target(title, wanted, "times", _ratio(f"window/{trades}", "views-aggressive"), True)
+        yield Target(title, wanted, "times", ratio_of(f"window/{trades}", "views-aggressive"), True)
     for trades in WINDOWS[:2]:
         title = (
             f"results that an aggressive view keeps to those of a passive one, {trades} trades: the paper's"

@@ -7,8 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from itertools import groupby
 from statistics import median
 from typing import Any
@@ -20,13 +19,15 @@ import pyarrow.parquet as pq
 import nestream
 from nestream.bench.files import cache_folder, events_file
 from nestream.bench.process import limited
-from nestream.bench.run import BenchError, Progress, Run, _chosen, _machine
-from nestream.bench.spec import Benchmark, Suite
+from nestream.bench.run import BenchError, Progress, Run, chosen_of, outcome
+from nestream.bench.spec import Benchmark, Figures, Suite
 from nestream.bench.turns import summed_up
 
 Way = Mapping[str, Any]
 """What `match` is called with: a strategy, and options."""
-SLOW = 6.0
+_NOT_TOLD = ("ways", "folded", "base", "counted")
+"""The settings that say how to measure, not what."""
+SLOW = 10.0
 """A way that takes so many seconds is not run again."""
 
 
@@ -54,9 +55,20 @@ def _in_turns(run: dict[str, Any], repeats: int) -> dict[str, Any]:
             found["slow"] = spent > SLOW
             if turn or found["slow"]:  # what is done once in a process is not measured
                 found["samples"].append(spent)
-            found["matches"], found["checksum"] = _sums(matches)
+            found["matches"], found["checksum"] = sums_of(matches)
             del matches
+    if run.get("counted"):
+        for way, how in run["ways"].items():
+            if how.get("strategy", "").startswith("views-"):
+                results[way]["views"] = _counted(query, table, how)
     return {way: summed_up(result) for way, result in results.items()}
+
+
+def _counted(query: nestream.Query, table: pa.Table, how: Way) -> dict[str, int]:
+    """What all the views of a run computed, used and held together."""
+    found = query.explain("json", analyze=table, **how)["measured"]["views"]
+    names = [name for name in found[0] if name != "variables"]
+    return {name: sum(view[name] for view in found) for name in names}
 
 
 def folded(table: pa.Table, types: Mapping[str, int]) -> pa.Table:
@@ -70,7 +82,8 @@ def folded(table: pa.Table, types: Mapping[str, int]) -> pa.Table:
     return table
 
 
-def _sums(matches: pa.Table) -> tuple[int, int]:
+def sums_of(matches: pa.Table) -> tuple[int, int]:
+    """The matches, and the sum of their times: the first event's once, the second's twice, and so on."""
     events = [name for name in matches.column_names if pa.types.is_struct(matches.schema.field(name).type)]
     times = [pc.struct_field(matches.column(name), "ts").cast(pa.int64()) for name in events]
     return matches.num_rows, sum(step * (pc.sum(column).as_py() or 0) for step, column in enumerate(times, 1))
@@ -81,7 +94,7 @@ def _sums(matches: pa.Table) -> tuple[int, int]:
 
 def run_ways(suite: Suite, how: Run, progress: Progress = lambda what, done, total: None) -> dict[str, Any]:
     """The results of a suite whose benchmarks have ways, as plain data in the shape of the other suites."""
-    chosen = _chosen(suite, how.only)
+    chosen = chosen_of(suite, how.only)
     load, done = os.getloadavg()[0], 0
     results: dict[str, dict[str, Any]] = {}
     for experiment, members in groupby(chosen, lambda benchmark: benchmark.settings["experiment"]):
@@ -89,24 +102,12 @@ def run_ways(suite: Suite, how: Run, progress: Progress = lambda what, done, tot
         load = max(load, os.getloadavg()[0])
         benchmarks = list(members)
         runs = [_run(benchmark, how) for benchmark in benchmarks]
-        found = _worker(
-            experiment, {"measure": "strategies", "repeats": how.repeats, "runs": runs}, how.limit
-        )
+        found = _worker(experiment, {"measure": "ways", "repeats": how.repeats, "runs": runs}, how.limit)
         for benchmark in benchmarks:
             results[benchmark.name] = _result(benchmark, how, found[benchmark.name])
         done += len(benchmarks)
     progress("done", len(chosen), len(chosen))
-    return {
-        "suite": suite.name,
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "machine": _machine(load),
-        "events": how.events,
-        "repeats": how.repeats,
-        "threads of the peers": 1,
-        "time limit of the peers": how.limit,
-        "results": results,
-        "targets": [judged for target in suite.targets if (judged := target.judged(results)) is not None],
-    }
+    return outcome(suite, how, results, load)
 
 
 def _run(benchmark: Benchmark, how: Run) -> dict[str, Any]:
@@ -119,11 +120,13 @@ def _run(benchmark: Benchmark, how: Run) -> dict[str, Any]:
         "query": benchmark.text,
         "ways": settings["ways"],
         "folded": settings.get("folded", {}),
+        "counted": settings.get("counted", False),
     }
 
 
 def _result(benchmark: Benchmark, how: Run, found: dict[str, Any]) -> dict[str, Any]:
-    told = {key: value for key, value in benchmark.settings.items() if key not in ("ways", "folded")}
+    settings = benchmark.settings
+    told = {key: value for key, value in settings.items() if key not in _NOT_TOLD}
     return {
         "title": benchmark.title,
         "query": benchmark.text,
@@ -131,7 +134,7 @@ def _result(benchmark: Benchmark, how: Run, found: dict[str, Any]) -> dict[str, 
         **told,
         **agreed(benchmark.name, found),
         "ways": found,
-        "ratios": ratios(found),
+        "ratios": ratios(found, settings.get("base")),
     }
 
 
@@ -152,12 +155,22 @@ def agreed(name: str, found: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
     return {"matches": matches, "checksum": checksum}
 
 
-def ratios(found: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """How many times as long the first way takes: the middle, the least and the greatest of the turns."""
-    first, *others = found
+def ratios(found: Mapping[str, Mapping[str, Any]], base: str | None = None) -> dict[str, dict[str, float]]:
+    """How many times as long a way takes as each other: the middle, the least and the greatest of the turns.
+
+    That is the first way unless told. Where it is slow and was not run again, its last time stands for it.
+    """
+    base = base or next(iter(found))
+    slow = found[base]["samples"]
     ratio = {}
-    for way in others:
-        turns = list(zip(found[first]["samples"], found[way]["samples"], strict=False))
-        times = [a / b for a, b in turns]
-        ratio[way] = {"middle": median(times), "least": min(times), "greatest": max(times)}
+    for way, result in found.items():
+        if way != base:
+            fast = result["samples"]
+            times = [a / b for a, b in zip([*slow, *slow[-1:] * len(fast)], fast, strict=False)]
+            ratio[way] = {"middle": median(times), "least": min(times), "greatest": max(times)}
     return ratio
+
+
+def ratio_of(name: str, way: str) -> Callable[[Figures], float | None]:
+    """The figure of a target: how many times as long the first way of a benchmark takes."""
+    return lambda figures: float(figures[name]["ratios"][way]["middle"])

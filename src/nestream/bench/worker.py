@@ -16,15 +16,13 @@ from typing import Any
 
 import psutil
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import nestream
 from nestream.bench.expected import expected
 from nestream.bench.sets import measure as rules
-from nestream.bench.turns import summed_up
-from nestream.bench.views_measure import measure as views
-from nestream.bench.ways import measure as strategies
+from nestream.bench.ways import measure as ways
+from nestream.bench.ways import sums_of as sums
 
 Task = dict[str, Any]
 Result = dict[str, Any]
@@ -41,13 +39,6 @@ def timed(run: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
     begin = clock()
     result = run()
     return clock() - begin, result
-
-
-def sums(matches: pa.Table) -> tuple[int, int]:
-    """The matches, and the sum of their times: the first event's once, the second's twice, and so on."""
-    events = [name for name in matches.column_names if pa.types.is_struct(matches.schema.field(name).type)]
-    times = [pc.struct_field(matches.column(name), "ts").cast(pa.int64()) for name in events]
-    return matches.num_rows, sum(step * (pc.sum(column).as_py() or 0) for step, column in enumerate(times, 1))
 
 
 def match(task: Task) -> Result:
@@ -89,24 +80,6 @@ def turns(task: Task) -> Result:
         del matches
         print(json.dumps({"seconds": seconds, "matches": found, "checksum": checksum}), flush=True)
     sys.exit()
-
-
-def ways(task: Task) -> Result:
-    """Queries, each in several ways with their own switches, in turns: the seconds and matches of each."""
-    return {run["name"]: _in_ways(run, task["repeats"]) for run in task["runs"]}
-
-
-def _in_ways(run: Task, repeats: int) -> Result:
-    query, table = nestream.query(run["query"]), read(run["path"])
-    results: Result = {way: {"samples": []} for way in run["ways"]}
-    for turn in range(repeats + 1):
-        for way, switches in run["ways"].items():
-            spent, matches = timed(partial(query.match, table, options=switches), time.process_time)
-            if turn:  # what is done once in a process is not measured
-                results[way]["samples"].append(spent)
-            results[way]["matches"], results[way]["checksum"] = sums(matches)
-            del matches
-    return {way: summed_up(result) for way, result in results.items()}
 
 
 class Memory:
@@ -227,13 +200,11 @@ def _first_output(command: list[str], terminal: bool) -> float:
 MEASURES = {
     "match": match,
     "turns": turns,
-    "ways": ways,
     "memory": memory,
     "stream": stream,
     "first": first,
     "rules": rules,
-    "views": views,
-    "strategies": strategies,
+    "ways": ways,
 }
 
 if __name__ == "__main__":

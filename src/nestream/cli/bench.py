@@ -15,11 +15,11 @@ from rich.markdown import Markdown
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from nestream.cli.console import is_terminal, messages, note, output, show_error
+from nestream.cli.spark import spark_errors
 
 if TYPE_CHECKING:
     from nestream.bench import Suite
 
-QUICK_EVENTS = 500_000
 PAGE = Path("docs", "performance.md")
 
 
@@ -48,101 +48,123 @@ def bench(
     raise typer.Exit
 
 
-@app.command()
-def queries(
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help=f"{QUICK_EVENTS:,} events, each time taken once; nothing is written."),
-    ] = False,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="BENCHMARK", help="This one, or those below it.", show_default=False),
-    ] = None,
-    events: Annotated[
-        int | None, typer.Option("--events", min=1, help="How many.", show_default=False)
-    ] = None,
-    repeats: Annotated[
-        int | None, typer.Option("--repeats", min=1, help="How often each time is taken.", show_default=False)
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="DIR", help="Where events are kept between runs.", show_default=False),
-    ] = None,
-    format: Annotated[
-        ResultFormat, typer.Option("--format", help="How the results are printed.")
-    ] = ResultFormat.TABLE,
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help="Few events, each time taken once; nothing is written.")
+]
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="BENCHMARK", help="This one, or those below it.", show_default=False),
+]
+EventsOption = Annotated[int | None, typer.Option("--events", min=1, help="How many.", show_default=False)]
+RepeatsOption = Annotated[
+    int | None, typer.Option("--repeats", min=1, help="How often each time is taken.", show_default=False)
+]
+LimitOption = Annotated[float, typer.Option("--limit", help="Seconds that one of them may take.")]
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="Where events are kept between runs.", show_default=False),
+]
+FormatOption = Annotated[ResultFormat, typer.Option("--format", help="How the results are printed.")]
+
+
+def _command(
+    name: str, about: str, *, quick_events: int, usual: int, limit: float, beside: bool = False
 ) -> None:
-    """Up to 1,000 rules over one stream: together, one alone, and one after the other.
+    """Register the command of a suite; only where other programs run beside it can they be left out."""
+    others = typer.Option(True, help="Run other programs beside it.", hidden=not beside)
 
-    A whole run inside the repository writes docs/performance.md and benchmarks/results.
-    """
-    suite = _suites()["queries"]
-    from nestream.bench import BenchError, Run, run
+    def command(
+        quick: QuickOption = False,
+        only: OnlyOption = None,
+        events: EventsOption = None,
+        repeats: RepeatsOption = None,
+        limit: LimitOption = limit,
+        data: DataOption = None,
+        format: FormatOption = ResultFormat.TABLE,
+        peers: bool = others,
+    ) -> None:
+        suite = _suites()[name]
+        from nestream.bench import RUNNERS, BenchError, Run
 
-    how = Run(
-        events=events or (QUICK_EVENTS if quick else suite.events),
-        repeats=repeats or (1 if quick else 3),
-        only=tuple(only or ()),
-        folder=data,
-    )
-    try:
-        with _progress() as progress:
-            found = run(suite, how, progress)
-    except BenchError as error:
-        show_error(str(error))
-        raise typer.Exit(1) from None
-    present(suite, found, format, whole=not (quick or only or events))
+        how = Run(
+            events=events or (quick_events if quick else suite.events),
+            repeats=repeats or (1 if quick else usual),
+            only=tuple(only or ()),
+            folder=data,
+            threads=min(2, os.cpu_count() or 1),
+            limit=limit,
+            peers=peers,
+        )
+        try:
+            with _progress() as progress, spark_errors():
+                found = RUNNERS[name](how, progress)
+        except BenchError as error:
+            show_error(str(error))
+            raise typer.Exit(1) from None
+        present(suite, found, format, whole=peers and not (quick or only or events))
+
+    page = "A whole run inside the repository writes docs/performance.md and benchmarks/results."
+    app.command(name, help=f"{about}\n\n{page}")(command)
 
 
-@app.command()
-def engine(
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help=f"{QUICK_EVENTS:,} events, each time taken once; nothing is written."),
-    ] = False,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="BENCHMARK", help="This one, or those below it.", show_default=False),
-    ] = None,
-    events: Annotated[
-        int | None, typer.Option("--events", min=1, help="How many.", show_default=False)
-    ] = None,
-    repeats: Annotated[
-        int | None, typer.Option("--repeats", min=1, help="How often each time is taken.", show_default=False)
-    ] = None,
-    peers: Annotated[bool, typer.Option(help="Run Polars and DuckDB beside it.")] = True,
-    limit: Annotated[float, typer.Option("--limit", help="Seconds that they may take.")] = 60,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="DIR", help="Where events are kept between runs.", show_default=False),
-    ] = None,
-    format: Annotated[
-        ResultFormat, typer.Option("--format", help="How the results are printed.")
-    ] = ResultFormat.TABLE,
-) -> None:
-    """The columnar engine, beside Polars and DuckDB; all must find the same matches.
-
-    A whole run inside the repository writes docs/performance.md and benchmarks/results.
-    """
-    suite = _suites()["engine"]
-    from nestream.bench import BenchError, Run, run
-
-    how = Run(
-        events=events or (QUICK_EVENTS if quick else suite.events),
-        repeats=repeats or (1 if quick else 5),
-        only=tuple(only or ()),
-        folder=data,
-        threads=min(2, os.cpu_count() or 1),
-        limit=limit,
-        peers=peers,
-    )
-    try:
-        with _progress() as progress:
-            found = run(suite, how, progress)
-    except BenchError as error:
-        show_error(str(error))
-        raise typer.Exit(1) from None
-    present(suite, found, format, whole=peers and not (quick or only or events))
+_command(
+    "engine",
+    "The columnar engine, beside Polars and DuckDB; all must find the same matches.",
+    quick_events=500_000,
+    usual=5,
+    limit=60,
+    beside=True,
+)
+_command(
+    "queries",
+    "Up to 1,000 rules over one stream: together, one alone, and one after the other.",
+    quick_events=500_000,
+    usual=3,
+    limit=60,
+)
+_command(
+    "spark",
+    "Batches and streams on Spark with two cores, beside its own shuffle of the same rows and Spark SQL.",
+    quick_events=500_000,
+    usual=3,
+    limit=180,
+    beside=True,
+)
+_command(
+    "rewriting",
+    "Nested execution against rewriting with sharing against auto; all must find the same matches.",
+    quick_events=500,
+    usual=5,
+    limit=300,
+)
+_command(
+    "sase",
+    "Stacks, partitions, windows and the index of SASE's plans, switched on and off.",
+    quick_events=20_000,
+    usual=4,
+    limit=300,
+)
+_command(
+    "views",
+    "Aggressive, passive and balanced views against nested execution, rewriting and auto.",
+    quick_events=2_000,
+    usual=3,
+    limit=300,
+)
+_command(
+    "predicates",
+    "Predicates pushed in and shortcuts between queries, on and off, beside the figures of the thesis.",
+    quick_events=1_500,
+    usual=3,
+    limit=300,
+)
+_command(
+    "strategies",
+    "Every strategy on the workloads of the other suites, and auto beside the best of them.",
+    quick_events=1_500,
+    usual=5,
+    limit=300,
+)
 
 
 def present(suite: Suite, found: dict[str, Any], format: ResultFormat, *, whole: bool) -> None:

@@ -11,12 +11,6 @@ from typer.core import TyperGroup
 
 import nestream
 from nestream.cli.bench import app as bench
-from nestream.cli.bench_rewriting import rewriting as bench_rewriting
-from nestream.cli.bench_sase import sase as bench_sase
-from nestream.cli.bench_spark import spark as bench_spark
-from nestream.cli.bench_views import views as bench_views
-from nestream.cli.bench_ways import predicates as bench_predicates
-from nestream.cli.bench_ways import strategies as bench_strategies
 from nestream.cli.check import check, explain
 from nestream.cli.console import messages, show_diagnostics, show_error
 from nestream.cli.data import data
@@ -132,12 +126,6 @@ app.command(
         "nestream data hospital --seed 7 --set violations=0.1 --out hospital.csv",
     ),
 )(data)
-bench.command("spark")(bench_spark)
-bench.command("rewriting")(bench_rewriting)
-bench.command("sase")(bench_sase)
-bench.command("views")(bench_views)
-bench.command("predicates")(bench_predicates)
-bench.command("strategies")(bench_strategies)
 app.add_typer(bench, name="bench")
 
 
