@@ -10,20 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from nestream.compose.run import check_lateness, compiled, known_order, known_strategy
+from nestream.compose.spark import dataframe_of, is_dataframe, stream_files
 from nestream.engine.program import LeafSpec, Switches, options_of
 from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.schema import Schema
-from nestream.query import (
-    Query,
-    check_lateness,
-    compiled,
-    is_dataframe,
-    known_order,
-    known_strategy,
-    query,
-    stream_files,
-)
+from nestream.query import Query, query
 from nestream.runtime.many import Member, SetRun
 from nestream.runtime.stream import Stream
 
@@ -330,15 +323,10 @@ class Queries:
         Queries whose events can be split in the same way are run together, in one pass; a batch reads the
         events once for each such group, and a stream is one group.
         """
-        from nestream.runtime.spark.match import spark_schema, union_by_type
         from nestream.runtime.spark.sets import match_group, split_alike, union
 
         self._without_limits("a set on Spark")
-        df = events
-        if isinstance(events, Mapping):
-            types = types or {name: frame.columns for name, frame in events.items()}
-            df = union_by_type(events, type)
-        schema = Schema.of(spark_schema(df), time, type, types)
+        df, schema = dataframe_of(events, time, type, types)
         members, _ = self.programs(schema, order, strategy, options)
         groups = [list(self)] if df.isStreaming or "partition_by" in partitioning else split_alike(members)
         parts = []

@@ -3,52 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
-from nestream.adapting import Adapting
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.typing import check_types, result_kind
-from nestream.choosing import Chosen, assumed_choice, chosen_for, flattened, settled
-from nestream.engine.program import LeafSpec, Options, Program, Switches, Views, options_of
+from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
+from nestream.compose.run import STRATEGIES as STRATEGIES  # for the command line
+from nestream.compose.run import SWITCHES as SWITCHES
+from nestream.compose.run import Run, check_lateness, known_order, known_strategy
+from nestream.compose.spark import SparkRun, is_dataframe, stream_files
+from nestream.compose.spark import spark_frame as spark_frame
+from nestream.compose.spark import spark_session as spark_session
+from nestream.engine.program import Switches, options_of
 from nestream.language.ast import Dialect
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query
-from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, expressions, leaves
-from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
+from nestream.model.columns import attributes_by_type, check_events, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.expression import attributes
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
-from nestream.physical.compile import compile_plan
-from nestream.physical.explain import explain_program, explain_program_json
-from nestream.physical.sase_explain import explain_sase, explain_sase_json
-from nestream.planning import Flat, flat_plan, measured
-from nestream.reference import Order, match_reference
-from nestream.rewrite.explain import explain_rewriting, explain_rewriting_json
-from nestream.rewrite.normalise import normalise
-from nestream.runtime.adaptive import AdaptiveRun
-from nestream.runtime.held import in_order
+from nestream.reference import match_reference
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.runtime.stream import Stream
-
-VIEWS = {f"views-{kind}": kind for kind in Views}
-"""The strategies that answer inner queries from views."""
-STRATEGIES = ("auto", "reference", "nested", "flat", *VIEWS, "bounds")
-"""How a query can be run. By the columnar engine: as the planner sees fit, by the papers' iterative nested
-execution, rewritten to flat expressions that share their work, by nested execution with views of inner
-queries, or with negations as bounds on the positive events. Or by the reference evaluator."""
-
-
-SWITCHES = Options.names()
-"""The techniques of the engine that `options` switches off by name."""
 
 
 def query(text: str, dialect: str | None = None) -> Query:
@@ -142,61 +127,22 @@ class Query:
         With the dialect "sase" it shows nothing of this but the plan as SASE's operators: the paper's basic
         one, its optimised one, and the one that is run.
         """
-        if format not in ("text", "json"):
-            raise ValueError(f"unknown format {format!r}: text or json")
+        known_format(format)
         options = options_of(options)
         if dialect is not None:
-            if dialect != "sase":
-                raise ValueError(f"unknown dialect of plans {dialect!r}: there is sase, and without, our own")
             if strategy != "auto" or verbose or analyze is not None or events is not None:
                 raise ValueError("SASE's operators tell a plan of the strategy auto, and nothing beside it")
-            told = explain_sase_json if format == "json" else explain_sase
-            return told(self.plan, options)
+            return as_operators(self.plan, format, options, dialect)
         if verbose:
             shown = self.explain(format, options, events, strategy, analyze=analyze, **on_spark)
-            rewritten = normalise(self.plan)
             assumed = strategy == "auto" and analyze is None and events is None
-            chosen = assumed_choice(self.plan, compiled(self.plan, None, "bounds", options=options), options)
-            if format == "json":
-                choice = {"chosen": chosen.json()} if assumed else {}
-                return {**shown, **choice, "rewriting": explain_rewriting_json(rewritten)}
-            parts = [shown, *([chosen.text()] if assumed else []), explain_rewriting(rewritten)]
-            return "\n".join(parts)
-        known_strategy(strategy)
+            return with_rewriting(shown, self.plan, format, options, assumed=assumed)
         if events is not None:
             return self._explain_on_spark(format, options, events, strategy=strategy, **on_spark)
         if analyze is not None:
-            return self._analyze(format, options, analyze, strategy, **on_spark)
-        flat = flat_plan(self.plan) if strategy == "flat" else None
-        program = compiled(self.plan, None, strategy, options=options, flat=flat)
-        if format == "json":
-            shared = {"sharing": flat.shared.json()} if flat else {}
-            return {**explain_json(self.plan), "engine": explain_program_json(program), **shared}
-        parts = [explain(self.plan), explain_program(program), *([flat.shared.text()] if flat else [])]
-        return "\n".join(parts)
-
-    def _analyze(
-        self, format: str, options: Switches | None, events: Any, strategy: str, **settings: Any
-    ) -> Any:
-        """The explanation, with what a run over the events found and how long each part of it took."""
-        if strategy == "reference":
-            raise ValueError("the reference evaluator is run as it is written: there is nothing to analyze")
-        read = {"time": "ts", "type": "type", "types": None, "order": "time", **settings}
-        run = self.prepare(events, strategy=strategy, **read)
-        chosen = None
-        if strategy == "auto":
-            chosen = run.chosen(options)
-            run = replace(run, strategy=chosen.strategy)
-        flat = flat_plan(run.plan, run.schema, run.table, whole=True) if run.strategy == "flat" else None
-        local = run.local(options, flat)
-        local.append(in_order(run.table, run.schema.time, run.unit))
-        found = measured(local.program, local.matcher, run.table.num_rows, flat)
-        if format == "json":
-            choice = {"chosen": chosen.json()} if chosen else {}
-            plans = {**explain_json(run.plan), "engine": explain_program_json(local.program)}
-            return {**plans, **choice, **found.json()}
-        parts = [explain(run.plan), explain_program(local.program), *([chosen.text()] if chosen else [])]
-        return "\n".join([*parts, found.text()])
+            read = {"time": "ts", "type": "type", "types": None, "order": "time", **on_spark}
+            return analyzed(self.prepare(analyze, strategy=strategy, **read), format, options)
+        return explained(self.plan, format, options, strategy)
 
     def _explain_on_spark(
         self,
@@ -213,14 +159,8 @@ class Query:
     ) -> Any:
         if not is_dataframe(events):
             raise TypeError("the events to explain for are a Spark DataFrame or a mapping of them by type")
-        from nestream.runtime.spark.explain import explain_dataframe, explain_dataframe_text
-
-        df, run, program = self._for_spark(events, time, type, types, order, strategy, options)
-        described = explain_dataframe(df, run.plan.output, program, run.schema, run.unit, **partitioning)
-        if format == "json":
-            plans = {**explain_json(run.plan), "engine": explain_program_json(program)}
-            return {**plans, "spark": described}
-        return "\n".join([explain(run.plan), explain_program(program), explain_dataframe_text(described)])
+        found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options)
+        return found.explained(format, **partitioning)
 
     def match(
         self,
@@ -311,25 +251,18 @@ class Query:
         A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
         split by key or not at all, and `partitions` is the number of key buckets.
         """
-        from nestream.runtime.spark.match import match_dataframe
-
-        df, run, program = self._for_spark(events, time, type, types, order, strategy, options)
-        matches = match_dataframe(
-            df,
-            run.plan.output,
-            program,
-            run.schema,
-            run.kinds,
-            run.unit,
+        found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options)
+        matches = found.matches(
+            self.identity(order, strategy),
             partition_by=partition_by,
             partitions=partitions,
             slice_length=slice_length,
             statistics=statistics,
-            identity=self.identity(order, strategy),
         )
-        if run.plan.limit is None:
+        limit = self.plan.limit
+        if limit is None:
             return matches
-        return (matches if df.isStreaming else matches.orderBy("match_end")).limit(run.plan.limit)
+        return (matches if found.df.isStreaming else matches.orderBy("match_end")).limit(limit)
 
     def outcomes(
         self,
@@ -350,25 +283,13 @@ class Query:
         event that was not taken, and `reason` says why. One stream with one checkpoint gives all of them, so
         that each event and each match is in exactly one place, once.
         """
-        from nestream.runtime.spark.match import match_dataframe
-
-        df, run, program = self._for_spark(events, time, type, types, order, strategy, options)
-        if not df.isStreaming:
+        found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options)
+        if not found.df.isStreaming:
             raise TypeError("outcomes are for streaming DataFrames: a batch has no late events")
-        if run.plan.limit is not None:
+        if self.plan.limit is not None:
             raise ValueError("LIMIT does not go with outcomes: it would count late events too")
-        return match_dataframe(
-            df,
-            run.plan.output,
-            program,
-            run.schema,
-            run.kinds,
-            run.unit,
-            partition_by=partition_by,
-            partitions=partitions,
-            identity=self.identity(order, strategy),
-            outcomes=True,
-        )
+        settings = {"partition_by": partition_by, "partitions": partitions, "outcomes": True}
+        return found.matches(self.identity(order, strategy), **settings)
 
     def stream_files(
         self, spark: Any, source: str, sink: str, *, time: str = "ts", type: str = "type", **options: Any
@@ -383,33 +304,6 @@ class Query:
         """What a saved state must agree with; flat expressions are decided each on its own."""
         flat = "\nSTRATEGY flat" if strategy == "flat" else ""
         return f"{self.formatted}\nORDER {order}{flat}"
-
-    def _for_spark(
-        self,
-        events: Any,
-        time: str,
-        type: str,
-        types: Mapping[str, Iterable[str]] | None,
-        order: str,
-        strategy: str,
-        options: Switches | None,
-    ) -> tuple[Any, Run, Program]:
-        """The events as one DataFrame, the plan typed for it (its table is empty), and the program."""
-        from nestream.runtime.spark.match import spark_schema, union_by_type
-
-        known_strategy(strategy)
-        if strategy == "reference":
-            raise ValueError("the reference evaluator runs in this process alone, not on Spark")
-        df = events
-        if isinstance(events, Mapping):
-            types = types or {name: frame.columns for name, frame in events.items()}
-            df = union_by_type(events, type)
-        columns = spark_schema(df)
-        schema = Schema.of(columns, time, type, types)
-        plan, kinds = self.typed(schema)
-        unit = resolution(schema)
-        run = Run(plan, columns.empty_table(), schema, kinds, unit, known_order(order), strategy)
-        return df, run, run.program(options)
 
     def stream(
         self,
@@ -529,146 +423,6 @@ class Query:
             if isinstance(column, ValueColumn)
         }
         return plan, kinds
-
-
-@dataclass(frozen=True)
-class Run:
-    """A plan typed for the events it runs over."""
-
-    plan: Plan
-    table: pa.Table
-    schema: Schema
-    kinds: Mapping[str, Kind]
-    unit: str
-    order: Order
-    strategy: str = "auto"
-
-    def local(self, options: Switches | None = None, flat: Flat | None = None) -> LocalRun:
-        """The columnar engine in this process, ready for the events."""
-        return LocalRun(self.plan.output, self.program(options, flat), self.schema, self.kinds, self.unit)
-
-    def adaptive(self, options: Switches | None = None) -> LocalRun:
-        """The same for a stream, which is planned anew when its events change, where there is a choice."""
-        own = replace(self, strategy="bounds").program(options)
-        if settled(own, options_of(options), self.plan) is not None:
-            return replace(self, strategy="bounds").local(options)
-
-        def by(name: str) -> Program:
-            return replace(self, strategy=name).program(options)
-
-        planner = Adapting(self.plan, self.schema, own, by)
-        return AdaptiveRun(self.plan.output, own, self.schema, self.kinds, self.unit, planner)
-
-    def chosen(self, options: Switches | None = None) -> Chosen:
-        """The strategy that `auto` is for these events."""
-        return self._chosen(options)[0]
-
-    def _chosen(self, options: Switches | None) -> tuple[Chosen, Program]:
-        """The same, with the program of the engine's own way."""
-        own = replace(self, strategy="bounds").program(options)
-        chosen = settled(own, options_of(options), self.plan)
-        if chosen is None:
-            chosen = chosen_for(own, self.plan, self.schema, self.table, partial(flattened, self.plan, own))
-        return chosen, own
-
-    def program(self, options: Switches | None = None, flat: Flat | None = None) -> Program:
-        """What the engine runs; expressions share their work as a flat plan says, where there is one."""
-        by_arrival = self.order is Order.ARRIVAL
-        scale = per_microsecond(self.unit)
-        if self.strategy == "auto":
-            chosen, own = self._chosen(options)
-            if chosen.strategy == "bounds":
-                return own
-            return replace(self, strategy=chosen.strategy).program(options)
-        if self.strategy == "flat" and flat is None:
-            flat = flat_plan(self.plan, self.schema, self.table)
-        return compiled(self.plan, self.schema, self.strategy, scale, by_arrival, options, flat=flat)
-
-
-def compiled(
-    plan: Plan,
-    schema: Schema | None,
-    strategy: str,
-    scale: int = 1,
-    by_arrival: bool = False,
-    options: Switches | None = None,
-    leaves: dict[LeafSpec, int] | None = None,
-    flat: Flat | None = None,
-) -> Program:
-    """The program of a plan by a strategy of the engine; `leaves` are those of other programs beside it."""
-    options = options_of(options)
-    if strategy != "flat":
-        views = VIEWS.get(strategy)
-        nested = strategy == "nested" or views is not None
-        return compile_plan(
-            plan, schema, scale, by_arrival, options, nested=nested, views=views, leaves=leaves
-        )
-    flat = flat or flat_plan(plan)
-    groups = flat.shared.plan.groups
-    return compile_plan(flat.normal.plan, schema, scale, by_arrival, options, groups=groups, leaves=leaves)
-
-
-def check_lateness(lateness: int | timedelta) -> None:
-    """Raise where events would have to be early."""
-    if (lateness < timedelta()) if isinstance(lateness, timedelta) else (lateness < 0):
-        raise ValueError(f"the lateness is {lateness}, and it cannot be negative")
-
-
-def known_strategy(strategy: str) -> None:
-    """Raise for a strategy that there is not, naming those there are."""
-    if strategy not in STRATEGIES:
-        raise ValueError(f"unknown strategy {strategy!r}: one of {', '.join(STRATEGIES)}")
-
-
-def known_order(order: str) -> Order:
-    """The order of that name."""
-    if order not in tuple(Order):
-        raise ValueError(f"unknown order {order!r}: one of {', '.join(Order)}")
-    return Order(order)
-
-
-def is_dataframe(events: Any) -> bool:
-    """Whether the events are a Spark DataFrame or a mapping of them by type; Spark is not imported for it."""
-    if isinstance(events, Mapping) and events:
-        return all(is_dataframe(part) for part in events.values())
-    return type(events).__module__.startswith("pyspark.")
-
-
-def spark_session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> Any:
-    """The running Spark session, or a quiet one on the master; an OSError says what is missing for it."""
-    try:
-        from nestream.runtime.spark.session import local_session
-    except ModuleNotFoundError as missing:
-        raise OSError(
-            f"Spark needs the package {missing.name}, which is not installed: pip install 'nestream[spark]'"
-        ) from None
-    return local_session(master, settings=settings)
-
-
-def stream_files(
-    on_spark: Callable[..., Any],
-    spark: Any,
-    source: str,
-    sink: str,
-    *,
-    time: str,
-    type: str,
-    **options: Any,
-) -> Any:
-    """Match the files of a folder, those there and those to come, into files of another."""
-    from nestream.runtime.spark.stream_files import stream_files as stream
-
-    def match(events: Any) -> Any:
-        return on_spark(events, time=time, type=type)
-
-    return stream(spark, match, source, sink, time=time, **options)
-
-
-def spark_frame(session: Any, table: pa.Table) -> Any:
-    """An Arrow table as a DataFrame of a session; times without zone stay without."""
-    from nestream.runtime.spark.session import frame
-
-    return frame(session, table)
 
 
 def matching(text: str, **options: Any) -> Callable[[Any], Any]:

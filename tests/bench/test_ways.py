@@ -13,7 +13,7 @@ from nestream.bench import SUITES, BenchError, Run, run_ways
 from nestream.bench.predicates import PAPER, PREDICATES
 from nestream.bench.strategies import FIXED, STRATEGIES, slower
 from nestream.bench.ways import agreed, folded, ratios
-from nestream.query import STRATEGIES as KNOWN
+from nestream.compose.run import STRATEGIES as KNOWN
 
 
 def test_the_suites_are_registered_and_every_experiment_has_a_figure_of_the_paper() -> None:

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import nestream
+from nestream.compose.run import STRATEGIES
 from nestream.data import sample, sample_path
-from nestream.query import STRATEGIES
 from nestream.sink import json_lines
 from tests.cli.commands import EXAMPLE, call
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from nestream.compose.run import VIEWS
 from nestream.engine.program import Options
 from nestream.engine.sase.plan import BASIC, PAPER
 from nestream.model.schema import Schema
-from nestream.query import VIEWS, Query
+from nestream.query import Query
 
 Run = Callable[..., pa.Table]
 

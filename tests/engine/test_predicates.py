@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from nestream.compose.run import SWITCHES, compiled
 from nestream.engine import shortcut
 from nestream.engine.context import Bindings, Round
 from nestream.engine.join import Join
 from nestream.engine.program import Options, options_of
 from nestream.engine.shortcut import ValueCache
 from nestream.engine.stack import before, places
-from nestream.query import SWITCHES, compiled, query
+from nestream.query import query
 from tests.engine.tools import events, program, round_over
 from tests.engine.tools import rows as numbers
 from tests.property.harness import assert_same_matches

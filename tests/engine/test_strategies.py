@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from nestream.compose.run import STRATEGIES, compiled
 from nestream.engine.context import Bindings, Mask, Ranges
 from nestream.engine.join import Join
-from nestream.query import STRATEGIES, StateError, compiled, query
+from nestream.query import StateError, query
 from nestream.runtime.spark.partitioning import common_key
 from tests.engine.sharing.unions import dense_history, rows
 from tests.engine.tools import events, program

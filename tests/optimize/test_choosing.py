@@ -8,15 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nestream import choosing
+from nestream.compose import choosing
+from nestream.compose.gathering import statistics_of
+from nestream.compose.outlining import outlines_of, shapes_in
+from nestream.compose.run import STRATEGIES, Run
 from nestream.engine.context import Bindings
 from nestream.engine.join import Join
 from nestream.engine.program import Options
 from nestream.optimize.cost import Model
 from nestream.optimize.strategies import Strategies
-from nestream.outlining import outlines_of, shapes_in
-from nestream.planning import statistics_of
-from nestream.query import STRATEGIES, Query, Run, query
+from nestream.query import Query, query
 
 KINDS = ("A", "B", "C", "D", "E", "F", "G", "H", "I", "J")
 CHOSEN = {

@@ -16,11 +16,12 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from nestream import adapting, choosing
+from nestream.compose import adapting, choosing
+from nestream.compose.run import VIEWS
 from nestream.engine.program import Options
 from nestream.engine.sase.plan import BASIC, PAPER
 from nestream.optimize.strategies import Alternative, cheapest
-from nestream.query import VIEWS, query
+from nestream.query import query
 from nestream.reference import match_reference
 from nestream.rewrite.normalise import LIMIT, normalise
 from nestream.runtime.stream import Stream

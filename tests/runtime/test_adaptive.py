@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nestream import adapting
-from nestream.adapting import Adapting
+from nestream.compose import adapting
+from nestream.compose.adapting import Adapting
+from nestream.compose.gathering import statistics_of
 from nestream.optimize.drift import DRIFTED, drift
 from nestream.optimize.statistics import Share, Statistics
-from nestream.planning import statistics_of
 from nestream.query import query
 from nestream.runtime.adaptive import AdaptiveRun, takes_over
 from nestream.runtime.local import LocalRun
@@ -80,7 +80,7 @@ def test_any_change_at_any_boundary_gives_the_matches_of_the_whole(
     chance = random.Random(seed)
     monkeypatch.setattr(adapting, "ENOUGH", 1)
     monkeypatch.setattr(adapting, "drifted", lambda old, new: True)
-    monkeypatch.setattr("nestream.choosing.cheapest", chance.choice)
+    monkeypatch.setattr("nestream.compose.choosing.cheapest", chance.choice)
     table = pa.concat_tables(
         phase(150, {kind: chance.randint(1, 9) for kind in "ABCDE"}, start * 2_000, seed + start, 4)
         for start in range(3)

@@ -12,7 +12,8 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from nestream.query import VIEWS, query
+from nestream.compose.run import VIEWS
+from nestream.query import query
 from tests.engine.sharing.unions import dense_history, rows
 
 

@@ -14,6 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from nestream.compose.flat import normal_form
+from nestream.compose.gathering import statistics_of
+from nestream.compose.outlining import compared_inside, outlines_of, shapes_in
 from nestream.engine.chain import is_chain
 from nestream.engine.program import Block, Options, Program
 from nestream.logical.nodes import Plan
@@ -22,9 +25,7 @@ from nestream.optimize.cost import Constants, Model
 from nestream.optimize.drift import drifted
 from nestream.optimize.statistics import Statistics
 from nestream.optimize.strategies import Alternative, Strategies, cheapest
-from nestream.outlining import compared_inside, outlines_of, shapes_in
 from nestream.physical.compile import compile_plan
-from nestream.planning import normal_form, statistics_of
 
 DEFAULT = "bounds"
 """The strategy that is right for nearly all queries."""

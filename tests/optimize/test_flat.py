@@ -5,9 +5,9 @@ import pyarrow.compute as pc
 import pytest
 
 import nestream
+from nestream.compose.flat import flat_plan
 from nestream.data import generate
 from nestream.optimize.operators import Operator
-from nestream.planning import flat_plan
 
 MIXED = (
     "OR(SEQ(MSFT m1, !AND(IPIX x1, QQQ q1, RIMM r1), ORCL o1, INTC i1), "

@@ -10,8 +10,10 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from nestream import choosing
-from nestream.choosing import Chosen
+from nestream.compose import choosing
+from nestream.compose.choosing import Chosen
+from nestream.compose.gathering import statistics_of
+from nestream.compose.outlining import outlines_of, shapes_in
 from nestream.engine.program import Program
 from nestream.logical.nodes import Plan
 from nestream.model.schema import Schema
@@ -19,8 +21,6 @@ from nestream.model.time import WindowKind
 from nestream.optimize.drift import drifted
 from nestream.optimize.sample import equated
 from nestream.optimize.statistics import Statistics
-from nestream.outlining import outlines_of, shapes_in
-from nestream.planning import statistics_of
 
 ENOUGH = 1_024
 """How many events are counted together."""

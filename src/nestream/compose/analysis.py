@@ -1,4 +1,4 @@
-"""The part of the composer that plans flat runs: rewriting, statistics, groups, and what these cost."""
+"""The part of the composer that runs a program block by block: what each found, and how long it took."""
 
 from __future__ import annotations
 
@@ -7,101 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
+from nestream.compose.flat import Flat
 from nestream.engine.context import Round, Shared
 from nestream.engine.matcher import Matcher
 from nestream.engine.program import Program
 from nestream.engine.sharing.runs import runs_of
-from nestream.engine.values import Evaluator, Vector
 from nestream.engine.views.counters import Counters
-from nestream.logical.nodes import Plan
-from nestream.model.columns import computable, per_microsecond, resolution
-from nestream.model.expression import Expression
-from nestream.model.schema import Schema
 from nestream.model.text import print_name
-from nestream.optimize.cost import Model
-from nestream.optimize.describe import branches, shapes_of
+from nestream.optimize.describe import branches
 from nestream.optimize.explain import Explained, Measured
-from nestream.optimize.plan_finder import Search, find_plan
-from nestream.optimize.sample import gathered
-from nestream.optimize.shape import Shape
-from nestream.optimize.statistics import Statistics
 from nestream.physical.choices import choices
-from nestream.rewrite.normalise import Normalised, normalise
-
-SAMPLE = 20_000
-"""How many events are looked at before a run."""
-EFFORT = 0.1
-"""The share of a run's estimated time that the search for its plan may take."""
-REMEMBERED = 256
-"""How many plans are remembered in normal form."""
-_KNOWN: dict[str, tuple[Normalised, list[Shape]]] = {}
-
-
-@dataclass(frozen=True)
-class Flat:
-    """A plan in normal form, and the groups that its expressions are run in."""
-
-    normal: Normalised
-    shared: Explained
-
-
-def flat_plan(
-    plan: Plan, schema: Schema | None = None, events: pa.Table | None = None, *, whole: bool = False
-) -> Flat:
-    """Rewrite a plan and group its expressions, for events of which the first (or all) are looked at."""
-    normal, shapes = _expressions(plan)
-    known = Statistics()
-    if len(shapes) > 1 or whole:
-        known = statistics_of(shapes, schema, events, whole=whole)
-    model = Model(known)
-    hurried = events is not None and not whole
-    found = find_plan(shapes, model, Search(effort=EFFORT if hurried else None))
-    return Flat(normal, Explained(shapes, found, model))
-
-
-def normal_form(plan: Plan) -> Normalised:
-    """The normal form of a plan, which is remembered."""
-    return _expressions(plan)[0]
-
-
-def _expressions(plan: Plan) -> tuple[Normalised, list[Shape]]:
-    """The normal form of a plan and the shapes of its expressions; those of the last plans are remembered."""
-    text = repr(plan)  # equal plans may differ: 1 = 1.0 = TRUE
-    if text not in _KNOWN:
-        if len(_KNOWN) >= REMEMBERED:
-            _KNOWN.clear()
-        normal = normalise(plan)
-        _KNOWN[text] = normal, shapes_of(normal.plan, branches(normal.plan))
-    return _KNOWN[text]
-
-
-def statistics_of(
-    shapes: list[Shape],
-    schema: Schema | None,
-    events: pa.Table | None,
-    *,
-    whole: bool = False,
-    half_life: float | None = None,
-) -> Statistics:
-    """What the cost model asks about some expressions, from the first events or from all."""
-    if schema is None or events is None or not events.num_rows:
-        return Statistics()
-    unit = resolution(schema)
-    evaluator = Evaluator(per_microsecond(unit))
-
-    def evaluate(formula: Expression, tables: Mapping[str, pa.Table]) -> npt.NDArray[np.bool_]:
-        def fetch(variable: str, attribute: str) -> Vector:
-            return Vector.of(computable(tables[variable].column(schema.column(attribute)), unit))
-
-        return evaluator.satisfied(formula, fetch, next(iter(tables.values())).num_rows)
-
-    sample = events if whole else events.slice(0, SAMPLE)
-    found = gathered(shapes, sample, schema, evaluate, half_life=half_life)
-    return found if whole else found.scaled(events.num_rows / sample.num_rows)
 
 
 @dataclass(frozen=True)

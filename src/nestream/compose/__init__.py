@@ -1,0 +1,1 @@
+"""The parts of the composer: strategies, planning, explaining, and the way to Spark."""
