@@ -1,8 +1,22 @@
 """The meaning of a query, transcribed from docs/semantics.md: slow, obvious, and the truth of every test."""
 
 from nestream.reference.events import Event, Order, history
-from nestream.reference.matching import Match, evaluate
+from nestream.reference.matching import Binding, Interval, Limit, Match, Meaning, Part, evaluate
 from nestream.reference.table import match_reference
-from nestream.reference.values import value
+from nestream.reference.values import holds, value
 
-__all__ = ["Event", "Match", "Order", "evaluate", "history", "match_reference", "value"]
+__all__ = [
+    "Binding",
+    "Event",
+    "Interval",
+    "Limit",
+    "Match",
+    "Meaning",
+    "Order",
+    "Part",
+    "evaluate",
+    "history",
+    "holds",
+    "match_reference",
+    "value",
+]

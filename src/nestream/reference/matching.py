@@ -51,7 +51,7 @@ def evaluate(
     plan: Plan, history: Sequence[Event], order: Order = Order.TIME, per_microsecond: int = 1
 ) -> list[Match]:
     """Every match of the plan over the history, each once, by `match_end` and the positions of its events."""
-    meaning = _Meaning(plan, order, per_microsecond)
+    meaning = Meaning(plan, order, per_microsecond)
     kept: dict[tuple[tuple[str, int], ...], Match] = {}
     for part in meaning.matches(history):
         match = Match({name: event for name, event in part.binding.items() if name in plan.output.kept})
@@ -100,7 +100,9 @@ class Interval:
     right: Limit
 
 
-class _Meaning:
+class Meaning:
+    """The definitions of docs/semantics.md for one plan, each a method; what tells why builds on them too."""
+
     def __init__(self, plan: Plan, order: Order, per_microsecond: int) -> None:
         self.plan = plan
         self.order = order
