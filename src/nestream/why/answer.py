@@ -1,0 +1,226 @@
+"""The answer: whether the picked events match, and what stops them in each alternative, as data and text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from textwrap import wrap
+from typing import Any
+
+import pyarrow as pa
+
+from nestream.model.diagnostics import Span
+from nestream.model.schema import Schema
+from nestream.model.text import print_name
+from nestream.reference import Event
+from nestream.why.obstacles import Obstacle
+from nestream.why.words import Words, plain, shortened
+
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One alternative of the query: which picked event is which variable, and what stops them.
+
+    `missing` are the variables without a picked event; `completion` are the events that were found for them.
+    `match` is the whole match, if there is one.
+    """
+
+    assignment: Mapping[str, Event]
+    missing: tuple[str, ...]
+    completion: Mapping[str, Event]
+    obstacles: tuple[Obstacle, ...]
+    match: Mapping[str, Event] | None = None
+
+    def json(self) -> dict[str, Any]:
+        """The alternative as plain data."""
+        return {
+            "assignment": {name: event.row for name, event in self.assignment.items()},
+            "missing": list(self.missing),
+            "completion": {name: event.row for name, event in self.completion.items()},
+            "obstacles": [obstacle.json() for obstacle in self.obstacles],
+        }
+
+
+@dataclass(frozen=True)
+class Why:
+    """Whether some picked events are (part of) a match, and if not, everything that stops them."""
+
+    query: str
+    table: pa.Table
+    schema: Schema
+    words: Words
+    picked: tuple[int, ...]
+    alternatives: tuple[Alternative, ...]
+    left_out: int = 0
+    """How many further alternatives of the query were not looked at."""
+
+    @property
+    def match(self) -> Mapping[str, Event] | None:
+        """The match that the picked events are part of."""
+        return self.alternatives[0].match
+
+    @property
+    def matched(self) -> bool:
+        """Whether the picked events are part of a match."""
+        return self.match is not None
+
+    @property
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        """What stops the picked events in the alternative that comes nearest; nothing if they match."""
+        return self.alternatives[0].obstacles
+
+    def json(self) -> dict[str, Any]:
+        """The answer as plain data; events are told by their row numbers, spans as offsets in the query."""
+        return {
+            "matched": self.matched,
+            "alternatives": [alternative.json() for alternative in self.alternatives],
+            "match": None if self.match is None else self._match(self.match),
+            "events": {str(row): event for row, event in self.events().items()},
+            "left_out": self.left_out,
+        }
+
+    def _match(self, match: Mapping[str, Event]) -> dict[str, Any]:
+        times = sorted(event.ts for event in match.values())
+        return {
+            "variables": {name: event.row for name, event in match.items()},
+            "events": [event.row for event in sorted(match.values(), key=lambda event: event.pos)],
+            "start": self.words.time(times[0]),
+            "end": self.words.time(times[-1]),
+        }
+
+    def events(self) -> dict[int, dict[str, Any]]:
+        """All the events that the answer speaks of, by row number, with their columns."""
+        rows = set(self.picked)
+        for alternative in self.alternatives:
+            rows |= {event.row for event in alternative.completion.values()}
+            rows |= {row for obstacle in alternative.obstacles for row in obstacle.events}
+        rows |= {event.row for event in (self.match or {}).values()}
+        ordered = sorted(rows)
+        taken = self.table.take(pa.array(ordered, pa.int64())).to_pylist()
+        return {
+            row: {name: plain(value) for name, value in event.items()}
+            for row, event in zip(ordered, taken, strict=True)
+        }
+
+    # -- as text -------------------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """The answer for a terminal."""
+        lines = [self.verdict, "", *self._event_lines()]
+        if self.match is not None:
+            return "\n".join([*lines, "", *self._match_lines(self.match)])
+        for number, alternative in enumerate(self.alternatives, 1):
+            lines.append("")
+            if len(self.alternatives) > 1:
+                lines.append(f"alternative {number}: {self.assigned(alternative)}")
+            else:
+                lines.append(self.assigned(alternative))
+            for obstacle in alternative.obstacles:
+                lines += _wrapped(f"{obstacle.kind}: {obstacle.text}")
+                lines += self._underlined(obstacle.span)
+        if self.left_out:
+            lines += ["", f"{self.left_out} more alternatives of the query were not looked at"]
+        return "\n".join(lines)
+
+    __str__ = text
+
+    @property
+    def verdict(self) -> str:
+        """The answer in one sentence."""
+        if self.match is not None:
+            whole = set(self.picked) == {event.row for event in self.match.values()}
+            return "a match" if whole else "part of a match"
+        number = len(self.obstacles)
+        what = f"{number} obstacle{'' if number == 1 else 's'}"
+        return f"no match: {what}" + (" in the nearest alternative" if len(self.alternatives) > 1 else "")
+
+    def _event_lines(self) -> list[str]:
+        rows = []
+        for row, event in self.events().items():
+            others = [
+                f"{name}={shortened(str(value))}"
+                for name, value in event.items()
+                if name not in (self.schema.time, self.schema.type) and value is not None
+            ]
+            picked = "*" if row in self.picked else " "
+            at = str(event[self.schema.time]).replace("T", " ", 1)
+            rows.append((f"{picked} {row}", at, str(event[self.schema.type]), " ".join(others)))
+        widths = [max(len(cells[place]) for cells in rows) for place in range(3)]
+        return [
+            "  ".join(cell.ljust(width) for cell, width in zip(cells, [*widths, 0], strict=True)).rstrip()
+            for cells in rows
+        ]
+
+    def _match_lines(self, match: Mapping[str, Event]) -> list[str]:
+        return [f"  {self.words.bound(name, event)}" for name, event in match.items()]
+
+    def assigned(self, alternative: Alternative) -> str:
+        """Which picked event is which variable, on one line."""
+        given = [f"{print_name(name)} = event {event.row}" for name, event in alternative.assignment.items()]
+        for name in alternative.missing:
+            found = alternative.completion.get(name)
+            shown = "missing" if found is None else f"event {found.row}, not picked"
+            given.append(f"{print_name(name)} {'=' if found else 'is'} {shown}")
+        return ", ".join(given)
+
+    def _underlined(self, span: Span | None) -> list[str]:
+        """The line of the query that an obstacle is about, with its place underlined."""
+        if span is None:
+            return []
+        start = self.query.rfind("\n", 0, span.start) + 1
+        end = self.query.find("\n", span.start)
+        line = self.query[start : end if end >= 0 else len(self.query)]
+        width = max(1, min(span.end, start + len(line)) - span.start)
+        lead = len(line) - len(line.lstrip())
+        return [f"    | {line[lead:]}", f"    | {' ' * (span.start - start - lead)}{'^' * width}"]
+
+    # -- as HTML -------------------------------------------------------------------------------------------
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p><b>{escape(self.verdict)}</b></p>", self._events_html()]
+        if self.match is not None:
+            lines = [escape(line.strip()) for line in self._match_lines(self.match)]
+            parts.append(f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>")
+            return f'<div class="nestream-why">{"".join(parts)}</div>'
+        for alternative in self.alternatives:
+            items = "".join(f"<li>{self._obstacle_html(told)}</li>" for told in alternative.obstacles)
+            parts.append(f"<p>{escape(self.assigned(alternative))}</p><ul>{items}</ul>")
+        if self.left_out:
+            parts.append(f"<p>{self.left_out} more alternatives of the query were not looked at</p>")
+        return f'<div class="nestream-why">{"".join(parts)}</div>'
+
+    def _obstacle_html(self, obstacle: Obstacle) -> str:
+        text = f"<b>{escape(obstacle.kind)}</b>: {escape(obstacle.text)}"
+        if obstacle.span is None:
+            return text
+        around = " ".join(self.query[obstacle.span.start : obstacle.span.end].split())
+        return f"{text}<br><code>{escape(around)}</code>"
+
+    def _events_html(self) -> str:
+        shown = self.events()
+        columns = [
+            name for name in self.table.column_names if any(e[name] is not None for e in shown.values())
+        ]
+        head = "".join(f"<th>{escape(name)}</th>" for name in ("event", *columns))
+        body = "".join(_row_html(row, event, columns, row in self.picked) for row, event in shown.items())
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(
+        text,
+        _WIDTH,
+        initial_indent="  ",
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _row_html(row: int, event: Mapping[str, Any], columns: Sequence[str], picked: bool) -> str:
+    number = f"<b>{row}</b>" if picked else str(row)
+    cells = ("" if event[name] is None else escape(shortened(str(event[name]))) for name in columns)
+    return f"<tr><td>{number}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"

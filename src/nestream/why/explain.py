@@ -1,0 +1,195 @@
+"""Answers "why did this not match?": reads the events, tries every alternative, keeps the best of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nestream.logical.nodes import Plan
+from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
+from nestream.model.output import EventColumn
+from nestream.model.schema import EventError, Schema
+from nestream.reference import Binding, Event, Meaning, Order
+from nestream.why.answer import Alternative, Why
+from nestream.why.assign import Assigning, without_place
+from nestream.why.missing import Completed, Completing
+from nestream.why.obstacles import Judge
+from nestream.why.places import Places
+from nestream.why.reach import Timeline
+from nestream.why.search import Search
+from nestream.why.shapes import Shape, shapes
+from nestream.why.words import Words, plain
+
+MOST_ALTERNATIVES = 32
+"""How many alternatives of a query with many ORs are told, those that take most of the picked events."""
+
+_ROW = "number of the row"
+
+
+def explain_why(
+    query: Any,
+    events: Any,
+    picked: Sequence[Any] | Mapping[str, Any],
+    *,
+    by: str | None = None,
+    time: str = "ts",
+    type: str = "type",
+    types: Mapping[str, Iterable[str]] | None = None,
+    order: str = "time",
+) -> Why:
+    """Tell whether the picked events are (part of) a match of the query, and everything that stops them.
+
+    `picked` are row numbers of the events, from 0, or with `by` the values that they have in that column; a
+    mapping says which variable each is to be. The other arguments are those of `Query.match`.
+    """
+    table = to_table(events, type)
+    schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
+    check_events(table, schema)
+    if order not in tuple(Order):
+        raise ValueError(f"unknown order {order!r}: one of {', '.join(Order)}")
+    plan, _ = query.typed(schema)
+    rows, wanted = _picked(picked if by is None else _rows_by(table, by, picked))
+    unit = resolution(schema)
+    timeline = Timeline(table, schema, unit)
+    timeline.check(rows)
+    meaning = Meaning(plan, Order(order), per_microsecond(unit))
+    reach = timeline.around(rows, plan, meaning)
+    names = {event: wanted[event.row] for event in reach.picked if event.row in wanted}
+    words = Words(schema, unit)
+    judge = Judge(meaning, Places(query.bound.tree, plan, query.text), words, Search(meaning))
+    read = {"time": time, "type": type, "types": schema.types or None, "order": order}
+    completing = Completing(judge, reach, timeline, _shown(query, plan, table, read))
+    chosen, left_out = _alternatives(plan, reach.picked, names, judge)
+    told = [_alternative(plan, assigning, names, completing) for assigning in chosen]
+    told.sort(key=lambda alternative: (alternative.match is None, len(alternative.obstacles)))
+    return Why(query.text, table, schema, words, tuple(rows), tuple(told), left_out)
+
+
+def _picked(picked: Sequence[int] | Mapping[str, int]) -> tuple[list[int], dict[int, str]]:
+    if isinstance(picked, Mapping):
+        rows = [int(row) for row in picked.values()]
+        if len(set(rows)) < len(rows):
+            raise EventError("an event was picked for two variables, and no event serves two in a match")
+        wanted = {int(row): name for name, row in picked.items()}
+    else:
+        rows, wanted = list(dict.fromkeys(int(row) for row in picked)), {}
+    if not rows:
+        raise EventError("no event was picked\n  hint: give the numbers of one or more events, from 0")
+    return rows, wanted
+
+
+def _rows_by(
+    table: pa.Table, column: str, picked: Sequence[Any] | Mapping[str, Any]
+) -> list[int] | dict[str, int]:
+    """The rows whose value in a column is, as text, one of the picked ones; each must be there just once."""
+    if column not in table.column_names:
+        known = ", ".join(table.column_names)
+        raise EventError(f"the events have no column `{column}` to pick them by\n  their columns are: {known}")
+    texts = np.array([str(plain(value)) for value in table.column(column).to_pylist()], dtype=object)
+
+    def row(value: Any) -> int:
+        found = np.flatnonzero(texts == str(plain(value)))
+        if len(found) != 1:
+            what = "no event has" if not len(found) else f"{len(found)} events have"
+            raise EventError(f"{what} {column} = {value}, and just one must have it to be picked by it")
+        return int(found[0])
+
+    if isinstance(picked, Mapping):
+        return {name: row(value) for name, value in picked.items()}
+    return [row(value) for value in picked]
+
+
+def _alternatives(
+    plan: Plan, picked: Sequence[Event], wanted: Mapping[Event, str], judge: Judge
+) -> tuple[list[Assigning], int]:
+    """The alternatives of the query that have a place for most of the picked events, and how many more."""
+    found = [Assigning(shape, picked, wanted, judge) for shape in shapes(plan.root)]
+    found.sort(key=lambda assigning: -assigning.most)
+    return found[:MOST_ALTERNATIVES], max(len(found) - MOST_ALTERNATIVES, 0)
+
+
+def _alternative(
+    plan: Plan, assigning: Assigning, wanted: Mapping[Event, str], completing: Completing
+) -> Alternative:
+    """The match of an alternative, or its assignment with the fewest obstacles."""
+    shape = assigning.shape
+    best: Alternative | None = None
+    for binding in assigning.sound():
+        completed = completing.complete(shape, binding)
+        best = _better(best, _told(shape, binding, completed))
+        if completed.match is not None:
+            return best
+    if best is None:
+        best = _stopped(plan, assigning, wanted, completing)
+    return best
+
+
+def _stopped(
+    plan: Plan, assigning: Assigning, wanted: Mapping[Event, str], completing: Completing
+) -> Alternative:
+    """The best of the assignments that the picked events themselves rule out."""
+    shape, judge = assigning.shape, completing.judge
+    ranked = sorted(assigning.some(), key=lambda binding: len(judge.among(shape, binding)))
+    best: Alternative | None = None
+    for binding in ranked[:3]:
+        placed = set(binding.values())
+        strangers = [
+            without_place(plan, shape, event, wanted.get(event), judge)
+            for event in assigning.picked
+            if event not in placed
+        ]
+        completed = completing.complete(shape, binding) if binding else Completed(None, {}, [])
+        obstacles = [*strangers, *completed.obstacles]
+        best = _better(best, _told(shape, binding, replace(completed, match=None, obstacles=obstacles)))
+    assert best is not None, "there is always an assignment of as many events as have a place"
+    return best
+
+
+def _told(shape: Shape, binding: dict[str, Event], completed: Completed) -> Alternative:
+    missing = tuple(name for name in shape.variables if name not in binding)
+    return Alternative(binding, missing, completed.completion, tuple(completed.obstacles), completed.match)
+
+
+def _better(one: Alternative | None, other: Alternative) -> Alternative:
+    if one is None or (other.match is not None and one.match is None):
+        return other
+    return other if one.match is None and len(other.obstacles) < len(one.obstacles) else one
+
+
+def _shown(query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any]) -> Callable[[Binding], bool]:
+    """Whether a match is in the output: with LIMIT, whether it is among the first ones."""
+    first: set[tuple[int | None, ...]] | None = None
+    kept = plan.output.kept
+
+    def shown(binding: Binding) -> bool:
+        nonlocal first
+        if not any(name in binding for name in kept):
+            return False
+        if plan.limit is None:
+            return True
+        if first is None:
+            first = _first_matches(query, table, read)
+        return tuple(binding[name].row if name in binding else None for name in kept) in first
+
+    return shown
+
+
+def _first_matches(query: Any, table: pa.Table, read: Mapping[str, Any]) -> set[tuple[int | None, ...]]:
+    """The rows of the events of the matches that LIMIT lets through, found by running the query."""
+    name = _ROW
+    while name in table.column_names:
+        name += "_"
+    numbered = table.append_column(name, pa.array(np.arange(table.num_rows)))
+    plan = query.bound.plan
+    output = replace(plan.output, columns=tuple(EventColumn(kept) for kept in plan.output.kept))
+    asked = replace(query, bound=replace(query.bound, plan=replace(plan, output=output)))
+    matches = asked.match(numbered, **read)
+    columns = [
+        [None if event is None else event[name] for event in matches.column(kept).to_pylist()]
+        for kept in plan.output.kept
+    ]
+    return set(zip(*columns, strict=True))

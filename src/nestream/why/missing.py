@@ -1,0 +1,207 @@
+"""What is missing: the variables without a picked event, and why no event of the history can be them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from nestream.logical.nodes import Leaf
+from nestream.model.text import print_name
+from nestream.reference import Event
+from nestream.why.obstacles import Judge, Obstacle
+from nestream.why.reach import Reach, Timeline
+from nestream.why.shapes import Shape
+
+MOST_COMPARED = 20
+"""How many completed bindings are compared, to tell the one with the fewest obstacles."""
+
+Binding = Mapping[str, Event]
+
+
+@dataclass(frozen=True)
+class Completed:
+    """Whether the picked events are part of a match, and if not, what stops them.
+
+    `completion` are the events that were found for the missing variables, of the match or of the binding
+    that comes nearest to one.
+    """
+
+    match: dict[str, Event] | None
+    completion: dict[str, Event]
+    obstacles: list[Obstacle]
+
+
+class Completing:
+    """Looks for the rest of a match whose first events are picked."""
+
+    def __init__(
+        self, judge: Judge, reach: Reach, timeline: Timeline, shown: Callable[[Binding], bool]
+    ) -> None:
+        self.judge = judge
+        self.reach = reach
+        self.timeline = timeline
+        self.shown = shown
+
+    def complete(self, shape: Shape, binding: dict[str, Event]) -> Completed:
+        """A match with the bound events, or what stops them."""
+        missing = [leaf for leaf in shape.leaves if leaf.variable not in binding]
+        stopped = self.judge.among(shape, binding)
+        if not missing:
+            return self._whole(shape, binding, stopped)
+        if stopped:
+            alone = [told for leaf in missing for told in self._alone(shape, binding, leaf)]
+            return Completed(None, {}, [*stopped, *alone])
+        nearest: Completed | None = None
+        ways = 0
+        hidden: dict[str, Event] | None = None
+        for found in self.judge.search.bindings(shape, self.reach, binding, {}, windowed=True):
+            ways += 1
+            if ways > MOST_COMPARED and nearest is not None:
+                if self._is_match(shape, found):
+                    if self.shown(found):
+                        return self._found(shape, found, binding)
+                    hidden = hidden or found
+                continue
+            against = list(self.judge.negations(shape, found, self.reach))
+            if not against:
+                if self.shown(found):
+                    return self._found(shape, found, binding)
+                hidden = hidden or found
+            elif nearest is None or len(against) < len(nearest.obstacles):
+                nearest = Completed(None, _rest(found, binding), against)
+        if hidden is not None:
+            return Completed(None, _rest(hidden, binding), [self.unshown(hidden)])
+        if nearest is not None:
+            return nearest
+        alone = [told for leaf in missing for told in self._alone(shape, binding, leaf)]
+        return Completed(None, {}, alone or [self._together(shape, binding, missing)])
+
+    def _whole(self, shape: Shape, binding: dict[str, Event], stopped: list[Obstacle]) -> Completed:
+        against = [*stopped, *self.judge.negations(shape, binding, self.reach)]
+        if against:
+            return Completed(None, {}, against)
+        if not self.shown(binding):
+            return Completed(None, {}, [self.unshown(binding)])
+        return Completed(binding, {}, [])
+
+    def _found(self, shape: Shape, found: Binding, binding: Binding) -> Completed:
+        ordered = {name: found[name] for name in shape.variables}
+        return Completed(ordered, _rest(found, binding), [])
+
+    def _is_match(self, shape: Shape, binding: Binding) -> bool:
+        return next(self.judge.negations(shape, binding, self.reach), None) is None
+
+    def unshown(self, binding: Binding) -> Obstacle:
+        """The obstacle of a match that the output leaves out."""
+        plan = self.judge.meaning.plan
+        rows = tuple(event.row for event in binding.values())
+        if not any(name in binding for name in plan.output.kept):
+            told = "this is a match, but none of its events is returned, so it is not shown"
+            return Obstacle("output", told, tuple(binding), rows)
+        told = f"this is a match, but others come before it and LIMIT {plan.limit} leaves it out"
+        return Obstacle("limit", told, tuple(binding), rows, self.judge.places.limit())
+
+    # -- nothing to complete with --------------------------------------------------------------------------
+
+    def _candidates(self, binding: Binding, leaf: Leaf) -> list[Event]:
+        taken = set(binding.values())
+        return [event for event in self.reach.of_types(leaf.types) if event not in taken]
+
+    def _stopping(self, shape: Shape, binding: Binding, leaf: Leaf, event: Event) -> list[Obstacle]:
+        """What stops an event from being the variable beside the bound ones; not what stops those."""
+        together = {**binding, leaf.variable: event}
+        return [told for told in self.judge.among(shape, together) if leaf.variable in told.variables]
+
+    def _alone(self, shape: Shape, binding: Binding, leaf: Leaf) -> Iterator[Obstacle]:
+        """The obstacle of a missing variable that no event can be beside the bound ones."""
+        kinds = " or ".join(leaf.types)
+        name = print_name(leaf.variable)
+        span = self.judge.places.variable(leaf.variable)
+        candidates = self._candidates(binding, leaf)
+        if not candidates:
+            other = "other " if self._taken(binding, leaf) else ""
+            told = f"{name} is missing: there is no {other}{kinds} event in reach"
+            nearest = self._beyond(binding, leaf)
+            yield Obstacle(
+                "missing", told + nearest, (leaf.variable,), (), span, {"candidates": 0, "stopped": []}
+            )
+            return
+        best: tuple[tuple[int, int], Event, list[Obstacle]] | None = None
+        for event in candidates:
+            stopping = self._stopping(shape, binding, leaf, event)
+            if not stopping:
+                return
+            rank = (len(stopping), self._distance(binding, event))
+            if best is None or rank < best[0]:
+                best = (rank, event, stopping)
+        assert best is not None
+        _, event, stopping = best
+        reasons = "; ".join(told.text for told in stopping)
+        number = "the only" if len(candidates) == 1 else f"none of the {len(candidates)}"
+        lead = (
+            f"{name} is missing: {number} {kinds} event in reach cannot be it: "
+            if len(candidates) == 1
+            else f"{name} is missing: {number} {kinds} events in reach can be it; the nearest is stopped: "
+        )
+        more = {"candidates": len(candidates), "stopped": [told.json() for told in stopping]}
+        yield Obstacle(
+            "missing",
+            f"{lead}{self.judge.words.event(event)}, {reasons}",
+            (leaf.variable,),
+            (event.row,),
+            span,
+            more,
+        )
+
+    def _together(self, shape: Shape, binding: Binding, missing: list[Leaf]) -> Obstacle:
+        """The obstacle where each missing variable has events, but no choice of them goes together."""
+        chosen = dict(binding)
+        told = ""
+        for leaf in missing:
+            ranked = [
+                ((len(stopping), self._distance(binding, event)), event.pos, event, stopping)
+                for event in self._candidates(chosen, leaf)
+                for stopping in [self._stopping(shape, chosen, leaf, event)]
+            ]
+            if not ranked:
+                told = f"no {' or '.join(leaf.types)} event is left for {print_name(leaf.variable)}"
+                break
+            _, _, event, stopping = min(ranked, key=lambda item: item[:2])
+            chosen[leaf.variable] = event
+            if stopping:
+                with_others = ", ".join(
+                    self.judge.words.bound(name, chosen[name]) for name in chosen if name not in binding
+                )
+                told = f"with {with_others}: " + "; ".join(reason.text for reason in stopping)
+                break
+        names = tuple(leaf.variable for leaf in missing)
+        listed = " and ".join(print_name(name) for name in names)
+        rows = tuple(event.row for name, event in chosen.items() if name not in binding)
+        return Obstacle(
+            "missing",
+            f"{listed} are missing: there are events for each, but none that go together; {told}",
+            names,
+            rows,
+            self.judge.places.variables(names),
+        )
+
+    def _taken(self, binding: Binding, leaf: Leaf) -> bool:
+        return any(event.type in leaf.types for event in binding.values())
+
+    def _distance(self, binding: Binding, event: Event) -> int:
+        return min((abs(other.ts - event.ts) for other in binding.values()), default=0)
+
+    def _beyond(self, binding: Binding, leaf: Leaf) -> str:
+        """Where the nearest event of the type is, out of reach."""
+        if not binding:
+            return ""
+        at = max(event.ts for event in binding.values())
+        found = self.timeline.nearest(leaf.types, at)
+        if found is None or self._taken(binding, leaf):
+            return "" if found is not None else ", and none in all the events"
+        row, time = found
+        return f"; the nearest is event {row} at {self.judge.words.time_text(time)}"
+
+
+def _rest(found: Binding, binding: Binding) -> dict[str, Event]:
+    return {name: event for name, event in found.items() if name not in binding}

@@ -1,0 +1,144 @@
+"""The events that can bear on some picked ones: those within a window of them, of the types the query names.
+
+Positions are those of the whole input, so that windows of events and arrival order mean what they mean there;
+only the events in reach become objects, which keeps a question about a million events a small one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nestream.logical.nodes import Plan, expressions, leaves
+from nestream.model.columns import computable
+from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE, attributes
+from nestream.model.schema import EventError, Schema
+from nestream.model.time import WindowKind
+from nestream.reference import Event, Interval, Meaning
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The picked events, and all the others that their match or its negations could contain."""
+
+    picked: tuple[Event, ...]
+    events: tuple[Event, ...]
+    by_type: dict[str, list[Event]] = field(repr=False)
+
+    def of_types(self, types: Iterable[str]) -> list[Event]:
+        """The events of some types, in the order of positions."""
+        found = [event for name in dict.fromkeys(types) for event in self.by_type.get(name, ())]
+        return sorted(found, key=lambda event: event.pos)
+
+    def inside(self, interval: Interval, meaning: Meaning) -> Reach:
+        """The events in an interval."""
+        return reach_of(self.picked, [e for e in self.events if meaning.contains(interval, e)])
+
+
+def reach_of(picked: Sequence[Event], events: Sequence[Event]) -> Reach:
+    """A reach of those events."""
+    by_type: dict[str, list[Event]] = {}
+    for event in events:
+        by_type.setdefault(event.type, []).append(event)
+    return Reach(tuple(picked), tuple(events), by_type)
+
+
+class Timeline:
+    """All the events by time: where each row stands, and which rows are in reach of others."""
+
+    def __init__(self, table: pa.Table, schema: Schema, unit: str) -> None:
+        self.table = table
+        self.schema = schema
+        self.unit = unit
+        self.times: Numbers = np.asarray(computable(table.column(schema.time), unit, schema.time))
+        self.order: Numbers = np.argsort(self.times, kind="stable")
+        self.position: Numbers = np.empty_like(self.order)
+        self.position[self.order] = np.arange(len(self.order))
+
+    def check(self, rows: Sequence[int]) -> None:
+        """Raise for a row that there is not."""
+        for row in rows:
+            if not 0 <= row < self.table.num_rows:
+                raise EventError(
+                    f"there is no event {row}: the {self.table.num_rows} events are numbered from 0"
+                    f" to {self.table.num_rows - 1}"
+                    if self.table.num_rows
+                    else f"there is no event {row}: there are no events at all"
+                )
+
+    def around(self, rows: Sequence[int], plan: Plan, meaning: Meaning) -> Reach:
+        """The events in reach of the picked rows."""
+        types = sorted({name for leaf in leaves(plan.root) for name in leaf.types})
+        ordered = self._span(rows, plan, meaning)
+        named = pc.is_in(
+            self.table.column(self.schema.type).take(pa.array(ordered)),
+            value_set=pa.array(types, pa.string()).cast(self._type_kind()),
+        )
+        wanted = ordered[np.asarray(named.combine_chunks().to_numpy(zero_copy_only=False), dtype=bool)]
+        chosen = np.unique(np.concatenate([self.position[wanted], self.position[np.array(rows, np.int64)]]))
+        events = self._events(self.order[chosen], plan)
+        own = {event.row: event for event in events}
+        return reach_of([own[row] for row in rows], events)
+
+    def _type_kind(self) -> pa.DataType:
+        kind = self.schema.columns[self.schema.type]
+        if pa.types.is_dictionary(kind):
+            return kind.value_type
+        return pa.string() if pa.types.is_null(kind) else kind
+
+    def _span(self, rows: Sequence[int], plan: Plan, meaning: Meaning) -> Numbers:
+        """The rows, in order, that a window around the picked ones can touch."""
+        if plan.window.kind is WindowKind.UNBOUNDED:
+            return self.order
+        picked = np.array(rows, np.int64)
+        if plan.window.kind is WindowKind.EVENTS:
+            taken = self.position[picked]
+            first = min(taken.min(), taken.max() - (meaning.window - 1))
+            last = max(taken.max(), taken.min() + (meaning.window - 1))
+            return self.order[max(int(first), 0) : int(last) + 1]
+        at = [int(time) for time in self.times[picked]]  # beyond 64 bits a window may well reach
+        ordered = self.times[self.order]
+        first = np.searchsorted(ordered, _bounded(min(min(at), max(at) - meaning.window)), "left")
+        last = np.searchsorted(ordered, _bounded(max(max(at), min(at) + meaning.window)), "right")
+        return self.order[int(first) : int(last)]
+
+    def _events(self, rows: Numbers, plan: Plan) -> list[Event]:
+        part = self.table.take(pa.array(rows))
+        read = {attribute.name for formula in expressions(plan) for attribute in attributes(formula)}
+        names = [name for name in read - {TIME_ATTRIBUTE, TYPE_ATTRIBUTE} if name in self.schema.columns]
+        columns: dict[str, list[Any]] = {
+            name: computable(part.column(name), self.unit, name).to_pylist() for name in names
+        }
+        types = part.column(self.schema.type).to_pylist()
+        return [
+            Event(
+                int(self.position[row]),
+                int(self.times[row]),
+                str(types[place]),
+                {name: column[place] for name, column in columns.items()},
+                int(row),
+            )
+            for place, row in enumerate(rows)
+        ]
+
+    def nearest(self, types: Sequence[str], time: int) -> tuple[int, int] | None:
+        """The row and time of the event of some types that is nearest to a time, wherever it is."""
+        kinds = pa.array(list(types), pa.string()).cast(self._type_kind())
+        named = pc.is_in(self.table.column(self.schema.type), value_set=kinds)
+        rows = np.flatnonzero(np.asarray(named.combine_chunks().to_numpy(zero_copy_only=False), dtype=bool))
+        if not len(rows):
+            return None
+        row = int(rows[np.argmin(np.abs(self.times[rows].astype(np.float64) - time))])
+        return row, int(self.times[row])
+
+
+def _bounded(time: int) -> int:
+    return max(min(time, 2**63 - 1), -(2**63))

@@ -1,0 +1,192 @@
+"""Looks for events for the variables of a shape that have none yet: a backtracking search that fails early.
+
+What it finds is what the reference would enumerate, in another order: each variable's events are narrowed by
+every order, window and predicate that is decided, and the variable with the fewest is bound next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nestream.logical.nodes import Leaf, Node, Proj, WinOr, is_constraint
+from nestream.model.expression import Expression, variables
+from nestream.model.schema import EventError
+from nestream.reference import Binding, Event, Interval, Meaning, Part, holds
+from nestream.why.reach import Reach
+from nestream.why.shapes import Shape, shapes
+
+MOST_STEPS = 20_000_000
+"""How many events are tried before a question counts as too large to be answered."""
+
+
+class TooManyWaysError(EventError):
+    """A question that would take too long to answer."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there are too many combinations of events to look through\n"
+            "  hint: pick an event for each variable, or give fewer events"
+        )
+
+
+@dataclass
+class Search:
+    """Finds bindings of shapes and matches of negated nodes, over the definitions of the reference."""
+
+    meaning: Meaning
+    steps: int = field(default=0, repr=False)
+
+    def bindings(
+        self, shape: Shape, reach: Reach, fixed: Binding, outer: Binding, windowed: bool
+    ) -> Iterator[dict[str, Event]]:
+        """Every complete binding of the shape that extends `fixed` and satisfies its positive part.
+
+        `outer` are the events around a negation, which are spoken for; a window is asked of a whole match.
+        """
+        problem = _Problem(self, shape, {**outer, **fixed}, windowed)
+        taken = frozenset((*outer.values(), *fixed.values()))
+        if not problem.consistent(fixed):
+            return
+        domains = {
+            leaf.variable: [event for event in reach.of_types(leaf.types) if event not in taken]
+            for leaf in shape.leaves
+            if leaf.variable not in fixed
+        }
+        for name in fixed:
+            domains = problem.narrowed(domains, name)
+        domains = problem.sifted(domains)
+        yield from problem.solutions(domains, dict(fixed))
+
+    def occurrences(self, node: Node, interval: Interval, reach: Reach, binding: Binding) -> Iterator[Part]:
+        """The matches of a negated node in an interval, as the reference's `occurs` looks for one."""
+        inside = reach.inside(interval, self.meaning)
+        for part in self.candidates(node, inside, binding):
+            if not self.stopped(part, interval, inside, {**binding, **part.binding}):
+                yield part
+
+    def candidates(self, node: Node, inside: Reach, binding: Binding) -> Iterator[Part]:
+        """The ways to bind the positive part of a negated node beside the binding."""
+        for shape in shapes(node):
+            for found in self.bindings(shape, inside, {}, binding, windowed=False):
+                yield shape.part(found)
+
+    def stopped(self, part: Part, limits: Interval, reach: Reach, binding: Binding) -> bool:
+        """Whether a negation in the part has a match."""
+        return any(
+            next(self.occurrences(body, interval, reach, binding), None) is not None
+            for body, interval in negations(self.meaning, part, limits)
+        )
+
+    def count(self, tried: int) -> None:
+        """Note how many events were tried; raise where they are too many."""
+        self.steps += tried
+        if self.steps > MOST_STEPS:
+            raise TooManyWaysError
+
+
+def negations(meaning: Meaning, part: Part, limits: Interval) -> Iterator[tuple[Node, Interval]]:
+    """The negated nodes in the positive part of a match, each with the interval that it looks at."""
+    node = part.node
+    if isinstance(node, Leaf):
+        return
+    if isinstance(node, WinOr | Proj):
+        yield from negations(meaning, part.parts[0], limits)
+        return
+    place = 0
+    for component in node.components:
+        interval = meaning.place_limits(part, place, component, limits)
+        if is_constraint(component):
+            body: Any = getattr(component, "body", None)
+            assert body is not None, "a bound query has no constraints but negations"
+            yield body, interval
+        else:
+            yield from negations(meaning, part.parts[place], interval)
+            place += 1
+
+
+def root_negations(meaning: Meaning, part: Part) -> Iterator[tuple[Node, Interval]]:
+    """The same for a whole match: of a root OR the branch that was taken is the root."""
+    while isinstance(part.node, WinOr | Proj):
+        (part,) = part.parts
+    yield from negations(meaning, part, meaning.root_limits(part))
+
+
+class _Problem:
+    """One search: the variables of a shape, with what must hold between them."""
+
+    def __init__(self, search: Search, shape: Shape, known: Binding, windowed: bool) -> None:
+        self.search = search
+        self.meaning = search.meaning
+        self.windowed = windowed
+        self.known = dict(known)
+        own = set(shape.variables)
+        self.tests: list[tuple[Expression, frozenset[str]]] = [
+            (test, variables(test) & own) for test in shape.tests
+        ]
+        self.before = set(shape.before)
+
+    def consistent(self, fixed: Binding) -> bool:
+        """Whether nothing that is decided by the fixed events alone fails."""
+        names = list(fixed)
+        return all(
+            self.fits(left, fixed[left], right, fixed[right])
+            for place, left in enumerate(names)
+            for right in names[place + 1 :]
+        ) and all(
+            holds(test, self.known, self.meaning.per_microsecond)
+            for test, needed in self.tests
+            if needed <= set(fixed)
+        )
+
+    def fits(self, one: str, first: Event, other: str, second: Event) -> bool:
+        """Whether two variables' events are in the order and the window that the shape asks for."""
+        if first == second:
+            return False
+        if (one, other) in self.before and not self.meaning.before(first, second):
+            return False
+        if (other, one) in self.before and not self.meaning.before(second, first):
+            return False
+        return not self.windowed or self.meaning.in_window({one: first, other: second})
+
+    def narrowed(self, domains: Mapping[str, Sequence[Event]], name: str) -> dict[str, list[Event]]:
+        """The events left for the open variables beside the event of a bound one."""
+        event = self.known[name]
+        result = {}
+        for variable, events in domains.items():
+            self.search.count(len(events))
+            result[variable] = [e for e in events if self.fits(name, event, variable, e)]
+        return result
+
+    def sifted(
+        self, domains: Mapping[str, Sequence[Event]], since: str | None = None
+    ) -> dict[str, list[Event]]:
+        """The events left where a predicate has but one open variable; `since` was bound last."""
+        result = {name: list(events) for name, events in domains.items()}
+        for test, needed in self.tests:
+            if since is not None and since not in needed:
+                continue
+            open_ones = [name for name in needed if name in result]
+            if len(open_ones) == 1:
+                (name,) = open_ones
+                self.search.count(len(result[name]))
+                scale = self.meaning.per_microsecond
+                result[name] = [e for e in result[name] if holds(test, {**self.known, name: e}, scale)]
+        return result
+
+    def solutions(
+        self, domains: Mapping[str, Sequence[Event]], bound: dict[str, Event]
+    ) -> Iterator[dict[str, Event]]:
+        """The complete bindings, fewest choices first."""
+        if not domains:
+            yield dict(bound)
+            return
+        name = min(domains, key=lambda variable: len(domains[variable]))
+        others = {variable: events for variable, events in domains.items() if variable != name}
+        for event in domains[name]:
+            self.known[name] = bound[name] = event
+            left = self.sifted(self.narrowed(others, name), name)
+            if all(left.values()):
+                yield from self.solutions(left, bound)
+            del self.known[name], bound[name]

@@ -1,0 +1,105 @@
+"""The shapes of a match: which branch of each OR is taken, and so which variables it binds, in which order.
+
+A shape is the skeleton of the reference's `Part`; given an event for each variable it becomes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, pairwise, product
+
+from nestream.logical.nodes import Leaf, Node, Proj, WinAnd, WinOr, WinSeq, positive
+from nestream.model.expression import Comparison, Expression, conjuncts
+from nestream.reference import Binding, Event, Part
+
+MOST_SHAPES = 4096
+"""How many shapes of a query are looked at; a query with more has that many ORs beside each other."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A node with the shapes of its positive components; an OR has the one branch that is taken."""
+
+    node: Node
+    inner: tuple[Shape, ...] = ()
+
+    def walk(self) -> Iterator[Shape]:
+        """This shape and all in it."""
+        yield self
+        for shape in self.inner:
+            yield from shape.walk()
+
+    @cached_property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The leaves that the shape binds, in the order of the text."""
+        return tuple(shape.node for shape in self.walk() if isinstance(shape.node, Leaf))
+
+    @cached_property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that the shape binds."""
+        return tuple(leaf.variable for leaf in self.leaves)
+
+    @cached_property
+    def predicates(self) -> tuple[Expression, ...]:
+        """Every predicate that a binding of the shape must satisfy."""
+        return tuple(predicate for shape in self.walk() for predicate in shape.node.predicates)
+
+    @cached_property
+    def tests(self) -> tuple[Expression, ...]:
+        """The predicates in their smallest pieces: a chain of equalities as its pairs."""
+        return tuple(piece for predicate in self.predicates for piece in pieces(predicate))
+
+    @cached_property
+    def before(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of variables of which the first one's event must be before the second one's."""
+        return tuple(
+            (early, late)
+            for shape in self.walk()
+            if isinstance(shape.node, WinSeq)
+            for left, right in pairwise(shape.inner)
+            for early in left.variables
+            for late in right.variables
+        )
+
+    def part(self, binding: Binding) -> Part:
+        """The reference's part for a complete binding."""
+        if isinstance(self.node, Leaf):
+            return Part(self.node, {self.node.variable: binding[self.node.variable]})
+        parts = tuple(shape.part(binding) for shape in self.inner)
+        bound: dict[str, Event] = {}
+        for part in parts:
+            bound.update(part.binding)
+        return Part(self.node, bound, parts)
+
+
+def shapes(node: Node) -> Sequence[Shape]:
+    """Every shape of a node, up to `MOST_SHAPES`."""
+    return list(islice(_shapes(node), MOST_SHAPES))
+
+
+def _shapes(node: Node) -> Iterator[Shape]:
+    match node:
+        case Leaf():
+            yield Shape(node)
+        case Proj(body=body):
+            for inner in _shapes(body):
+                yield Shape(node, (inner,))
+        case WinOr():
+            for branch in positive(node):
+                for inner in _shapes(branch):
+                    yield Shape(node, (inner,))
+        case WinSeq() | WinAnd():
+            for parts in product(*map(shapes, positive(node))):
+                yield Shape(node, parts)
+
+
+def pieces(predicate: Expression) -> Iterator[Expression]:
+    """The formulas that hold together exactly if the predicate does."""
+    for formula in conjuncts(predicate):
+        if isinstance(formula, Comparison) and len(formula.operands) > 2:
+            for pair in pairwise(formula.operands):
+                yield Comparison(formula.operator, pair, formula.span)
+        else:
+            yield formula

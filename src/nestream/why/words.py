@@ -1,0 +1,220 @@
+"""How events, times, intervals and compared values are written, for people and for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from nestream.logical.explain import leaf_label
+from nestream.logical.nodes import Component, Leaf, Negation, WinAnd, WinOr, WinSeq
+from nestream.logical.text import expression_text
+from nestream.model.columns import per_microsecond
+from nestream.model.expression import (
+    Arithmetic,
+    Attribute,
+    Call,
+    Comparison,
+    Expression,
+    Literal,
+    Negative,
+    attributes,
+)
+from nestream.model.schema import Kind, Schema
+from nestream.model.text import print_expression, print_name, print_value
+from nestream.model.time import Duration
+from nestream.reference import Event, Interval, Limit, holds, value
+
+_INSTEAD = {"=": "≠", "!=": "=", "<": "≥", "<=": ">", ">": "≤", ">=": "<"}
+_TIMES = (Kind.TIMESTAMP, Kind.ZONED)
+_LONGEST = 60
+
+
+class Words:
+    """Writes what belongs to events of one schema; times are numbers in the resolution of computations."""
+
+    def __init__(self, schema: Schema, unit: str) -> None:
+        self.schema = schema
+        self.scale = per_microsecond(unit)
+        self.time_kind = schema.kind("ts") or Kind.INTEGER
+
+    # -- times ---------------------------------------------------------------------------------------------
+
+    def time(self, at: int) -> int | str:
+        """A time as JSON has it: the number, or ISO-8601 text."""
+        return self._moment(at, self.time_kind) if self.time_kind in _TIMES else at
+
+    def time_text(self, at: int) -> str:
+        """A time for people."""
+        return str(self.time(at)).replace("T", " ", 1)
+
+    def length_text(self, length: int) -> str:
+        """A difference of times for people."""
+        return self._duration(length) if self.time_kind in _TIMES else str(length)
+
+    def _moment(self, at: int, kind: Kind) -> str:
+        seconds, rest = divmod(at, 1_000_000 * self.scale)
+        try:
+            moment = datetime(1970, 1, 1) + timedelta(seconds=seconds)
+        except OverflowError:
+            return str(at)
+        digits = str(rest).zfill(6 if self.scale == 1 else 9).rstrip("0")
+        fraction = f".{digits}" if digits else ""
+        return moment.isoformat(timespec="seconds") + fraction + ("Z" if kind is Kind.ZONED else "")
+
+    def _duration(self, length: int) -> str:
+        if length % self.scale:
+            return f"{length} ns"
+        micros = length // self.scale
+        for unit, size in (("days", 86_400_000_000), ("hours", 3_600_000_000), ("minutes", 60_000_000)):
+            if abs(micros) >= size and micros % (size // 100 or 1) == 0:
+                return f"{micros / size:g} {unit}"
+        return f"{micros / 1_000_000:g} s"
+
+    # -- events and intervals ------------------------------------------------------------------------------
+
+    def event(self, event: Event) -> str:
+        """An event for people: its number, type and time."""
+        return f"event {event.row} ({event.type} at {self.time_text(event.ts)})"
+
+    def bound(self, variable: str, event: Event) -> str:
+        """A variable with its event."""
+        return f"{print_name(variable)} = {self.event(event)}"
+
+    def interval(self, interval: Interval) -> dict[str, Any]:
+        """An interval as JSON: null where an end is not a time, and which ends are excluded."""
+        return {
+            "from": self._end(interval.left),
+            "to": self._end(interval.right),
+            "open": [not interval.left.inclusive, not interval.right.inclusive],
+        }
+
+    def _end(self, limit: Limit) -> int | str | None:
+        if isinstance(limit.at, Event):
+            return self.time(limit.at.ts)
+        return self.time(limit.at) if limit.at is not None and limit.measure == "time" else None
+
+    def interval_text(self, interval: Interval, names: Mapping[Event, str]) -> str:
+        """An interval for people: `between r (event 3, 7) and o (event 9, 12)`."""
+        left, right = interval.left, interval.right
+        if isinstance(left.at, Event) and isinstance(right.at, Event) and not right.inclusive:
+            return f"between {self._named(left.at, names)} and {self._named(right.at, names)}"
+        ends = [self._end_text(left, names, "after", "from"), self._end_text(right, names, "before", "up to")]
+        return " and ".join(end for end in ends if end) or "anywhere"
+
+    def _named(self, event: Event, names: Mapping[Event, str]) -> str:
+        return f"{names[event]} (event {event.row} at {self.time_text(event.ts)})"
+
+    def _end_text(self, limit: Limit, names: Mapping[Event, str], strictly: str, loosely: str) -> str:
+        word = loosely if limit.inclusive else strictly
+        if isinstance(limit.at, Event):
+            return f"{word} {self._named(limit.at, names)}"
+        if limit.at is None:
+            return ""
+        if limit.measure == "position":
+            return f"{word} position {max(limit.at, 0)} of the input"
+        return f"{word} {self.time_text(limit.at)}"
+
+    # -- values --------------------------------------------------------------------------------------------
+
+    def failed(self, formula: Expression, binding: Mapping[str, Event]) -> str:
+        """Why a formula does not hold: itself, and the values that were compared."""
+        text = print_expression(formula)
+        if isinstance(formula, Comparison):
+            for left, right in pairwise(formula.operands):
+                pair = Comparison(formula.operator, (left, right))
+                if not holds(pair, binding, self.scale):
+                    return f"{text}: {self._compared(pair, binding, len(formula.operands) > 2)}"
+        shown = []
+        for part in dict.fromkeys(attributes(formula)):
+            shown.append(f"{print_expression(part)} is {self.value(part, binding)}")
+        return f"{text}: {', '.join(shown)}" if shown else f"{text} does not hold"
+
+    def _compared(self, pair: Comparison, binding: Mapping[str, Event], named: bool) -> str:
+        left, right = pair.operands
+        values = [value(part, binding, self.scale) for part in pair.operands]
+        texts = [self.value(part, binding) for part in pair.operands]
+        if named:
+            texts = [
+                f"{print_expression(part)} {text}" if isinstance(part, Attribute) else text
+                for part, text in zip((left, right), texts, strict=True)
+            ]
+        if None in values:
+            return f"{texts[0]} beside {texts[1]}, and a comparison with NULL does not hold"
+        return f"{texts[0]} {_INSTEAD[pair.operator]} {texts[1]}"
+
+    def value(self, expression: Expression, binding: Mapping[str, Event]) -> str:
+        """The value of an expression as the language would write it."""
+        if isinstance(expression, Literal):
+            return print_value(expression.value)
+        found = value(expression, binding, self.scale)
+        if found is None:
+            return "NULL"
+        kind = self._kind(expression)
+        if kind in _TIMES:
+            return self._moment(found, kind).replace("T", " ", 1)
+        if kind is Kind.DURATION:
+            return self._duration(found)
+        return shortened(print_value(found) if isinstance(found, bool | int | float | str) else str(found))
+
+    def _kind(self, expression: Expression) -> Kind:
+        """The kind of an expression, so far as times and durations are concerned."""
+        match expression:
+            case Attribute(name=name):
+                return self.schema.kind(name) or Kind.OTHER
+            case Literal(value=Duration()):
+                return Kind.DURATION
+            case Literal(value=datetime()):
+                return Kind.TIMESTAMP
+            case Negative(operand=operand):
+                return self._kind(operand)
+            case Call(function="abs" | "coalesce", arguments=arguments):
+                return self._kind(arguments[0])
+            case Arithmetic(operator=operator, left=left, right=right):
+                kinds = self._kind(left), self._kind(right)
+                if operator == "-" and kinds[0] in _TIMES and kinds[1] in _TIMES:
+                    return Kind.DURATION
+                return next((kind for kind in kinds if kind in (*_TIMES, Kind.DURATION)), Kind.OTHER)
+            case _:
+                return Kind.OTHER
+
+
+def shortened(text: str) -> str:
+    """A text of bounded length."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def plain(item: Any) -> Any:
+    """A value of a column as JSON can hold it: times as ISO-8601 text, what JSON has not as text."""
+    match item:
+        case None | bool() | int() | str():
+            return item
+        case float():
+            return item if math.isfinite(item) else None
+        case datetime():
+            zone = "" if item.tzinfo is None else "Z"
+            moment = item if item.tzinfo is None else item.astimezone(UTC).replace(tzinfo=None)
+            text = moment.isoformat()
+            return (text.rstrip("0") if "." in text else text) + zone
+        case dict():
+            return {str(name): plain(part) for name, part in item.items()}
+        case list() | tuple():
+            return [plain(part) for part in item]
+        case _:
+            return str(item)
+
+
+def pattern(component: Component) -> str:
+    """A component on one line without its predicates, to name it by."""
+    match component:
+        case Leaf():
+            return leaf_label(component)
+        case Negation(body=body):
+            return f"!{pattern(body)}"
+        case WinSeq(components=inner) | WinAnd(components=inner) | WinOr(components=inner):
+            name = type(component).__name__.removeprefix("Win").upper()
+            return f"{name}({', '.join(map(pattern, inner))})"
+        case _:
+            return expression_text(component)
