@@ -77,18 +77,9 @@ class Why:
         return {
             "matched": self.matched,
             "alternatives": [alternative.json() for alternative in self.alternatives],
-            "match": None if self.match is None else self._match(self.match),
+            "match": None if self.match is None else {name: event.row for name, event in self.match.items()},
             "events": {str(row): event for row, event in self.events().items()},
             "left_out": self.left_out,
-        }
-
-    def _match(self, match: Mapping[str, Event]) -> dict[str, Any]:
-        times = sorted(event.ts for event in match.values())
-        return {
-            "variables": {name: event.row for name, event in match.items()},
-            "events": [event.row for event in sorted(match.values(), key=lambda event: event.pos)],
-            "start": self.words.time(times[0]),
-            "end": self.words.time(times[-1]),
         }
 
     def events(self) -> dict[int, dict[str, Any]]:

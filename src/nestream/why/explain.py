@@ -88,7 +88,9 @@ def _rows_by(
     """The rows whose value in a column is, as text, one of the picked ones; each must be there just once."""
     if column not in table.column_names:
         known = ", ".join(table.column_names)
-        raise EventError(f"the events have no column `{column}` to pick them by\n  their columns are: {known}")
+        raise EventError(
+            f"the events have no column `{column}` to pick them by\n  their columns are: {known}"
+        )
     texts = np.array([str(plain(value)) for value in table.column(column).to_pylist()], dtype=object)
 
     def row(value: Any) -> int:

@@ -1,0 +1,110 @@
+"""Times of matches as numbers, to draw and compute with, and back; those of clocks are microseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from nestream.model.schema import Schema
+from nestream.why.words import Words
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """How the times of some events are read and written."""
+
+    is_clock: bool
+    zoned: bool = False
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Moments:
+        """The kind of time that the values are."""
+        for value in values:
+            if isinstance(value, str):
+                value = _parsed(value)
+            if isinstance(value, datetime):
+                return cls(True, value.tzinfo is not None)
+            if isinstance(value, date):
+                return cls(True)
+            if isinstance(value, int):
+                return cls(False)
+        return cls(False)
+
+    @property
+    def words(self) -> Words:
+        """Writes times and intervals of this kind."""
+        zone = "UTC" if self.zoned else None
+        kind = pa.timestamp("us", zone) if self.is_clock else pa.int64()
+        return Words(Schema({"ts": kind, "type": pa.string()}), "us")
+
+    def number(self, value: Any) -> int | None:
+        """A time as a number; None for what is no time of this kind."""
+        if isinstance(value, str):
+            value = _parsed(value)
+        if isinstance(value, datetime):
+            if not self.is_clock:
+                return None
+            plain = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+            return (plain - _EPOCH) // timedelta(microseconds=1)
+        if isinstance(value, date):
+            return (datetime(value.year, value.month, value.day) - _EPOCH) // timedelta(microseconds=1)
+        if isinstance(value, bool) or not isinstance(value, int) or self.is_clock:
+            return None
+        return value
+
+
+def _parsed(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def ticks(low: int, high: int, moments: Moments, most: int = 6) -> list[int]:
+    """Round times between two, for an axis."""
+    if high <= low:
+        return [low]
+    least = (high - low) / most
+    for step in _steps(moments.is_clock):
+        if step >= least:
+            first = -(-low // step) * step
+            return list(range(first, high + 1, step))
+    return [low, high]
+
+
+def _steps(clock: bool) -> Iterable[int]:
+    second = 1_000_000
+    if clock:
+        for power in range(6):
+            yield from (10**power, 2 * 10**power, 5 * 10**power)
+        yield from (second * length for length in (1, 2, 5, 10, 15, 30))
+        yield from (second * 60 * length for length in (1, 2, 5, 10, 15, 30))
+        yield from (second * 3600 * length for length in (1, 2, 3, 6, 12))
+        day = second * 86_400
+        for power in range(7):
+            yield from (day * 10**power, day * 2 * 10**power, day * 5 * 10**power)
+    else:
+        for power in range(19):
+            yield from (10**power, 2 * 10**power, 5 * 10**power)
+
+
+def tick_text(at: int, low: int, high: int, moments: Moments) -> str:
+    """A time on an axis from one time to another: of a clock only what differs."""
+    text = moments.words.time_text(at)
+    if not moments.is_clock:
+        return text
+    day = 86_400_000_000
+    text = text.removesuffix("Z")
+    if low // day == high // day:
+        text = text.partition(" ")[2] or text
+    elif at % day == 0:
+        text = text.partition(" ")[0]
+    else:
+        text = text[5:]
+    return text[:-3] if text.count(":") == 2 and text.endswith(":00") else text
