@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -34,6 +34,8 @@ from nestream.reference import match_reference
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.runtime.stream import Stream
+from nestream.show import Shown, query_html, show_matches
+from nestream.why import Why, explain_why
 
 
 def query(text: str, dialect: str | None = None) -> Query:
@@ -99,6 +101,21 @@ class Query:
 
     def __str__(self) -> str:
         return self.formatted
+
+    def _repr_html_(self) -> str:
+        return query_html(self)
+
+    def why(self, events: Any, picked: Sequence[Any] | Mapping[str, Any], **options: Any) -> Why:
+        """Why the picked events are not (part of) a match: every predicate, order, window and negation.
+
+        `picked` are row numbers from 0, or with `by="column"` what the events have in that column; a mapping
+        says which variable each is to be. Takes the options of `match` that say how to read the events.
+        """
+        return explain_why(self, events, picked, **options)
+
+    def show(self, events: Any, **options: Any) -> Shown:
+        """The matches to look at: their `table`, and their `timeline`. Takes the options of `match`."""
+        return show_matches(self, events, **options)
 
     def explain(
         self,

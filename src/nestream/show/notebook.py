@@ -1,0 +1,119 @@
+"""What a notebook shows of a query and of its matches: HTML without scripts and without anything to load."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import pyarrow as pa
+
+from nestream.model.text import RESERVED_WORDS
+from nestream.show.drawing import cut
+from nestream.show.graph import plan_graph
+from nestream.show.timeline import MOST_EVENTS, MOST_MATCHES, Timeline, timeline
+from nestream.why.words import plain
+
+FIRST_ROWS = 10
+"""How many matches the table under a timeline has."""
+_WIDEST = 120
+
+_TOKEN = re.compile(
+    r"(?P<comment>--[^\n]*|//[^\n]*|/\*.*?\*/)"
+    r"|(?P<string>\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*')"
+    r"|(?P<name>`[^`]*`)"
+    rf"|(?P<keyword>(?<![\w.-])(?:{'|'.join(RESERVED_WORDS)})(?![\w-]))"
+    r"|(?P<sign>!(?!=)|¬)"
+    r"|(?P<number>(?<![\w.-])\d+(?:\.\d+)?(?!\w))",
+    re.IGNORECASE | re.DOTALL,
+)
+_LOOKS = {
+    "comment": "opacity:.65;font-style:italic",
+    "string": "color:#22a06b",
+    "keyword": "color:#3b82f6;font-weight:600",
+    "sign": "color:#d6455d;font-weight:600",
+    "number": "color:#b05cd6",
+}
+
+
+def highlighted(text: str) -> str:
+    """The text of a query as HTML, its words in colours that are legible on light and on dark."""
+    pieces, at = [], 0
+    for found in _TOKEN.finditer(text):
+        look = _LOOKS.get(found.lastgroup or "")
+        pieces.append(escape(text[at : found.start()]))
+        word = escape(found.group())
+        pieces.append(f'<span style="{look}">{word}</span>' if look else word)
+        at = found.end()
+    pieces.append(escape(text[at:]))
+    return f'<pre class="nestream-query">{"".join(pieces)}</pre>'
+
+
+def query_html(query: Any) -> str:
+    """A query in a notebook: its text and its plan."""
+    return f'<div class="nestream">{highlighted(query.formatted)}{plan_graph(query).svg()}</div>'
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The matches of a query, to be looked at: `table` holds all of them, `timeline` the first."""
+
+    table: pa.Table
+    timeline: Timeline
+
+    def _repr_html_(self) -> str:
+        rows = self.table.num_rows
+        told = f"{rows:,} match{'' if rows == 1 else 'es'}"
+        head = f"<p><b>{told}</b></p>"
+        return f'<div class="nestream">{head}{self.timeline.svg() if rows else ""}{self._first_rows()}</div>'
+
+    def _first_rows(self) -> str:
+        if not self.table.num_rows:
+            return ""
+        names = self.table.column_names
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{_cell(row[name])}</td>' for name in names)}</tr>"
+            for row in self.table.slice(0, FIRST_ROWS).to_pylist()
+        )
+        more = self.table.num_rows - FIRST_ROWS
+        rest = f"<p>{more:,} more</p>" if more > 0 else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+
+def show_matches(
+    query: Any,
+    events: Any,
+    *,
+    time: str = "ts",
+    type: str = "type",
+    most_matches: int = MOST_MATCHES,
+    most_events: int = MOST_EVENTS,
+    **options: Any,
+) -> Shown:
+    """The matches of a query over some events, with the events around them; takes the options of `match`."""
+    table = query.match(events, time=time, type=type, **options)
+    if not isinstance(table, pa.Table):
+        raise TypeError("a timeline needs the events in this process: collect the DataFrame first")
+    drawn = timeline(
+        query,
+        table,
+        events,
+        time=time,
+        type=type,
+        order=options.get("order", "time"),
+        most_matches=most_matches,
+        most_events=most_events,
+    )
+    return Shown(table, drawn)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        parts = [f"{name}={plain(part)}" for name, part in value.items() if part is not None]
+        return escape(cut(" ".join(parts), _WIDEST))
+    return "" if value is None else escape(cut(str(plain(value)), _WIDEST))
