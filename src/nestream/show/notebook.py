@@ -28,12 +28,19 @@ _TOKEN = re.compile(
     r"|(?P<number>(?<![\w.-])\d+(?:\.\d+)?(?!\w))",
     re.IGNORECASE | re.DOTALL,
 )
+
+
+def _mixed(colour: str) -> str:
+    """A colour nearer to that of the text around it, so that the contrast is enough on light and on dark."""
+    return f"color-mix(in srgb,{colour} 60%,currentColor)"
+
+
 _LOOKS = {
     "comment": "opacity:.65;font-style:italic",
-    "string": "color:#22a06b",
-    "keyword": "color:#3b82f6;font-weight:600",
-    "sign": "color:#d6455d;font-weight:600",
-    "number": "color:#b05cd6",
+    "string": f"color:{_mixed('#22a06b')}",
+    "keyword": f"color:{_mixed('#3b82f6')};font-weight:600",
+    "sign": f"color:{_mixed('#d6455d')};font-weight:600",
+    "number": f"color:{_mixed('#b05cd6')}",
 }
 
 

@@ -77,7 +77,11 @@ class Completing:
         return Completed(None, {}, alone or [self._together(shape, binding, missing)])
 
     def _whole(self, shape: Shape, binding: dict[str, Event], stopped: list[Obstacle]) -> Completed:
-        against = [*stopped, *self.judge.negations(shape, binding, self.reach)]
+        against = stopped
+        if not any(
+            told.kind == "order" for told in stopped
+        ):  # out of order there are no intervals to look at
+            against = [*stopped, *self.judge.negations(shape, binding, self.reach)]
         if against:
             return Completed(None, {}, against)
         if not self.shown(binding):

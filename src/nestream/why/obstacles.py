@@ -57,10 +57,6 @@ class Judge:
         """What stops the bound events by themselves, whatever the others are: all but negations."""
         return [*self.predicates(shape, binding), *self.order(shape, binding), *self.window(shape, binding)]
 
-    def all(self, shape: Shape, binding: Binding, reach: Reach) -> list[Obstacle]:
-        """Everything that stops a complete binding."""
-        return [*self.among(shape, binding), *self.negations(shape, binding, reach)]
-
     def predicates(self, shape: Shape, binding: Binding) -> Iterator[Obstacle]:
         """The predicates that do not hold of the bound events; one that needs others is not told."""
         own = set(shape.variables)

@@ -1,0 +1,1 @@
+"""Why events are no match."""
