@@ -95,20 +95,19 @@ class Timeline:
         return pa.string() if pa.types.is_null(kind) else kind
 
     def _span(self, rows: Sequence[int], plan: Plan, meaning: Meaning) -> Numbers:
-        """The rows, in order, that a window around the picked ones can touch."""
+        """The rows, in order, within a window of any picked one: some of them may have no part in a match."""
         if plan.window.kind is WindowKind.UNBOUNDED:
             return self.order
         picked = np.array(rows, np.int64)
         if plan.window.kind is WindowKind.EVENTS:
             taken = self.position[picked]
-            first = min(taken.min(), taken.max() - (meaning.window - 1))
-            last = max(taken.max(), taken.min() + (meaning.window - 1))
-            return self.order[max(int(first), 0) : int(last) + 1]
-        at = [int(time) for time in self.times[picked]]  # beyond 64 bits a window may well reach
+            first, last = int(taken.min()) - meaning.window, int(taken.max()) + meaning.window
+            return self.order[max(first, 0) : last + 1]
+        at = [int(time) for time in self.times[picked]]  # a window may well reach beyond 64 bits
         ordered = self.times[self.order]
-        first = np.searchsorted(ordered, _bounded(min(min(at), max(at) - meaning.window)), "left")
-        last = np.searchsorted(ordered, _bounded(max(max(at), min(at) + meaning.window)), "right")
-        return self.order[int(first) : int(last)]
+        first = int(np.searchsorted(ordered, _bounded(min(at) - meaning.window), "left"))
+        last = int(np.searchsorted(ordered, _bounded(max(at) + meaning.window), "right"))
+        return self.order[first:last]
 
     def _events(self, rows: Numbers, plan: Plan) -> list[Event]:
         part = self.table.take(pa.array(rows))

@@ -1,0 +1,122 @@
+"""`nestream why`: what stops some events of a file from being a match."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from nestream.cli.arguments import (
+    AnswerFormat,
+    AnswerOption,
+    DialectOption,
+    InputFormatOption,
+    Order,
+    QueryArgument,
+    TimeOption,
+    TypeOption,
+    query_text,
+)
+from nestream.cli.console import output, working
+from nestream.cli.events import load_events
+
+
+def why(
+    query: QueryArgument,
+    events: Annotated[
+        str,
+        typer.Argument(
+            metavar="EVENTS",
+            help="A CSV, JSON lines or Parquet file; - is standard input.",
+            show_default=False,
+        ),
+    ],
+    picked: Annotated[
+        str,
+        typer.Option(
+            "--events",
+            metavar="ROWS",
+            help="The events, with commas between: rows of the file from 0, such as 12,40,77 or r=12,o=77.",
+            show_default=False,
+        ),
+    ],
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMN",
+            help="--events are values of this column, not rows.",
+            show_default=False,
+        ),
+    ] = None,
+    format: AnswerOption = AnswerFormat.TEXT,
+    time: TimeOption = "ts",
+    type: TypeOption = "type",
+    order: Annotated[
+        Order, typer.Option("--order", help="arrival: events with equal times follow as they come.")
+    ] = Order.TIME,
+    dialect: DialectOption = None,
+    input_format: InputFormatOption = None,
+) -> None:
+    """Tell why events are not a match: each predicate, order, window or negation that stops them.
+
+    Fewer events than the query has variables are asked about as part of a match.
+    Exits with 0 if they are a match or part of one, and with 1 if not.
+    """
+    if os.path.isdir(query):
+        raise typer.BadParameter("it is a folder: give one query.", param_hint="QUERY")
+    parsed = query_text(query).parse(dialect)
+    wanted = _picked(picked, by)
+    _, table = load_events(events, time, type, input_format, None)
+    with working("looking"):
+        answer = parsed.why(table, wanted, by=by, time=time, type=type, order=order.value)
+    if format is AnswerFormat.JSON:
+        typer.echo(json.dumps(answer.json(), indent=2, ensure_ascii=False))
+    else:
+        for line in answer.text().split("\n"):
+            output().print(_coloured(line), soft_wrap=True)
+    if not answer.matched:
+        raise typer.Exit(1)
+
+
+def _picked(text: str, by: str | None) -> Sequence[Any] | Mapping[str, Any]:
+    """The events as rows or values; with the variable that each is to be, where that is said."""
+    items = [item.strip() for item in text.split(",") if item.strip()]
+    if not items:
+        raise _wrong("give at least one event.")
+    named = [item.partition("=") for item in items if "=" in item]
+    if not named:
+        return [_place(item, by) for item in items]
+    if len(named) < len(items):
+        raise _wrong("name a variable for each event, or for none.")
+    found = {name.strip(): _place(value.strip(), by) for name, _, value in named}
+    if len(found) < len(items):
+        raise _wrong("a variable is named twice.")
+    return found
+
+
+def _place(item: str, by: str | None) -> Any:
+    if by is not None:
+        return item
+    if not item.isdecimal():
+        raise _wrong(f"{item!r} is no row of the file: rows are numbers from 0. (Values need --by COLUMN.)")
+    return int(item)
+
+
+def _wrong(message: str) -> typer.BadParameter:
+    return typer.BadParameter(message, param_hint="--events")
+
+
+def _coloured(line: str) -> Text:
+    text = Text(line)
+    if line.startswith(("no match", "a match", "part of a match")):
+        text.stylize("bold red" if line.startswith("no") else "bold green")
+    elif line.startswith("    | "):
+        text.stylize("red" if line.strip(" |").strip("^") == "" else "dim")
+    elif line.startswith("  ") and not line.startswith("    ") and ": " in line:
+        text.stylize("bold", 2, line.index(":") + 1)
+    return text
