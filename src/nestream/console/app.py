@@ -1,0 +1,102 @@
+"""The routes of the console: its pages, the line of live messages, and what the pages ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from nestream.console.asked import Asked, AskedError
+from nestream.console.guard import TooLargeError
+from nestream.console.hub import MOST_BROWSERS, dumps
+from nestream.console.pool import RunError
+from nestream.console.watch import Watch
+
+STATIC = Path(__file__).parent / "static"
+PAGES = ("/", "/ward", "/queries", "/matches", "/health")
+
+
+class Plain(JSONResponse):
+    """JSON as the pages read it."""
+
+    def render(self, content: Any) -> bytes:
+        """The bytes."""
+        return dumps(content).encode()
+
+
+def application(watch: Watch, asked: Asked) -> Starlette:
+    """The console as an ASGI application, without its guard."""
+
+    @asynccontextmanager
+    async def life(_: Starlette) -> AsyncIterator[None]:
+        looking = asyncio.create_task(watch.run())
+        try:
+            yield
+        finally:
+            looking.cancel()
+            watch.hub.close()
+            await asked.close()
+
+    async def page(_: Request) -> Response:
+        return FileResponse(STATIC / "index.html")
+
+    async def stream(request: Request) -> Response:
+        if watch.hub.browsers >= MOST_BROWSERS:
+            return Plain({"ok": False, "error": "Too many pages are open."}, status_code=503)
+        last = request.headers.get("last-event-id") or request.query_params.get("last")
+        return StreamingResponse(watch.hub.follow(last), media_type="text/event-stream")
+
+    async def begin(_: Request) -> Response:
+        return Plain({"job": watch.described(), "data": asked.sources()})
+
+    async def counters(_: Request) -> Response:
+        return Plain(watch.counters())
+
+    def post(answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> Any:
+        async def route(request: Request) -> Response:
+            try:
+                body = json.loads(await request.body())
+                if not isinstance(body, dict):
+                    raise AskedError("The body must be a JSON object.")
+                return Plain(await answer(body))
+            except TooLargeError:
+                return Plain({"ok": False, "error": "The request is too large."}, status_code=413)
+            except (ValueError, RecursionError) as error:
+                said = str(error) if isinstance(error, AskedError) else "The body is not JSON."
+                return Plain({"ok": False, "error": said}, status_code=400)
+            except RunError as error:
+                return Plain({"ok": False, "error": str(error)})
+
+        return route
+
+    asks = {
+        "check": asked.check,
+        "plan": asked.plan,
+        "run": asked.run,
+        "why": asked.why,
+        "timeline": asked.timeline,
+        "events": asked.events,
+        "measure": asked.measure,
+        "trial": asked.start_trial,
+        "trial/stop": asked.stop_trial,
+    }
+    return Starlette(
+        routes=[
+            *(Route(path, page) for path in PAGES),
+            Route("/api/stream", stream),
+            Route("/api/begin", begin),
+            Route("/api/counters", counters),
+            *(Route(f"/api/{name}", post(answer), methods=["POST"]) for name, answer in asks.items()),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        lifespan=life,
+    )

@@ -1,0 +1,183 @@
+"""What pages ask of the console: each request is checked here, and then done by a worker process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nestream.console.operations import MOST_PICKED, MOST_TEXT
+from nestream.console.pool import Pool
+from nestream.console.trial import Trial
+from nestream.console.watch import Watch
+from nestream.data import sample_names
+
+LIVE = "live"
+"""The name of the events that the console holds of the job, among those of the data sets."""
+SAMPLED = 2_000
+MOST_TRIALS = 2
+
+
+class AskedError(ValueError):
+    """A request that a page of the console would not send, or that cannot be met; the words are shown."""
+
+
+class Asked:
+    """The answers to what pages ask."""
+
+    def __init__(self, watch: Watch, data: dict[str, Path] | None = None) -> None:
+        self.watch = watch
+        self.pool = Pool(dict(data or {}))
+
+    async def close(self) -> None:
+        """End all workers."""
+        for trial in self.watch.trials:
+            await trial.stop()
+        await self.pool.close()
+
+    def sources(self) -> list[dict[str, str]]:
+        """The names that a page may use for events."""
+        found = [{"name": name, "title": f"data set {name}"} for name in sample_names()]
+        found += [{"name": name, "title": f"file {name}"} for name in self.pool.data]
+        if self.watch.job is not None:
+            found.insert(0, {"name": LIVE, "title": "the live events held now"})
+        return found
+
+    async def check(self, body: dict[str, Any]) -> dict[str, Any]:
+        """What is wrong with a query, as it is being written."""
+        return await self.pool.ask("check", text=_text(body), **self._source(body, sample=True))
+
+    async def plan(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The plan of a query, measured over a source where one is named."""
+        return await self.pool.ask("plan", text=_text(body), **self._source(body))
+
+    async def run(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The matches of a query over a source."""
+        name = _name(body, "name", "query")
+        return await self.pool.ask("run", text=_text(body), name=name, **self._needed(body))
+
+    async def why(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Why picked events are no match. Live events are named by their number, which does not move."""
+        picked = body.get("picked")
+        if not isinstance(picked, list) or not all(type(place) is int for place in picked):
+            raise AskedError("The picked events are numbers.")
+        if not 0 < len(picked) <= MOST_PICKED:
+            raise AskedError(f"Pick between 1 and {MOST_PICKED} events.")
+        source, first = self._needed(body), 0
+        if "events" in source:
+            first, source["events"] = self.watch.recent()
+        if min(picked) < first:
+            raise AskedError("Some of the picked events are no longer held; pick later ones.")
+        places = [place - first for place in picked]
+        answer = await self.pool.ask("why", text=_text(body), picked=places, first=first, **source)
+        return {**answer, "first": first}
+
+    async def timeline(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The timeline of matches that the page has."""
+        rows = body.get("rows")
+        if not isinstance(rows, list) or len(rows) > 100 or not all(isinstance(row, dict) for row in rows):
+            raise AskedError("The rows are at most 100 matches.")
+        job = self.watch.job
+        columns = {"time": job.time, "type": job.type} if job and body.get("data") == LIVE else {}
+        return await self.pool.ask("timeline", text=_text(body), rows=rows, **columns)
+
+    async def events(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Events of a source, to pick from: of the live ones the latest first."""
+        wanted, kind = _name(body, "text", ""), _name(body, "kind", "")
+        source = self._needed(body)
+        if "events" not in source:
+            return await self.pool.ask("data", text=wanted, kind=kind, limit=200, **source)
+        first, held = self.watch.recent()
+        rows: list[dict[str, Any]] = []
+        for place in range(len(held) - 1, -1, -1):
+            event = held[place]
+            if (not kind or event.get(source["type"]) == kind) and (
+                not wanted or any(wanted.lower() in str(value).lower() for value in event.values())
+            ):
+                rows.append({"place": first + place, "event": event})
+                if len(rows) == 200:
+                    break
+        kinds = sorted({str(event.get(source["type"])) for event in held[-SAMPLED:]})
+        columns = list(dict.fromkeys(name for row in rows for name in row["event"]))
+        return {
+            "ok": True,
+            "total": len(held),
+            "rows": rows[::-1],
+            "types": kinds[:200],
+            "columns": columns,
+            "time": source["time"],
+            "type": source["type"],
+        }
+
+    async def measure(self, body: dict[str, Any]) -> dict[str, Any]:
+        """How long each rule of the job takes over the live events."""
+        rules = {name: rule.text for name, rule in self.watch.live.rules.items() if not rule.problem}
+        return await self.pool.ask("measure", rules=rules, **self._needed({"data": LIVE}))
+
+    async def start_trial(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Match a query over the live events, those that are held and those to come."""
+        if self.watch.job is None:
+            raise AskedError("There is no job to try the query on.")
+        name = _name(body, "name", "trial")
+        await self.stop_trial({"name": name})
+        self.watch.trials = [trial for trial in self.watch.trials if trial.stopped is None]
+        if len(self.watch.trials) >= MOST_TRIALS:
+            raise AskedError(f"There are {MOST_TRIALS} trials already; stop one first.")
+        trial = Trial(name, _text(body), self.pool.worker(), self.watch.tried)
+        _, events = self.watch.recent()
+        settings = {**self._columns(), "lateness": self.watch.job.lateness.total_seconds()}
+        answer = await trial.start(settings, events if body.get("before") else [])
+        if answer["ok"]:
+            self.watch.trials.append(trial)
+        return answer
+
+    async def stop_trial(self, body: dict[str, Any]) -> dict[str, Any]:
+        """End a trial."""
+        name = _name(body, "name", "trial")
+        for trial in [trial for trial in self.watch.trials if trial.name == name]:
+            self.watch.trials.remove(trial)
+            await trial.stop()
+        return {"ok": True}
+
+    # -- sources ---------------------------------------------------------------------------------------------
+
+    def _needed(self, body: dict[str, Any]) -> dict[str, Any]:
+        source = self._source(body)
+        if not source:
+            raise AskedError("Name the events: a data set, or those of the job.")
+        return source
+
+    def _source(self, body: dict[str, Any], sample: bool = False) -> dict[str, Any]:
+        """The events that a page names: only names that the console knows, never a path."""
+        name = body.get("data")
+        if not name:
+            return {}
+        if name not in [source["name"] for source in self.sources()]:
+            raise AskedError("There is no data set of that name.")
+        if name != LIVE:
+            return {"data": name}
+        _, events = self.watch.recent()
+        if sample:
+            own = self.watch.live.type
+            events = list({str(event.get(own)): event for event in events[-SAMPLED:]}.values())
+        if not events:
+            return {} if sample else {"events": [], **self._columns()}
+        return {"events": events, **self._columns()}
+
+    def _columns(self) -> dict[str, str]:
+        return {"time": self.watch.live.time, "type": self.watch.live.type}
+
+
+def _text(body: dict[str, Any]) -> str:
+    text = body.get("text")
+    if not isinstance(text, str):
+        raise AskedError("The query is a text.")
+    if len(text) > MOST_TEXT:
+        raise AskedError(f"A query has at most {MOST_TEXT:,} characters.")
+    return text
+
+
+def _name(body: dict[str, Any], key: str, default: str) -> str:
+    value = body.get(key, default)
+    if not isinstance(value, str) or len(value) > 200:
+        raise AskedError(f"The {key} is a text of at most 200 characters.")
+    return value

@@ -1,0 +1,187 @@
+"""What the console holds of a running job: rings of the latest, counts of all, in bounded memory."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from nestream.console.job import Rule
+from nestream.console.moments import hour_of, moment
+from nestream.console.ward import ROOM, WORKER, Ward
+
+RECENT_EVENTS = 20_000
+RECENT_MATCHES = 2_000
+RECENT_LATE = 200
+SECONDS = 300
+"""How far back the series of the health page reach."""
+MOST_KEYS = 1_000
+"""How many rooms, workers, hours or rules are counted apart; the rest are counted together."""
+OTHER = "(others)"
+LONGEST_TEXT = 500
+MOST_FIELDS = 40
+
+
+def bounded(event: dict[str, Any]) -> dict[str, Any]:
+    """The event with at most so many fields, and texts of at most so many characters."""
+    shown = {}
+    for name, value in list(event.items())[:MOST_FIELDS]:
+        if isinstance(value, str):
+            value = value[:LONGEST_TEXT]
+        elif not isinstance(value, int | float | bool | None):
+            value = str(value)[:LONGEST_TEXT]
+        shown[str(name)[:80]] = value
+    return shown
+
+
+class Tally:
+    """Counts by key, for a bounded number of keys."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def add(self, key: Any) -> None:
+        """Count one more."""
+        name = str(key)[:80]
+        self.counts[name if name in self.counts or len(self.counts) < MOST_KEYS else OTHER] += 1
+
+
+@dataclass
+class Live:
+    """The state of a job as the console knows it. One thread writes; readers take copies."""
+
+    time: str = "ts"
+    type: str = "type"
+    ward: Ward = field(default_factory=Ward)
+    rules: dict[str, Rule] = field(default_factory=dict)
+    events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=RECENT_EVENTS))
+    matches: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=RECENT_MATCHES))
+    late: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=RECENT_LATE))
+    events_in: int = 0
+    matches_in: int = 0
+    late_in: int = 0
+    trials_in: int = 0
+    by_rule: Tally = field(default_factory=Tally)
+    by_room: Tally = field(default_factory=Tally)
+    by_worker: Tally = field(default_factory=Tally)
+    by_hour: Tally = field(default_factory=Tally)
+    progress: dict[str, Any] | None = None
+    series: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=SECONDS))
+    latest: float | None = None
+    """The greatest event time seen."""
+
+    def take_events(self, events: list[dict[str, Any]]) -> None:
+        """Take events of the stream, in the order of their arrival."""
+        for event in events:
+            ts = moment(event.get(self.time))
+            if ts is not None and (self.latest is None or ts > self.latest):
+                self.latest = ts
+            self.ward.move(event, event.get(self.type), ts)
+        self.events_in += len(events)
+        self.events.extend(bounded(event) for event in events[-RECENT_EVENTS:])
+
+    def take_matches(self, rows: list[dict[str, Any]], trial: bool = False) -> list[dict[str, Any]]:
+        """Take committed matches, or those of a trial rule; gives them as the browser gets them."""
+        return [self._match(row, trial) for row in rows]
+
+    def _match(self, row: dict[str, Any], trial: bool) -> dict[str, Any]:
+        name = str(row.get("query", ""))[:120]
+        rule = self.rules.get(name)
+        events = [
+            {"variable": str(part.get("variable", ""))[:80], "event": bounded(part["event"])}
+            for part in row.get("events") or []
+            if isinstance(part, dict) and isinstance(part.get("event"), dict)
+        ][:50]
+        found: dict[str, Any] = {
+            "query": name,
+            "title": rule.title if rule else name,
+            "severity": "trial" if trial else (rule.severity if rule else "medium"),
+            "start": moment(row.get("match_start")),
+            "end": moment(row.get("match_end")),
+            "events": events,
+            "values": bounded(row.get("values") or {}) if isinstance(row.get("values"), dict) else {},
+            "rooms": _named(events, ROOM),
+            "workers": _named(events, WORKER),
+            "seen": time.time() * 1000,
+            "trial": trial,
+        }
+        if trial:
+            self.trials_in += 1
+            found["number"] = -self.trials_in
+        else:
+            self.matches_in += 1
+            found["number"] = self.matches_in
+            self.matches.append(found)
+            self._count(found)
+        return found
+
+    def _count(self, found: dict[str, Any]) -> None:
+        self.by_rule.add(found["query"])
+        for room in found["rooms"]:
+            self.by_room.add(room)
+        for worker in found["workers"]:
+            self.by_worker.add(worker)
+            self.ward.violated(worker, found["end"])
+        if found["end"] is not None:
+            self.by_hour.add(hour_of(found["end"]))
+
+    def take_late(self, events: list[dict[str, Any]]) -> None:
+        """Take events that the stream set aside, with their reasons."""
+        self.late_in += len(events)
+        self.late.extend(bounded(event) for event in events[-RECENT_LATE:])
+
+    def take_progress(self, lines: list[dict[str, Any]]) -> None:
+        """Take what the pipeline says of its micro-batches; the last line counts."""
+        if lines:
+            self.progress = {**bounded(lines[-1]), "leaves": lines[-1].get("leaves")}
+
+    def sample(self) -> dict[str, Any]:
+        """One point of the health page's series: the totals now."""
+        progress = self.progress or {}
+        point = {
+            "at": time.time() * 1000,
+            "events": self.events_in,
+            "matches": self.matches_in,
+            "late": self.late_in,
+            "lag": progress.get("lag"),
+            "state": progress.get("state_bytes"),
+        }
+        self.series.append(point)
+        return point
+
+    def statistics(self) -> dict[str, Any]:
+        """The counts by rule, room, worker and hour."""
+        return {
+            "rule": dict(self.by_rule.counts),
+            "room": dict(self.by_room.counts),
+            "worker": dict(self.by_worker.counts),
+            "hour": dict(self.by_hour.counts),
+        }
+
+    def totals(self) -> dict[str, Any]:
+        """The counts that every message carries, by which a browser knows that it has missed nothing."""
+        return {
+            "events": self.events_in,
+            "matches": self.matches_in,
+            "late": self.late_in,
+            "latest": self.latest,
+            "workers": len(self.ward.workers),
+        }
+
+    def snapshot(self, matches: int = 300) -> dict[str, Any]:
+        """All that a browser needs to begin."""
+        return {
+            "totals": self.totals(),
+            "workers": [worker.row() for worker in self.ward.workers.values()],
+            "matches": list(self.matches)[-matches:],
+            "late": list(self.late)[-50:],
+            "statistics": self.statistics(),
+            "progress": self.progress,
+            "series": list(self.series),
+        }
+
+
+def _named(events: list[dict[str, Any]], name: str) -> list[str]:
+    found = (part["event"].get(name) for part in events)
+    return list(dict.fromkeys(str(value)[:80] for value in found if value is not None))

@@ -1,0 +1,36 @@
+"""Times of events as the browser gets them: milliseconds since 1970, or the number itself where it is one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+
+def moment(value: Any) -> float | None:
+    """A time as a number: ISO 8601 texts and datetimes become milliseconds, without a zone as UTC."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return float(value) if value == value and abs(value) != float("inf") else None
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        zoned = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return zoned.timestamp() * 1000
+    return None
+
+
+def is_moment(value: Any) -> bool:
+    """Whether the times are of a clock, and not plain numbers."""
+    return isinstance(value, str | datetime)
+
+
+def hour_of(milliseconds: float) -> str:
+    """The hour of a time, as `2026-01-05 07h`."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %Hh")
+    except (OverflowError, ValueError, OSError):
+        return "unknown"

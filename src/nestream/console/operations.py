@@ -1,0 +1,248 @@
+"""What a worker process of the console does with a query: check, plan, run, question, measure, stream."""
+
+from __future__ import annotations
+
+import time as clock
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import nestream
+from nestream.console.tables import Events, plain, rows_of
+from nestream.data import sample, sample_names
+from nestream.show import plan_graph, timeline_of_rows
+from nestream.source import read_events
+
+MOST_TEXT = 20_000
+"""The most characters of a query."""
+MOST_ROWS = 500
+MOST_PICKED = 50
+KEPT_TABLES = 3
+
+
+class Operations:
+    """The operations by name; each takes a request and gives plain data."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self.files = {name: Path(path) for name, path in files.items()}
+        self.tables: OrderedDict[str, pa.Table] = OrderedDict()
+        self.stream: Any = None
+        self.events = Events("ts", "type")
+        self.name = ""
+        self.by_name: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "check": self.check,
+            "plan": self.plan,
+            "run": self.run,
+            "why": self.why,
+            "timeline": self.timeline,
+            "measure": self.measure,
+            "data": self.data,
+            "start": self.start,
+            "push": self.push,
+        }
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Do what is asked; what is wrong with the query or the events is an answer too."""
+        try:
+            return self.by_name[request["operation"]](request)
+        except nestream.QueryError as error:
+            return {"ok": False, "diagnostics": error.as_dicts(), "error": str(error)}
+        except MemoryError:
+            return {"ok": False, "error": "It needed more memory than a run is given."}
+        except (nestream.EventError, ValueError, TypeError, OSError, pa.ArrowException) as error:
+            return {"ok": False, "error": str(error)[:4000]}
+
+    # -- queries ---------------------------------------------------------------------------------------------
+
+    def check(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Whether it is a query, for the events of a source where one is named."""
+        query = self._query(request)
+        if _has_source(request):
+            table, time, type = self._source(request)
+            query.typed(nestream.Schema.of(table.schema, time, type))
+        warned = nestream.QueryError(query.warnings, query.text)
+        return {
+            "ok": True,
+            "dialect": query.dialect.value,
+            "diagnostics": warned.as_dicts(),
+            "formatted": query.formatted,
+        }
+
+    def plan(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The plan as a graph, nested and rewritten, measured where there are events."""
+        query = self._query(request)
+        settings: dict[str, Any] = {}
+        if _has_source(request):
+            table, time, type = self._source(request)
+            settings = {"analyze": table, "time": time, "type": type}
+        answer: dict[str, Any] = {"ok": True, "explain": query.explain(**settings)}
+        for name, rewritten in (("nested", False), ("rewritten", True)):
+            try:
+                answer[name] = plain(plan_graph(query, rewritten=rewritten, **settings).json())
+            except ValueError as error:  # there may be no normal form
+                answer[name] = {"nodes": [], "edges": [], "error": str(error)}
+        return answer
+
+    def run(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The first matches over a source, and how many there are."""
+        query = self._query(request)
+        table, time, type = self._source(request)
+        begin = clock.perf_counter()
+        found: list[dict[str, Any]] = []
+        for batch in query.batches(table, time=time, type=type):
+            found.extend(batch.slice(0, MOST_ROWS - len(found)).to_pylist())
+            if len(found) >= MOST_ROWS:
+                break
+        total = len(found)
+        if total == MOST_ROWS:
+            total = query.count(table, time=time, type=type)
+        seconds = clock.perf_counter() - begin
+        rows = rows_of(str(request.get("name", "query")), found)
+        return {
+            "ok": True,
+            "rows": rows,
+            "total": total,
+            "events": table.num_rows,
+            "seconds": seconds,
+            "timeline": self._timeline(query, rows, time, type),
+        }
+
+    def timeline(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The timeline of rows that were found before."""
+        rows = request["rows"][:MOST_ROWS]
+        return {"ok": True, "timeline": self._timeline(self._query(request), rows, *_columns(request))}
+
+    def _timeline(self, query: nestream.Query, rows: list[dict[str, Any]], time: str, type: str) -> Any:
+        return plain(timeline_of_rows(query, rows, time=time, type=type).json())
+
+    def why(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Why the picked events are no match."""
+        query = self._query(request)
+        table, time, type = self._source(request)
+        picked = [int(place) for place in request["picked"]][:MOST_PICKED]
+        if not picked or not all(0 <= place < table.num_rows for place in picked):
+            raise ValueError("Pick events that are still there.")
+        answer = query.why(table, picked, time=time, type=type)
+        told = plain(answer.json())
+        shown = set(picked) | set(_positions(told))
+        return {
+            "ok": True,
+            "why": told,
+            "text": answer.text(),
+            "events": {
+                place: plain(table.slice(place, 1).to_pylist()[0])
+                for place in sorted(shown)[:500]
+                if 0 <= place < table.num_rows
+            },
+        }
+
+    def measure(self, request: dict[str, Any]) -> dict[str, Any]:
+        """How long each rule takes over the events of a source."""
+        table, time, type = self._source(request)
+        measured = []
+        for name, text in request["rules"].items():
+            try:
+                query = nestream.query(text)
+                begin = clock.perf_counter()
+                found = query.count(table, time=time, type=type)
+                measured.append({"name": name, "seconds": clock.perf_counter() - begin, "matches": found})
+            except (nestream.QueryError, nestream.EventError, ValueError) as error:
+                measured.append({"name": name, "error": str(error)[:500]})
+        return {"ok": True, "events": table.num_rows, "rules": measured}
+
+    def data(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Events of a source, those that hold a text, from an offset on."""
+        table, time, type = self._source(request)
+        wanted = str(request.get("text", "")).lower()
+        kind = request.get("kind") or None
+        rows = islice(_found(table, wanted, kind, type), int(request.get("limit", 100)))
+        kinds = sorted(str(name) for name in table.column(type).unique().to_pylist() if name is not None)
+        columns = {"time": time, "type": type, "columns": table.column_names, "types": kinds[:200]}
+        return {"ok": True, "total": table.num_rows, "rows": list(rows), **columns}
+
+    # -- a stream --------------------------------------------------------------------------------------------
+
+    def start(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Begin to match events that keep coming."""
+        query = self._query(request)
+        time, type = _columns(request)
+        self.events = Events(time, type)
+        self.name = str(request["name"])
+        lateness = timedelta(seconds=float(request.get("lateness", 0)))
+        self.stream = query.stream(time=time, type=type, lateness=lateness, dead_letter=lambda *_: None)
+        return {"ok": True}
+
+    def push(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Take more events of the stream; the matches that they decide."""
+        begin = clock.perf_counter()
+        found = self.stream.push_batch(self.events.table(request["events"]))
+        rows = rows_of(self.name, found.slice(0, 10 * MOST_ROWS).to_pylist())
+        busy = clock.perf_counter() - begin
+        return {"ok": True, "rows": rows, "found": found.num_rows, "busy": busy, "held": self._held()}
+
+    def _held(self) -> dict[str, Any]:
+        return dict(plain(self.stream.describe()))
+
+    # -- sources ---------------------------------------------------------------------------------------------
+
+    def _query(self, request: dict[str, Any]) -> nestream.Query:
+        text = request.get("text")
+        if not isinstance(text, str) or len(text) > MOST_TEXT:
+            raise ValueError(f"A query has at most {MOST_TEXT:,} characters.")
+        return nestream.query(text)
+
+    def _source(self, request: dict[str, Any]) -> tuple[pa.Table, str, str]:
+        """The events that a request names, or carries, and their columns of time and type."""
+        if "events" in request:
+            time, type = _columns(request)
+            return Events(time, type).table(request["events"]), time, type
+        return self._named(str(request["data"])), "ts", "type"
+
+    def _named(self, name: str) -> pa.Table:
+        if name in self.tables:
+            self.tables.move_to_end(name)
+            return self.tables[name]
+        if name in self.files:
+            self.tables[name] = read_events(self.files[name], "ts", "type").read_all()
+        elif name in sample_names():
+            self.tables[name] = sample(name)
+        else:
+            raise ValueError(f"There is no data set {name[:80]!r}.")
+        while len(self.tables) > KEPT_TABLES:
+            self.tables.popitem(last=False)
+        return self.tables[name]
+
+
+def _has_source(request: dict[str, Any]) -> bool:
+    return bool(request.get("data")) or "events" in request
+
+
+def _columns(request: dict[str, Any]) -> tuple[str, str]:
+    return str(request.get("time", "ts")), str(request.get("type", "type"))
+
+
+def _found(table: pa.Table, wanted: str, kind: str | None, type: str) -> Iterator[dict[str, Any]]:
+    place = 0
+    for batch in table.to_batches(max_chunksize=4096):
+        for event in batch.to_pylist():
+            shown = plain(event)
+            if (kind is None or shown.get(type) == kind) and (
+                not wanted or any(wanted in str(value).lower() for value in shown.values())
+            ):
+                yield {"place": place, "event": shown}
+            place += 1
+
+
+def _positions(told: dict[str, Any]) -> Iterator[int]:
+    """Every event that an answer to why names."""
+    for alternative in told.get("alternatives", []):
+        yield from alternative.get("assignment", {}).values()
+        for obstacle in alternative.get("obstacles", []):
+            yield from obstacle.get("events", [])
+    match = told.get("match") or {}
+    yield from (place for place in match.values() if isinstance(place, int))

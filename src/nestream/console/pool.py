@@ -1,0 +1,112 @@
+"""Worker processes in which the console reads and runs queries: they can be killed, so they cannot hang it.
+
+A query of a stranger may take for ever or take all memory. In a process of its own it takes so many seconds
+and so many bytes, and then it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nestream.console.frames import frame, receive_frame
+from nestream.console.hub import dumps
+
+WORKERS = 2
+MOST_WAITING = 16
+SECONDS = 20.0
+MEMORY = 4 << 30
+
+
+class RunError(Exception):
+    """A run that has no result, and why, in words for the user."""
+
+
+@dataclass
+class Worker:
+    """One process, which does one thing at a time."""
+
+    files: dict[str, str]
+    process: asyncio.subprocess.Process | None = None
+
+    async def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Send a request and wait for the answer, but not longer than so many seconds."""
+        process = await self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(seconds):
+                process.stdin.write(frame(request))
+                await process.stdin.drain()
+                answer: dict[str, Any] = await receive_frame(process.stdout)
+        except TimeoutError:
+            await self.end()
+            raise RunError(f"It took longer than {seconds:g} seconds and was stopped.") from None
+        except (asyncio.IncompleteReadError, ConnectionError):
+            await self.end()
+            raise RunError("It ended early; it may have needed more memory than a run is given.") from None
+        except asyncio.CancelledError:
+            await self.end()  # the answer would be taken for that of the next request
+            raise
+        return answer
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        if self.process is None or self.process.returncode is not None:
+            self.process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "nestream.console.worker",
+                dumps({"files": self.files, "memory": MEMORY}),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+            )
+        return self.process
+
+    async def end(self) -> None:
+        """Kill the process, if there is one."""
+        process, self.process = self.process, None
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+@dataclass
+class Pool:
+    """A few workers for all browsers, with a limit on who waits for one."""
+
+    data: dict[str, Path] = field(default_factory=dict)
+    seconds: float = SECONDS
+    waiting: int = 0
+    _idle: asyncio.Queue[Worker] = field(default_factory=asyncio.Queue)
+    _all: list[Worker] = field(default_factory=list)
+
+    def worker(self) -> Worker:
+        """A worker outside of the pool, for something that lasts."""
+        return Worker({name: str(path) for name, path in self.data.items()})
+
+    async def ask(self, operation: str, **request: Any) -> dict[str, Any]:
+        """The answer of some worker; raises `RunError`."""
+        if self.waiting >= MOST_WAITING:
+            raise RunError("Too many runs wait already; try again in a moment.")
+        self.waiting += 1
+        try:
+            if self._idle.empty() and len(self._all) < WORKERS:
+                self._all.append(self.worker())
+                self._idle.put_nowait(self._all[-1])
+            worker = await self._idle.get()
+            try:
+                return await worker.ask({"operation": operation, **request}, self.seconds)
+            finally:
+                self._idle.put_nowait(worker)
+        finally:
+            self.waiting -= 1
+
+    async def close(self) -> None:
+        """Kill all."""
+        for worker in self._all:
+            await worker.end()

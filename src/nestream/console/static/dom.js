@@ -1,0 +1,96 @@
+// Makes elements. Texts become text nodes and attributes go through setAttribute: nothing here parses HTML, so
+// whatever an event's attribute holds stays text.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked" || name === "disabled") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  append(element, children);
+  return element;
+}
+
+export function append(element, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return element;
+}
+
+export const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+export const s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+export function replace(element, ...children) {
+  element.replaceChildren();
+  return append(element, children);
+}
+
+// Sets a text only where it is another one, so that screen readers and layout are left alone.
+export function text(element, value) {
+  const wanted = String(value);
+  if (element.textContent !== wanted) element.textContent = wanted;
+}
+
+export const number = (value, digits = 0) =>
+  value === null || value === undefined || Number.isNaN(Number(value))
+    ? "–"
+    : Number(value).toLocaleString("en", { maximumFractionDigits: digits });
+
+// Event times are shown as they are in the data, which is UTC; plain numbers stay numbers.
+export function when(value, seconds = true) {
+  if (value === null || value === undefined) return "–";
+  const moment = typeof value === "number" ? (value > 1e11 ? new Date(value) : null) : new Date(zoned(value));
+  if (moment === null || Number.isNaN(moment.getTime())) return String(value);
+  return moment.toISOString().slice(11, seconds ? 19 : 16);
+}
+
+export function zoned(value) {
+  return typeof value === "string" && !/(?:Z|[+-]\d\d:?\d\d)$/.test(value) ? value + "Z" : value;
+}
+
+export function millis(value) {
+  if (typeof value === "number") return value;
+  const parsed = Date.parse(zoned(value));
+  return Number.isNaN(parsed) ? null : parsed;
+}
+
+export function bytes(value) {
+  if (value === null || value === undefined) return "–";
+  for (const [size, name] of [[2 ** 30, "GB"], [2 ** 20, "MB"], [2 ** 10, "KB"]])
+    if (value >= size) return `${number(value / size, 1)} ${name}`;
+  return `${number(value)} B`;
+}
+
+export function span(seconds) {
+  if (seconds === null || seconds === undefined) return "–";
+  for (const [size, name] of [[86400, "d"], [3600, "h"], [60, "min"]])
+    if (Math.abs(seconds) >= 2 * size) return `${number(seconds / size, 1)} ${name}`;
+  return `${number(seconds, 1)} s`;
+}
+
+export function select(label, options, value, change, attributes = {}) {
+  const list = h("select", { ...attributes, onchange: (event) => change(event.target.value) });
+  fillSelect(list, options, value);
+  return h("label", { class: "field" }, h("span", {}, label), list);
+}
+
+export function fillSelect(list, options, value) {
+  const known = options.map((option) => (Array.isArray(option) ? option : [option, option]));
+  if (JSON.stringify(known) === list.dataset.options && list.value === value) return;
+  list.dataset.options = JSON.stringify(known);
+  replace(list, known.map(([key, name]) => h("option", { value: key }, name)));
+  list.value = value;
+}
+
+// What an event holds beside its time and type, in one line.
+export function attributesOf(event, ...without) {
+  return Object.entries(event)
+    .filter(([name, value]) => value !== null && !without.includes(name))
+    .map(([name, value]) => `${name} ${value}`)
+    .join(", ");
+}

@@ -1,0 +1,116 @@
+// The queries page: write a query, see what is wrong with it, its plan, its matches, and try it on the live stream.
+
+import { h, number, replace, select, text } from "./dom.js";
+import { ask, listen, state } from "./store.js";
+import { Editor } from "./editor.js";
+import { graph } from "./graph.js";
+import { matchTable } from "./results.js";
+import { timeline } from "./timeline.js";
+import { row } from "./detail.js";
+import { tabs } from "./tabs.js";
+
+const START = `PATTERN SEQ(
+  Recycle r,
+  ! SEQ(Disinfection d, Checking c, d.id = c.id = r.id),
+  Operating o,
+  r.id = o.id
+)
+WITHIN 1 hours`;
+const kept = { text: null, rule: "", data: null };
+
+export const editorText = () => kept.text;
+
+export function queries(page, address) {
+  const asked = address.get("rule");
+  if (asked && state.rules.has(asked)) {
+    kept.rule = asked;
+    kept.text = state.rules.get(asked).text;
+  }
+  if (kept.text === null) kept.text = state.rules.size ? [...state.rules.values()][0].text : START;
+  kept.data ??= state.job ? "live" : "hospital";
+
+  const editor = new Editor(kept.text, () => kept.data, (answer) => {
+    kept.text = editor.value;
+    for (const button of [run, plan, tryIt]) button.disabled = !answer.ok;
+  });
+  editor.area.addEventListener("input", () => { kept.text = editor.value; });
+  const rules = select("Load", [["", "a rule of the job"], ...[...state.rules.values()].map((rule) => [rule.name, rule.title])], kept.rule, (name) => {
+    kept.rule = name;
+    if (name) editor.value = kept.text = state.rules.get(name).text;
+  });
+  const data = select("Events", state.data.map((source) => [source.name, source.title]), kept.data, (name) => {
+    kept.data = name;
+    editor.check();
+  });
+  const run = h("button", { type: "button", class: "primary", onclick: runIt }, "Run");
+  const plan = h("button", { type: "button", onclick: planIt }, "Plan");
+  const tryIt = h("button", { type: "button", onclick: start }, "Try on the live stream");
+  const stop = h("button", { type: "button", onclick: () => ask("trial/stop", { name: "trial" }), hidden: true }, "Stop the trial");
+  const trial = h("p", { class: "hint", role: "status" });
+  const status = h("p", { class: "hint", role: "status" });
+  const results = tabs({ matches: "Matches", nested: "Plan", rewritten: "Rewritten plan", explain: "Explanation", trial: "Live trial" });
+  replace(results.panels.matches, h("p", { class: "hint" }, "Run the query to see its matches."));
+  for (const name of ["nested", "rewritten", "explain"]) replace(results.panels[name], h("p", { class: "hint" }, "Ask for the plan to see it."));
+  replace(results.panels.trial, h("p", { class: "hint" }, "Try the query on the live stream to see its matches here and on the ward as they come."));
+
+  replace(page,
+    h("h1", { class: "visually-hidden" }, "Queries"),
+    h("div", { class: "workbench" },
+      h("section", { class: "panel", "aria-label": "Editor" },
+        h("div", { class: "controls" }, state.rules.size ? rules : null, data),
+        editor.element,
+        h("p", { class: "actions" }, run, plan, state.job ? [tryIt, stop] : null),
+        trial),
+      h("section", { class: "panel", "aria-label": "Results" }, status, results.element)));
+
+  async function runIt() {
+    text(status, "running");
+    results.show("matches");
+    const answer = await ask("run", { text: editor.value, data: kept.data, name: kept.rule || "query" });
+    text(status, answer.ok ? `${number(answer.total)} matches in ${number(answer.events)} events, ${number(1000 * answer.seconds)} ms` : "");
+    replace(results.panels.matches, answer.ok
+      ? [answer.rows.length ? timeline(answer.timeline, "Timeline of the matches") : null, matchTable(answer.rows, columns(), "Matches")]
+      : h("p", { class: "problem" }, answer.error));
+  }
+
+  async function planIt() {
+    text(status, "planning");
+    results.show("nested");
+    const answer = await ask("plan", { text: editor.value, data: kept.data });
+    text(status, answer.ok ? "Estimated rows, and rows found over the chosen events." : "");
+    const problem = answer.ok ? null : h("p", { class: "problem" }, answer.error);
+    replace(results.panels.nested, problem || graph(answer.nested, "The plan as it is written"));
+    replace(results.panels.rewritten, problem?.cloneNode(true) || graph(answer.rewritten, "The plan rewritten"));
+    replace(results.panels.explain, h("pre", { class: "explain", tabindex: "0", role: "group", "aria-label": "Explanation" }, answer.ok ? answer.explain : answer.error));
+  }
+
+  async function start() {
+    const answer = await ask("trial", { text: editor.value, name: "trial", before: true });
+    text(trial, answer.ok ? "The trial has begun." : answer.error);
+    if (answer.ok) results.show("trial");
+  }
+
+  const columns = () => (kept.data === "live" && state.job ? { time: state.job.time, type: state.job.type } : { time: "ts", type: "type" });
+
+  let shown = "";
+  function refresh() {
+    const mine = state.trials.find((one) => one.name === "trial");
+    stop.hidden = !mine;
+    if (!mine) {
+      if (shown) text(trial, "The trial has ended.");
+      shown = "";
+      return;
+    }
+    text(trial, `${mine.stopped ? `The trial was stopped: ${mine.stopped}. ` : "On trial: "}${number(mine.matches)} matches in ${number(mine.events)} events, ${number(1000 * mine.busy)} ms of work.`);
+    const found = state.matches.filter((match) => match.trial && match.query === "trial");
+    const key = `${found.length}-${found.length ? found[found.length - 1].number : 0}`;
+    if (key !== shown) {
+      shown = key;
+      replace(results.panels.trial, matchTable(found.slice(-50).reverse().map(row), { time: state.job.time, type: state.job.type }, "Matches of the trial"));
+    }
+  }
+
+  refresh();
+  const silence = listen(refresh);
+  return () => { silence(); editor.close(); };
+}

@@ -1,0 +1,109 @@
+"""A rule on trial: a query of the editor that is matched over the live events, beside the pipeline.
+
+It runs in a worker process of its own, which takes the events that the console holds and then those that
+come. One that cannot keep up is stopped, so that it holds no more than so many waiting events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from nestream.console.pool import RunError, Worker
+
+MOST_WAITING = 100_000
+"""How many events may wait for the trial."""
+SECONDS = 20.0
+MOST_MATCHES = 100_000
+"""After so many matches the rule has shown what it does."""
+
+
+@dataclass
+class Trial:
+    """One query over the live events; `found` is called with its matches."""
+
+    name: str
+    text: str
+    worker: Worker
+    found: Callable[[list[dict[str, Any]]], None]
+    matches: int = 0
+    events: int = 0
+    busy: float = 0.0
+    held: dict[str, Any] = field(default_factory=dict)
+    stopped: str | None = None
+    begun: float = field(default_factory=time.time)
+    _waiting: list[list[dict[str, Any]]] = field(default_factory=list)
+    _more: asyncio.Event = field(default_factory=asyncio.Event)
+    _task: asyncio.Task[None] | None = None
+
+    async def start(self, settings: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, Any]:
+        """Begin with the events that are there; the answer says what is wrong with the query, if so."""
+        request = {"operation": "start", "name": self.name, "text": self.text, **settings}
+        answer = await self.worker.ask(request, SECONDS)
+        if answer["ok"]:
+            self.take(events)
+            self._task = asyncio.create_task(self._run())
+        else:
+            await self.worker.end()
+        return answer
+
+    def take(self, events: list[dict[str, Any]]) -> None:
+        """More events of the stream."""
+        if self.stopped is not None or not events:
+            return
+        if sum(map(len, self._waiting)) > MOST_WAITING:
+            self.stopped = "it could not keep up with the events"
+        else:
+            self._waiting.append(events)
+        self._more.set()
+
+    async def _run(self) -> None:
+        try:
+            while self.stopped is None:
+                await self._more.wait()
+                self._more.clear()
+                while self._waiting and self.stopped is None:
+                    await self._push(self._waiting.pop(0))
+        except RunError as error:
+            self.stopped = str(error)
+        finally:
+            self._waiting.clear()
+            await self.worker.end()
+
+    async def _push(self, events: list[dict[str, Any]]) -> None:
+        answer = await self.worker.ask({"operation": "push", "events": events}, SECONDS)
+        if not answer["ok"]:
+            self.stopped = str(answer.get("error"))
+            return
+        self.events += len(events)
+        self.matches += answer["found"]
+        self.busy += answer["busy"]
+        self.held = answer["held"]
+        if answer["rows"]:
+            self.found(answer["rows"])
+        if self.matches > MOST_MATCHES:
+            self.stopped = f"it has found {self.matches:,} matches"
+
+    async def stop(self) -> None:
+        """End it."""
+        self.stopped = self.stopped or "stopped"
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self.worker.end()
+
+    def json(self) -> dict[str, Any]:
+        """How it goes, for the browser."""
+        return {
+            "name": self.name,
+            "text": self.text,
+            "matches": self.matches,
+            "events": self.events,
+            "busy": self.busy,
+            "held": self.held,
+            "stopped": self.stopped,
+            "waiting": sum(map(len, self._waiting)),
+        }

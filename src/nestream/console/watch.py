@@ -1,0 +1,161 @@
+"""Follows a job and tells the browsers: a few times a second it reads what is new and puts it on the line."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import traceback
+from typing import Any
+
+from nestream.console.hub import Hub
+from nestream.console.job import Job
+from nestream.console.live import Live
+from nestream.console.tail import FileTail, FolderTail, SetTail, SinkTail
+from nestream.console.trial import Trial
+from nestream.console.ward import Ward
+
+TICK = 0.25
+"""Seconds between two looks. Movements in between are told as one."""
+FILES_BEFORE = 40
+"""How many of the newest event files that were there before are read; the matches are read from the beginning."""
+MOST_IN_MESSAGE = 200
+
+
+class Watch:
+    """The console's view of a job, kept up to date."""
+
+    def __init__(self, job: Job | None) -> None:
+        self.job = job
+        kinds = {room["name"]: room["kind"] for room in (job.floor or {}).get("rooms", [])} if job else {}
+        self.live = Live(ward=Ward(kinds))
+        self.lock = threading.Lock()
+        self.trials: list[Trial] = []
+        self.skipped = 0
+        self.problem: str | None = None
+        self.hub = Hub(self.snapshot)
+        self._tails: dict[str, Any] = {}
+        self._told: dict[str, Any] = {}
+        self._sampled = 0.0
+        if job is not None:
+            self._follow(job)
+
+    def _follow(self, job: Job) -> None:
+        self.live.time, self.live.type = job.time, job.type
+        self.live.rules = job.read_rules()
+        kinds = {"events": FolderTail, "matches": SinkTail, "late": SetTail, "progress": FileTail}
+        for name, kind in kinds.items():
+            path = getattr(job, name)
+            if path is not None:
+                self._tails[name] = kind(path)
+        if "events" in self._tails:
+            self.skipped = self._tails["events"].skip_to_last(FILES_BEFORE)
+
+    async def run(self) -> None:
+        """Look, tell, wait, for ever."""
+        while True:
+            begin = time.monotonic()
+            try:
+                message, events = await asyncio.to_thread(self.look)
+                self.problem = None
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                if self.problem is None:
+                    traceback.print_exception(error)
+                self.problem = f"the job's folder could not be read: {error}"[:500]
+                message, events = {}, []
+            for trial in self.trials:
+                trial.take(events)
+            self._tell(message)
+            await asyncio.sleep(max(0.02, TICK - (time.monotonic() - begin)))
+
+    def look(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Read what is new; gives what to tell, and the new events."""
+        new: dict[str, list[dict[str, Any]]] = {
+            name: tail.new() for name, tail in self._tails.items() if name != "matches"
+        }
+        # Last, so that the events of a match are there when it is.
+        found = self._tails["matches"].new() if "matches" in self._tails else []
+        with self.lock:
+            live = self.live
+            live.take_events(new.get("events", []))
+            matches = live.take_matches(found)
+            live.take_late(new.get("late", []))
+            live.take_progress(new.get("progress", []))
+            message: dict[str, Any] = {"moves": live.ward.moved(), "matches": matches}
+            if new.get("late"):
+                message["late"] = [*live.late][-min(len(new["late"]), 50) :]
+            if new.get("progress"):
+                message["progress"] = live.progress
+            if time.monotonic() - self._sampled >= 1:
+                self._sampled = time.monotonic()
+                message["point"] = live.sample()
+                if self._told.get("matches") != live.matches_in:
+                    self._told["matches"] = live.matches_in
+                    message["statistics"] = live.statistics()
+            message["totals"] = live.totals()
+        return message, new.get("events", [])
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        """Put the message on the line, in parts where many matches came at once."""
+        if self.trials:
+            message["trials"] = [trial.json() for trial in self.trials]
+        if self.problem is not None:
+            message["problem"] = self.problem
+        if not any(message.get(part) for part in message if part != "totals"):
+            return
+        matches = message.pop("matches", [])
+        for start in range(0, len(matches), MOST_IN_MESSAGE):
+            last = start + MOST_IN_MESSAGE >= len(matches)
+            part = matches[start : start + MOST_IN_MESSAGE]
+            self.hub.publish("update", {**(message if last else {}), "matches": part})
+        if not matches:
+            self.hub.publish("update", message)
+
+    def tried(self, rows: list[dict[str, Any]]) -> None:
+        """Tell the matches of a trial rule."""
+        with self.lock:
+            found = self.live.take_matches(rows, trial=True)
+        for start in range(0, len(found), MOST_IN_MESSAGE):
+            self.hub.publish("update", {"matches": found[start : start + MOST_IN_MESSAGE]})
+
+    # -- what pages ask for ----------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        """All that a browser needs to begin."""
+        with self.lock:
+            found = self.live.snapshot()
+        return {**found, "job": self.described(), "trials": [trial.json() for trial in self.trials]}
+
+    def described(self) -> dict[str, Any] | None:
+        """The job, for the browser; no paths."""
+        if self.job is None:
+            return None
+        return {
+            "name": self.job.name,
+            "time": self.job.time,
+            "type": self.job.type,
+            "trigger": self.job.trigger,
+            "watermark": self.job.settings.get("watermark"),
+            "floor": self.job.floor,
+            "rules": [rule.json() for rule in self.live.rules.values()],
+            "skipped": self.skipped,
+        }
+
+    def recent(self) -> tuple[int, list[dict[str, Any]]]:
+        """The events that are held, and the number of the first."""
+        with self.lock:
+            events = list(self.live.events)
+            return self.live.events_in - len(events), events
+
+    def counters(self) -> dict[str, Any]:
+        """How much was read of each part, for those who check that nothing is lost."""
+        with self.lock:
+            sink = self._tails.get("matches")
+            return {
+                **self.live.totals(),
+                "messages": self.hub.number,
+                "browsers": self.hub.browsers,
+                "missing": sink.missing if sink else 0,
+                "unreadable": {name: tail.lines.unreadable for name, tail in self._tails.items()},
+                "commits": sink.next if sink else 0,
+            }
