@@ -17,6 +17,7 @@ from nestream.cli.data import data
 from nestream.cli.fmt import fmt
 from nestream.cli.run import run
 from nestream.cli.stream import stream
+from nestream.cli.why import why
 from nestream.sink import SinkError
 from nestream.source import SourceError
 
@@ -111,6 +112,14 @@ app.command(
         "gzip -dc events.csv.gz | nestream run query.neel - --input-format csv",
     ),
 )(run)
+app.command(
+    no_args_is_help=True,
+    epilog=_examples(
+        "nestream why query.neel hospital.csv --events 12,40,77",
+        "nestream why query.neel hospital.csv --events r=12,o=77 --format json",
+        "nestream why query.neel events.parquet --by event --events A-17,B-4",
+    ),
+)(why)
 app.command(
     no_args_is_help=True,
     epilog=_examples(
