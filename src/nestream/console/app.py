@@ -39,10 +39,12 @@ def application(watch: Watch, asked: Asked) -> Starlette:
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         looking = asyncio.create_task(watch.run())
+        warming = asyncio.create_task(asked.pool.warm())
         try:
             yield
         finally:
             looking.cancel()
+            warming.cancel()
             watch.hub.close()
             await asked.close()
 

@@ -1,9 +1,9 @@
 """Who may talk to the console, and with how much: a token, the names of this machine, and sizes.
 
-The console listens on this machine alone, but every program and every web page opened here can reach that. So
-a request must carry the token of the printed address (afterwards a cookie), must name the host as the address
-does (a page that has its own name point here does not), and, where it changes something, must come from a page
-of the console itself. The answers forbid pages to load anything from elsewhere.
+The console listens on this machine alone, but every program and every web page opened here can reach that.
+So a request must carry the token of the printed address (afterwards a cookie), must name the host as the
+address does (a page that has its own name point here does not), and, where it changes something, must come
+from a page of the console itself. The answers forbid pages to load anything from elsewhere.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time as clock
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -127,19 +128,11 @@ class Operations:
         picked = [int(place) for place in request["picked"]][:MOST_PICKED]
         if not picked or not all(0 <= place < table.num_rows for place in picked):
             raise ValueError("Pick events that are still there.")
-        answer = query.why(table, picked, time=time, type=type)
-        told = plain(answer.json())
-        shown = set(picked) | set(_positions(told))
-        return {
-            "ok": True,
-            "why": told,
-            "text": answer.text(),
-            "events": {
-                place: plain(table.slice(place, 1).to_pylist()[0])
-                for place in sorted(shown)[:500]
-                if 0 <= place < table.num_rows
-            },
-        }
+        told = plain(query.why(table, picked, time=time, type=type).json())
+        for alternative in told["alternatives"]:
+            for obstacle in alternative["obstacles"]:
+                obstacle["text"] = _renumbered(obstacle["text"], int(request.get("first", 0)))
+        return {"ok": True, "why": told}
 
     def measure(self, request: dict[str, Any]) -> dict[str, Any]:
         """How long each rule takes over the events of a source."""
@@ -238,11 +231,6 @@ def _found(table: pa.Table, wanted: str, kind: str | None, type: str) -> Iterato
             place += 1
 
 
-def _positions(told: dict[str, Any]) -> Iterator[int]:
-    """Every event that an answer to why names."""
-    for alternative in told.get("alternatives", []):
-        yield from alternative.get("assignment", {}).values()
-        for obstacle in alternative.get("obstacles", []):
-            yield from obstacle.get("events", [])
-    match = told.get("match") or {}
-    yield from (place for place in match.values() if isinstance(place, int))
+def _renumbered(text: str, first: int) -> str:
+    """The text with the rows of the live events told by the numbers that the page has for them."""
+    return re.sub(r"\bevent (\d+)(?= at | \()", lambda found: f"event {int(found[1]) + first}", text)

@@ -106,6 +106,11 @@ class Pool:
         finally:
             self.waiting -= 1
 
+    async def warm(self) -> None:
+        """Start the first worker, which takes a second, before someone waits for it."""
+        with contextlib.suppress(RunError):
+            await self.ask("check", text="SEQ(A a, B b) WITHIN 1")
+
     async def close(self) -> None:
         """Kill all."""
         for worker in self._all:

@@ -33,9 +33,9 @@ def serve(
 ) -> None:
     """Serve the console for a job's folder until `stop` is set, or for ever.
 
-    `ready` is called with the address, token included, once the server listens. Port 0 takes any that is free.
-    `data` names files of events that queries may be run on, beside the bundled data sets. Only the addresses of
-    this machine are listened on.
+    `ready` is called with the address, token included, once the server listens. Port 0 takes any that is
+    free. `data` names files of events that queries may be run on, beside the bundled data sets. Only the
+    addresses of this machine are listened on.
     """
     if host not in LOOPBACK:
         raise ValueError(f"the console listens on this machine alone: {', '.join(LOOPBACK)}, not {host}")

@@ -1,7 +1,7 @@
 """Readers that follow the parts of a job's folder as they grow: each gives what is new since its last look.
 
-Nothing is given twice and nothing is left out: event files are whole once they are visible, matches count when
-Spark's own log of the sink names their file, and a line of progress counts when its line break is there.
+Nothing is given twice and nothing is left out: event files are whole once they are visible, matches count
+when Spark's own log of the sink names their file, and a line of progress when its line break is there.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class SetTail:
 
 
 def _numbered(name: str) -> tuple[str, int]:
-    """A file of late events is named by stream, micro-batch and task; of each task only the last is kept in mind."""
+    """Late events are in files named by stream, micro-batch and task; of a task the last is remembered."""
     parts = name.split(".")[0].rsplit("-", 2)
     if len(parts) == 3 and parts[1].isdigit() and parts[2].isdigit():
         return f"{parts[0]}-{parts[2]}", int(parts[1])

@@ -18,7 +18,7 @@ from nestream.console.ward import Ward
 TICK = 0.25
 """Seconds between two looks. Movements in between are told as one."""
 FILES_BEFORE = 40
-"""How many of the newest event files that were there before are read; the matches are read from the beginning."""
+"""How many of the newest event files that were there before are read; matches are read from the first."""
 MOST_IN_MESSAGE = 200
 
 

@@ -1,4 +1,4 @@
-"""A worker process of the console: reads requests from its input, writes answers to its output, until it ends."""
+"""A worker process of the console: reads requests from its input and writes answers to its output."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ export function eventTable(parts, caption) {
     h("table", {}, h("caption", { class: "visually-hidden" }, caption),
       h("thead", {}, h("tr", {}, ["variable", "time", "type", "attributes"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, parts.map(({ variable, event }) => h("tr", {},
-        h("th", { scope: "row" }, h("code", {}, variable)), h("td", {}, when(event[time])),
+        h("th", { scope: "row" }, h("code", {}, variable)), h("td", { class: "moment" }, when(event[time])),
         h("td", {}, String(event[type] ?? "")), h("td", {}, attributesOf(event, time, type)))))));
 }
 

@@ -2,7 +2,7 @@
 
 import { h, number, s } from "./dom.js";
 
-const BOX = { w: 190, h: 64, gap: 22, rise: 44 };
+const BOX = { w: 182, h: 64, gap: 16, rise: 40 };
 const MOST_NODES = 200;
 
 export function graph(found, caption) {
@@ -32,7 +32,10 @@ export function graph(found, caption) {
   const top = (entry) => 8 + entry.depth * (BOX.h + BOX.rise);
   const width = 16 + Math.max(1, next) * (BOX.w + BOX.gap) - BOX.gap;
   const height = 16 + (Math.max(...entries.map((entry) => entry.depth)) + 1) * (BOX.h + BOX.rise) - BOX.rise;
-  const drawing = s("svg", { class: "graph", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": described(nodes, caption) });
+  const drawing = s("svg", { class: "graph", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": described(nodes, caption) });
+  // Wide plans are drawn smaller, down to what can still be read.
+  drawing.style.width = `min(100%, ${width}px)`;
+  drawing.style.minWidth = `${Math.round(width * 0.62)}px`;
   for (const entry of entries) {
     for (const child of entry.children) {
       const [x1, y1] = [left(entry) + BOX.w / 2, top(entry) + BOX.h];

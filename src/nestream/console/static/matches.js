@@ -91,7 +91,7 @@ export function matches(page, address) {
       h("thead", {}, h("tr", {}, ["pick", "row", "time", "type", "attributes"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, found.rows.map(({ place, event }) => h("tr", {},
         h("td", {}, h("input", { type: "checkbox", checked: picked.has(place), "aria-label": `Pick ${event[columns.type]} at ${when(event[columns.time])}, row ${place}`, onchange: (change) => choose(place, event, change.target.checked) })),
-        h("td", {}, number(place)), h("td", {}, when(event[columns.time])), h("td", {}, String(event[columns.type] ?? "–")), h("td", {}, attributesOf(event, columns.time, columns.type)))))),
+        h("td", {}, number(place)), h("td", { class: "moment" }, when(event[columns.time])), h("td", {}, String(event[columns.type] ?? "–")), h("td", {}, attributesOf(event, columns.time, columns.type)))))),
       h("p", { class: "hint" }, `${number(found.rows.length)} of ${number(found.total)} events are shown; search for others.`));
   }
 

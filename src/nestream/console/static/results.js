@@ -16,7 +16,7 @@ export function matchTable(rows, columns, caption, pick = null) {
           variables.map((name) => h("th", { scope: "col" }, h("code", {}, name))), values.map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, shown.map((row, at) => h("tr", {},
           h("th", { scope: "row" }, pick ? h("button", { type: "button", class: "link", "aria-label": `Show match ${at + 1} on the timeline`, onclick: () => pick(row) }, at + 1) : at + 1),
-          h("td", {}, when(row.match_start)), h("td", {}, when(row.match_end)),
+          h("td", { class: "moment" }, when(row.match_start)), h("td", { class: "moment" }, when(row.match_end)),
           variables.map((name) => {
             const part = row.events.find((one) => one.variable === name);
             return h("td", {}, part ? [h("strong", {}, String(part.event[columns.type] ?? "")), ` ${when(part.event[columns.time])} `, h("span", { class: "detail" }, attributesOf(part.event, columns.time, columns.type))] : "–");

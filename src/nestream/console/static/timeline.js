@@ -39,7 +39,7 @@ export function timeline(found, caption = "Timeline") {
     const names = matches.flatMap((match) => Object.entries(match.variables).filter(([, id]) => id === event.id).map(([name]) => name));
     drawing.append(s("g", { class: used.has(event.id) ? "event used" : "event" },
       s("circle", { cx: x(event.ts).toFixed(1), cy: y(event.lane), r: used.has(event.id) ? 6 : 4 }),
-      names.length ? s("text", { x: x(event.ts).toFixed(1), y: y(event.lane) - 10 }, [...new Set(names)].join(", ")) : null,
+      names.length && matches.length <= 4 ? s("text", { x: x(event.ts).toFixed(1), y: y(event.lane) - 10 }, [...new Set(names)].join(", ")) : null,
       s("title", {}, `${event.lane} at ${when(event.ts)}: ${event.label ?? ""}`)));
   }
   const left = found.matches.length - matches.length;
@@ -54,8 +54,11 @@ function shade(drawing, part, x, first, length, height, many) {
   drawing.append(s("rect", {
     class: many > 3 ? "absent faint" : "absent", x: x(from).toFixed(1), y: TOP - 6, height: height - TOP - 14,
     width: Math.max(3, x(to) - x(from)).toFixed(1), rx: 3,
-  }, s("title", {}, `nothing of: ${part.negation}`)));
-  if (many <= 3) drawing.append(s("text", { class: "absent-name", x: (x(from) + 5).toFixed(1), y: TOP - 12 }, shortened(`none of ${part.negation}`, 90)));
+  }, s("title", {}, `no ${bare(part.negation)}`)));
+  if (many > 3) return;
+  const late = x(from) > WIDTH / 2;
+  drawing.append(s("text", { class: "absent-name", "text-anchor": late ? "end" : "start", x: (late ? x(to) : x(from)).toFixed(1), y: TOP - 12 },
+    shortened(`no ${bare(part.negation)}`, 100)));
 }
 
 function ticks(drawing, first, length, height) {
@@ -67,8 +70,8 @@ function ticks(drawing, first, length, height) {
 }
 
 function notes(matches) {
-  const absent = [...new Set(matches.flatMap((match) => match.intervals.map((part) => part.negation)))];
-  return absent.length ? h("p", {}, "Shaded: where nothing was found of ", absent.slice(0, 4).map((words, at) => [at ? ", " : "", h("code", {}, words)])) : null;
+  const absent = [...new Set(matches.flatMap((match) => match.intervals.map((part) => bare(part.negation))))];
+  return absent.length ? h("p", {}, "Shaded: where there was no ", absent.slice(0, 4).map((words, at) => [at ? ", " : "", h("code", {}, words)])) : null;
 }
 
 function described(matches, at) {
@@ -76,4 +79,5 @@ function described(matches, at) {
     .map((event) => `${event.lane} at ${when(event.ts)}`).join(", then ")).join("; ");
 }
 
+const bare = (negation) => negation.replace(/^(?:!|NOT)\s*/i, "");
 const shortened = (words, most) => (words.length > most ? `${words.slice(0, most - 1)}…` : words);
