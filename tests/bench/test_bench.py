@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("psutil", reason="the benchmarks have packages of their own")
 
 import nestream
-from nestream.bench import SUITES, BenchError, Run, replaced, run, section
+from nestream.bench import SUITES, BenchError, Run, run, section
 from nestream.bench.engine import KEYED, KEYED_WINDOW
 from nestream.bench.expected import expected
 from nestream.bench.process import limited
@@ -120,21 +120,6 @@ def test_a_target_says_how_far_off_it_is(value: float, at_least: bool, met: bool
 
 def test_a_target_without_results_is_left_out() -> None:
     assert Target("speed", 4, "times", lambda figures: figures["flat"]["best"]).judged({}) is None
-
-
-def test_only_the_part_between_the_marks_is_replaced() -> None:
-    page = replaced("# Speed\n\nby hand\n", "engine", "old")
-    page += "\nbelow\n"
-    assert replaced(page, "engine", "new") == page.replace("old", "new")
-
-
-def test_the_page_has_the_results_that_are_kept() -> None:
-    kept = ROOT / "benchmarks" / "results" / "engine.json"
-    if not kept.exists():
-        pytest.skip("there was no whole run yet")
-    found = json.loads(kept.read_text(encoding="utf-8"))
-    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    assert replaced(page, "engine", section(ENGINE, found)) == page
 
 
 def test_the_benchmarks_are_listed() -> None:

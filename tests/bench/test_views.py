@@ -9,13 +9,13 @@ import pytest
 pytest.importorskip("psutil", reason="the benchmarks have packages of their own")
 
 import nestream
-from nestream.bench import RUNNERS, SUITES, BenchError, Run, replaced, section
+from nestream.bench import RUNNERS, SUITES, BenchError, Run, section
 from nestream.bench.views import KINDS, REPORTED, STRATEGIES
 from nestream.bench.views_tables import TITLES
 from nestream.bench.ways import agreed, ratios
 from nestream.compose.run import VIEWS as STRATEGIES_WITH_VIEWS
 from nestream.data import generate
-from tests.cli.commands import ROOT, call
+from tests.cli.commands import call
 
 VIEWS = SUITES["views"]
 
@@ -66,10 +66,3 @@ def test_an_unknown_benchmark_is_named() -> None:
     result = call("bench", "views", "--only", "windows")
     assert result.exit_code == 1
     assert "no benchmark 'windows'" in result.stderr
-
-
-def test_the_page_has_the_results_that_are_kept() -> None:
-    kept = ROOT / "benchmarks" / "results" / "views.json"
-    found = json.loads(kept.read_text(encoding="utf-8"))
-    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    assert replaced(page, "views", section(VIEWS, found)) == page

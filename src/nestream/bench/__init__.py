@@ -6,11 +6,14 @@ from typing import Any
 
 from nestream.bench.engine import ENGINE
 from nestream.bench.files import repository
+from nestream.bench.page import kept, written
 from nestream.bench.predicates import PREDICATES
-from nestream.bench.report import replaced, section
-from nestream.bench.rewriting import REWRITING, run_rewriting
+from nestream.bench.report import section
+from nestream.bench.reporting import Report, Size
+from nestream.bench.rewriting import REWRITING
 from nestream.bench.run import BenchError, Progress, Run, run
 from nestream.bench.sase import SASE
+from nestream.bench.scaling import SCALING
 from nestream.bench.sets import SETS
 from nestream.bench.spark import SPARK, run_spark
 from nestream.bench.spec import Benchmark, Suite
@@ -19,12 +22,12 @@ from nestream.bench.views import VIEWS
 from nestream.bench.ways import run_ways
 
 SUITES = {
-    suite.name: suite for suite in (ENGINE, REWRITING, SASE, SETS, VIEWS, PREDICATES, STRATEGIES, SPARK)
+    suite.name: suite
+    for suite in (ENGINE, REWRITING, SASE, SETS, VIEWS, PREDICATES, STRATEGIES, SCALING, SPARK)
 }
 RUNNERS: dict[str, Callable[..., dict[str, Any]]] = {
-    **{suite.name: partial(run, suite) for suite in (ENGINE, SETS)},
-    **{suite.name: partial(run_ways, suite) for suite in (SASE, VIEWS, PREDICATES, STRATEGIES)},
-    REWRITING.name: run_rewriting,
+    **{suite.name: partial(run, suite) for suite in (ENGINE, SETS, SCALING)},
+    **{suite.name: partial(run_ways, suite) for suite in (REWRITING, SASE, VIEWS, PREDICATES, STRATEGIES)},
     SPARK.name: run_spark,
 }
 """How each suite is run, given a `Run` and where to tell the progress."""
@@ -35,11 +38,14 @@ __all__ = [
     "BenchError",
     "Benchmark",
     "Progress",
+    "Report",
     "Run",
+    "Size",
     "Suite",
-    "replaced",
+    "kept",
     "repository",
     "run",
     "run_ways",
     "section",
+    "written",
 ]

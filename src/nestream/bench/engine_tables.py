@@ -5,15 +5,54 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from nestream.bench.plots import Panel, Plot
 from nestream.bench.spec import Figures
 
 Result = Mapping[str, Any]
+SPEEDS = "Queries beside the read, Polars and DuckDB"
+GROWTH = "Growth with the events"
 
 
 def tables(figures: Figures) -> str:
     """Every table that there are results for."""
     parts = (_speeds, _formulations, _growth, _windows, _memory, _streams, _first)
     return "\n\n".join(text for part in parts if (text := part(figures)))
+
+
+def plots(figures: Figures) -> dict[str, Plot]:
+    """The peers beside nestream, and the growth with the events."""
+    beside = {name: result for name, result in figures.items() if result.get("peers") and "beside" in result}
+    bars: dict[str, list[tuple[float, float]]] = {"Polars": [], "DuckDB": []}
+    for place, result in enumerate(beside.values()):
+        for peer, points in bars.items():
+            if (best := _best(result, peer)) is not None:
+                points.append((float(place), best["best"] / result["beside"]["best"]))
+    growth: dict[str, list[tuple[float, float]]] = {}
+    for name, result in figures.items():
+        if name.startswith("growth/"):
+            line = growth.setdefault(name.split("/")[1], [])
+            line.append((float(result["events"]), float(result["best"])))
+    return {
+        SPEEDS: Plot(
+            "The best of each peer beside nestream: above 1 it is slower",
+            "query",
+            "times nestream's",
+            (Panel("", bars, tuple(_short(name) for name in beside)),) if beside else (),
+            log_y=True,
+        ),
+        GROWTH: Plot(
+            "Growth with the events",
+            "events",
+            "seconds",
+            (Panel("", growth),) if growth else (),
+            log_x=True,
+            log_y=True,
+        ),
+    }
+
+
+def _short(name: str) -> str:
+    return name.replace("unkeyed", "no key")
 
 
 def table(heading: str, columns: Iterable[str], rows: Iterable[Iterable[str]], foot: str = "") -> str:
@@ -73,7 +112,7 @@ def _speeds(figures: Figures) -> str:
         )
     names = ("query", "matches", "`match`", "× read", "× flat", "million events/s", "`count`")
     return table(
-        "Queries beside the read, Polars and DuckDB",
+        SPEEDS,
         (*names, "Polars", "DuckDB"),
         rows,
         "Polars and DuckDB: the time of the best formulation as a multiple of nestream's, measured in turns; "
@@ -116,9 +155,7 @@ def _growth(figures: Figures) -> str:
         for name, result in figures.items()
         if name.startswith("growth/")
     ]
-    return table(
-        "Growth with the events", ("query", "events", "matches", "`match`", "million events/s"), rows
-    )
+    return table(GROWTH, ("query", "events", "matches", "`match`", "million events/s"), rows)
 
 
 def _windows(figures: Figures) -> str:

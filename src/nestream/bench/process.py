@@ -74,7 +74,8 @@ class Program:
                 self.end()
                 return None
             if line is not None:
-                return json.loads(line)  # type: ignore[no-any-return]
+                said: dict[str, Any] = json.loads(line)
+                return said
             self.end()
             return None
 

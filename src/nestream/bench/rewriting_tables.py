@@ -12,6 +12,7 @@ Result = Mapping[str, Any]
 TITLES = {
     "children": "One to three negated children (figures 10 to 12)",
     "length": "A negated child of length two to four (figures 13 to 15)",
+    "outer": "The outer sequence alone, nested",
     "levels": "One to three levels of negation (figures 16 to 18)",
     "mixed": "The mixed workload (figure 19)",
 }
@@ -25,12 +26,14 @@ def tables(figures: Figures) -> str:
 
 def _experiment(figures: Figures, experiment: str, title: str) -> str:
     results = [result for result in figures.values() if result["experiment"] == experiment]
+    if experiment == "outer":
+        return _outer(results, title)
     rows = [
         [
             f"`{_pattern(result)}`",
             f"{result['trades']}",
             f"{result['matches']:,}",
-            *(_seconds(result["strategies"][name]) for name in ("nested", "flat", "auto")),
+            *(_seconds(result["ways"][name]) for name in ("nested", "flat", "auto")),
             *(_ratio(result, name) for name in ("flat", "auto")),
         ]
         for result in results
@@ -43,6 +46,14 @@ def _experiment(figures: Figures, experiment: str, title: str) -> str:
         rows,
         f"{paper} Ratios are those of the middle turn, with the least and the greatest in parentheses.",
     )
+
+
+def _outer(results: list[Result], title: str) -> str:
+    rows = [
+        [f"`{_pattern(r)}`", f"{r['trades']}", f"{r['matches']:,}", _seconds(r["ways"]["nested"])]
+        for r in results
+    ]
+    return table(title, ("query", "trades a window", "matches", "nested"), rows)
 
 
 def _pattern(result: Result) -> str:

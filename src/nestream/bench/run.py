@@ -54,8 +54,9 @@ def run(suite: Suite, how: Run, progress: Progress = lambda what, done, total: N
         load = max(load, os.getloadavg()[0])
         events = group[0].data.events(how.events)
         path = events_file(group[0].data, events, folder)
+        settings = {benchmark.name: benchmark.settings for benchmark in group}
         for name, result in _measured(group, path, how).items():
-            results[name] = {"events": events, **summed_up(result)}
+            results[name] = {"events": events, **settings[name], **summed_up(result)}
         done += 1
     for benchmark in (b for b in chosen if how.peers and b.peers):
         progress(f"{benchmark.name} beside its peers", done, steps)

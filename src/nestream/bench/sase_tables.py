@@ -17,6 +17,8 @@ TITLES = {
     "windows": "Windows in scan and construction (section 5.3)",
     "length": "The length of the sequence (figure 11)",
     "negation": "Negative events with and without an index (section 5.3)",
+    "domains": "One equivalence test by the number of values (figure 12)",
+    "other": "A comparison of two events beside the equivalence test (experiment 4)",
     "simple": "A test of single events in the scan (experiment 4)",
 }
 PARAMETERS = {
@@ -27,6 +29,8 @@ PARAMETERS = {
     "windows": "window",
     "length": "steps",
     "negation": "negations",
+    "domains": "values",
+    "other": "comparisons",
     "simple": "tests",
 }
 

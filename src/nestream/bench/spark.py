@@ -35,6 +35,15 @@ FORMULATIONS = {
     "not-seq": ("bound", "exists", "natural"),
 }
 """How the query is put in SQL, in `benchmarks/peers/spark/`."""
+LIMIT = "Beside the rows, the engine itself and the matches that it hands back to Spark take their time."
+BEST_SQL = (
+    "The best SQL uses buckets and bounds as the engine does, and Spark runs it compiled and without a way "
+    "through Python."
+)
+BATCHES = (
+    "A micro-batch has the state of every bucket to read and to write, and a call of Python for each; the "
+    "operator that gives back its rows holds no state."
+)
 SETTINGS = {
     "spark.driver.memory": "6g",
     "spark.sql.shuffle.partitions": "8",
@@ -175,6 +184,7 @@ def run_spark(how: Run, progress: Progress = lambda what, done, total: None) -> 
         size = BATCH if how.events >= EVENTS else max(how.events // 10, 1_000)
         results[STREAM] = {"title": "streams", "query": QUERY, **measured(on.session, size)}
     progress("done", steps, steps)
+    on.session.stop()  # what runs after it should have the machine to itself
     return outcome(SPARK, how, results, max(load, os.getloadavg()[0]), threads=CORES)
 
 
@@ -203,12 +213,14 @@ def _best_sql(name: str) -> Callable[[Figures], float | None]:
 
 def _targets() -> Iterator[Target]:
     for name in ("flat", "not-seq"):
-        yield Target(f"`{PATTERNS[name]}` against the limit", 1.3, "times", _over(name, "nestream", "limit"))
+        yield Target(
+            f"`{PATTERNS[name]}` against the limit", 1.3, "times", _over(name, "nestream", "limit"), why=LIMIT
+        )
     for name in ("flat", "not-event", "not-seq"):
         title = f"the best SQL for `{PATTERNS[name]}` against nestream"
-        yield Target(title, 2, "times", _best_sql(name), at_least=True)
+        yield Target(title, 2, "times", _best_sql(name), at_least=True, why=BEST_SQL)
     title = f"a micro-batch of {BATCH:,} events against an identity `transformWithState`"
-    yield Target(title, 1.5, "times", _micro_batch)
+    yield Target(title, 1.5, "times", _micro_batch, why=BATCHES)
     title = f"SQL with NOT EXISTS for `{PATTERNS['not-seq']}` against nestream"
     yield Target(title, 5, "times", _over("not-seq", "exists", "nestream"), at_least=True)
 
@@ -223,4 +235,8 @@ SPARK = Suite(
     ),
     tuple(_targets()),
     tables,
+    heading="On Spark",
+    text="""
+Queries [on Spark](spark.md) beside what Spark itself needs for the same rows, and beside Spark SQL, in one
+session in turns. A time is that of the whole job, from Parquet to a sink that drops the rows.""",
 )

@@ -37,7 +37,7 @@ CODE = "CASE type WHEN 'A' THEN 0 WHEN 'B' THEN 1 ELSE 2 END"
 
 
 class Identity:
-    """A stateful operator that gives back its rows."""
+    """A stateful operator that gives back its rows; the names that are not ours are Spark's."""
 
     def init(self, handle: Any) -> None:
         """Nothing is held."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nestream.bench.plots import Plot
+
 Figures = Mapping[str, Mapping[str, Any]]
 """Result by the name of its benchmark."""
 
@@ -72,6 +74,8 @@ class Target:
     unit: str
     figure: Callable[[Figures], float | None]
     at_least: bool = False
+    why: str = ""
+    """Why it is missed where it is."""
 
     def judged(self, figures: Figures) -> dict[str, Any] | None:
         """The figure, whether it is reached, and how far off it is; None without a result."""
@@ -106,3 +110,9 @@ class Suite:
     """The results as Markdown."""
     about: str = ""
     """What runs beside each other, where that is not other programs."""
+    heading: str = ""
+    """The title of its part of the page."""
+    text: str = ""
+    """What a reader of its part of the page should know; figures of a run stand in the tables alone."""
+    plots: Callable[[Figures], Mapping[str, Plot]] | None = None
+    """Plots, each by the heading of the table that it stands under."""

@@ -25,10 +25,12 @@ from nestream.bench.turns import summed_up
 
 Way = Mapping[str, Any]
 """What `match` is called with: a strategy, and options."""
-_NOT_TOLD = ("ways", "folded", "base", "counted")
+_NOT_TOLD = ("ways", "folded", "base", "counted", "also", "curve")
 """The settings that say how to measure, not what."""
 SLOW = 10.0
 """A way that takes so many seconds is not run again."""
+PARTS = (0.25, 0.5, 0.75)
+"""Parts of the events, from the first on, that are run as well: times over the matches found until then."""
 
 
 # -- in a process of its own -------------------------------------------------------------------------------
@@ -57,11 +59,28 @@ def _in_turns(run: dict[str, Any], repeats: int) -> dict[str, Any]:
                 found["samples"].append(spent)
             found["matches"], found["checksum"] = sums_of(matches)
             del matches
+    if run.get("curve"):
+        for way, how in run["ways"].items():
+            results[way]["curve"] = _curve(query, table, how) if not results[way]["slow"] else []
     if run.get("counted"):
         for way, how in run["ways"].items():
             if how.get("strategy", "").startswith("views-"):
                 results[way]["views"] = _counted(query, table, how)
-    return {way: summed_up(result) for way, result in results.items()}
+    found = {way: summed_up(result) for way, result in results.items()}
+    also = {name: nestream.query(text).count(table) for name, text in run.get("also", {}).items()}
+    return {**found, "also": also} if also else found
+
+
+def _curve(query: nestream.Query, table: pa.Table, how: Way) -> list[list[float]]:
+    """How many matches the first parts of the events have, and how long they take."""
+    points = []
+    for part in PARTS:
+        some = table.slice(0, round(table.num_rows * part))
+        gc.collect()
+        begin = time.process_time()
+        matches = query.match(some, **how).num_rows
+        points.append([matches, time.process_time() - begin])
+    return points
 
 
 def _counted(query: nestream.Query, table: pa.Table, how: Way) -> dict[str, int]:
@@ -121,12 +140,15 @@ def _run(benchmark: Benchmark, how: Run) -> dict[str, Any]:
         "ways": settings["ways"],
         "folded": settings.get("folded", {}),
         "counted": settings.get("counted", False),
+        "curve": settings.get("curve", False),
+        "also": settings.get("also", {}),
     }
 
 
 def _result(benchmark: Benchmark, how: Run, found: dict[str, Any]) -> dict[str, Any]:
     settings = benchmark.settings
     told = {key: value for key, value in settings.items() if key not in _NOT_TOLD}
+    told |= {"also": found.pop("also")} if "also" in found else {}
     return {
         "title": benchmark.title,
         "query": benchmark.text,

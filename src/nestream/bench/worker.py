@@ -11,15 +11,15 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import nestream
+from nestream.bench import scaling_measures
 from nestream.bench.expected import expected
+from nestream.bench.memory import Memory
 from nestream.bench.sets import measure as rules
 from nestream.bench.ways import measure as ways
 from nestream.bench.ways import sums_of as sums
@@ -80,22 +80,6 @@ def turns(task: Task) -> Result:
         del matches
         print(json.dumps({"seconds": seconds, "matches": found, "checksum": checksum}), flush=True)
     sys.exit()
-
-
-class Memory:
-    """The most memory that this process holds beyond what it held before."""
-
-    def __enter__(self) -> Memory:
-        gc.collect()
-        pa.default_memory_pool().release_unused()
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak starts anew
-        self.before = psutil.Process().memory_info().rss
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
-        self.beyond = max(peak * 1024 - self.before, 0)
 
 
 def memory(task: Task) -> Result:
@@ -198,6 +182,7 @@ def _first_output(command: list[str], terminal: bool) -> float:
 
 
 MEASURES = {
+    **scaling_measures.MEASURES,
     "match": match,
     "turns": turns,
     "memory": memory,

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markdown import Markdown
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from nestream.cli.console import is_terminal, messages, note, output, show_error
+from nestream.cli import bench_report
+from nestream.cli.bench_common import (
+    SIZES,
+    DataOption,
+    OnlyOption,
+    progress_bar,
+    report_in,
+    suites,
+    threads,
+)
+from nestream.cli.console import is_terminal, note, output, show_error
 from nestream.cli.spark import spark_errors
 
 if TYPE_CHECKING:
     from nestream.bench import Suite
-
-PAGE = Path("docs", "performance.md")
 
 
 class ResultFormat(StrEnum):
@@ -41,7 +45,7 @@ def bench(
     """List the benchmarks."""
     if context.invoked_subcommand is not None and not listing:
         return
-    for suite in _suites().values():
+    for suite in suites().values():
         typer.echo(f"{suite.name}: {suite.title}")
         for benchmark in suite.benchmarks:
             typer.echo(f"  {benchmark.name:<22}{benchmark.measure:<8}{benchmark.text or benchmark.title}")
@@ -51,19 +55,11 @@ def bench(
 QuickOption = Annotated[
     bool, typer.Option("--quick", help="Few events, each time taken once; nothing is written.")
 ]
-OnlyOption = Annotated[
-    list[str] | None,
-    typer.Option("--only", metavar="BENCHMARK", help="This one, or those below it.", show_default=False),
-]
 EventsOption = Annotated[int | None, typer.Option("--events", min=1, help="How many.", show_default=False)]
 RepeatsOption = Annotated[
     int | None, typer.Option("--repeats", min=1, help="How often each time is taken.", show_default=False)
 ]
 LimitOption = Annotated[float, typer.Option("--limit", help="Seconds that one of them may take.")]
-DataOption = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="DIR", help="Where events are kept between runs.", show_default=False),
-]
 FormatOption = Annotated[ResultFormat, typer.Option("--format", help="How the results are printed.")]
 
 
@@ -71,6 +67,7 @@ def _command(
     name: str, about: str, *, quick_events: int, usual: int, limit: float, beside: bool = False
 ) -> None:
     """Register the command of a suite; only where other programs run beside it can they be left out."""
+    SIZES[name] = (quick_events, usual, limit)
     others = typer.Option(True, help="Run other programs beside it.", hidden=not beside)
 
     def command(
@@ -83,7 +80,7 @@ def _command(
         format: FormatOption = ResultFormat.TABLE,
         peers: bool = others,
     ) -> None:
-        suite = _suites()[name]
+        suite = suites()[name]
         from nestream.bench import RUNNERS, BenchError, Run
 
         how = Run(
@@ -91,13 +88,15 @@ def _command(
             repeats=repeats or (1 if quick else usual),
             only=tuple(only or ()),
             folder=data,
-            threads=min(2, os.cpu_count() or 1),
+            threads=threads(),
             limit=limit,
             peers=peers,
         )
         try:
-            with _progress() as progress, spark_errors():
+            begin = time.monotonic()
+            with progress_bar() as progress, spark_errors():
                 found = RUNNERS[name](how, progress)
+            found["seconds"] = round(time.monotonic() - begin, 1)
         except BenchError as error:
             show_error(str(error))
             raise typer.Exit(1) from None
@@ -134,7 +133,7 @@ _command(
     "rewriting",
     "Nested execution against rewriting with sharing against auto; all must find the same matches.",
     quick_events=500,
-    usual=5,
+    usual=3,
     limit=300,
 )
 _command(
@@ -165,6 +164,13 @@ _command(
     usual=5,
     limit=300,
 )
+_command(
+    "scaling",
+    "How the cost grows with events on disk, window, steps, rules, skew and cores; the rate kept up with.",
+    quick_events=1_000_000,
+    usual=2,
+    limit=600,
+)
 
 
 def present(suite: Suite, found: dict[str, Any], format: ResultFormat, *, whole: bool) -> None:
@@ -180,38 +186,8 @@ def present(suite: Suite, found: dict[str, Any], format: ResultFormat, *, whole:
         typer.echo(text)
     root = repository()
     if root is not None and whole:
-        _write(root, suite.name, found, text)
+        report = report_in(root)
+        note(f"written: {report.keep(found)} and {report.write()}")
 
 
-def _suites() -> dict[str, Suite]:
-    try:
-        from nestream.bench import SUITES
-    except ModuleNotFoundError as missing:
-        show_error(f"bench needs the package {missing.name}: pip install psutil polars duckdb")
-        raise typer.Exit(1) from None
-    return SUITES
-
-
-def _write(root: Path, name: str, found: dict[str, Any], text: str) -> None:
-    """The results as JSON, and as the part of the page that is theirs."""
-    from nestream.bench import replaced
-
-    results = root / "benchmarks" / "results" / f"{name}.json"
-    results.parent.mkdir(parents=True, exist_ok=True)
-    results.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    page = root / PAGE
-    old = page.read_text(encoding="utf-8") if page.exists() else "# Performance\n"
-    page.write_text(replaced(old, name, text), encoding="utf-8")
-    note(f"written: {results} and {page}")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar that names what is measured; nothing unless stderr is a terminal."""
-    if not is_terminal(error=True):
-        yield lambda what, done, total: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=messages(), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+app.command("report")(bench_report.report)
