@@ -96,7 +96,7 @@ def test_any_change_at_any_boundary_gives_the_matches_of_the_whole(
         if chance.random() < 0.1:
             stream = query(text).stream(schema=table.schema).restore(stream.save())
     found.append(stream.finish_batch())
-    assert len(used) == 3
+    assert len(used) >= 3
     whole = query(text).match(table, strategy="reference").to_pylist()
     given = pa.concat_tables(found).to_pylist()
     assert sorted(map(str, given)) == sorted(map(str, whole))

@@ -33,7 +33,9 @@ HALF_LIVES = 4.0
 class Adapting:
     """Watches a stream and chooses between the strategies that have the same blocks."""
 
-    def __init__(self, plan: Plan, schema: Schema, own: Program, compiled: Callable[[str], Program]) -> None:
+    def __init__(
+        self, plan: Plan, schema: Schema, own: Program, compiled: Callable[[Chosen], Program]
+    ) -> None:
         self.plan, self.schema, self.own = plan, schema, own
         self.compiled = compiled
         self.known = Statistics()
@@ -78,8 +80,9 @@ class Adapting:
         ):
             return None
         self.planned_for = self.known
-        before = self.chosen.strategy
+        before = self.chosen
         self.chosen = choosing.chosen_for(
-            self.own, self.plan, self.schema, None, lambda: None, self.known, running=before
+            self.own, self.plan, self.schema, None, lambda some: None, self.known, running=before.strategy
         )
-        return None if self.chosen.strategy == before else self.compiled(self.chosen.strategy)
+        same = (self.chosen.strategy, self.chosen.ways) == (before.strategy, before.ways)
+        return None if same else self.compiled(self.chosen)

@@ -71,7 +71,7 @@ def measured(program: Program, matcher: Matcher, events: int, flat: Flat | None 
             matches = sum(bindings.count for bindings in run.matches(0, length, length))
             found[number] = Measured(matches, clock.perf_counter() - begin)
     if flat is None:
-        views = (view for shelf in matcher.shelves for view in shelf.views)
+        views = (view for shelf in matcher.shelves.values() for view in shelf.views)
         return Analysis(program, events, found, views=tuple((v.inner.names, v.counters) for v in views))
     return Analysis(program, events, found, _grouped(flat, found))
 

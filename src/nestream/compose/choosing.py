@@ -2,12 +2,13 @@
 
 Where all negations of a query are bounds, nothing is looked at: no strategy is faster. Elsewhere the events
 are counted by type, which is enough to see that a query is cheap anyway; only of what promises to take longer
-the predicates are tested on a sample, and the strategies compared.
+the predicates are tested on a sample, and the ways compared: for each branch of the query whether it is
+rewritten, for each block how it is run, for each negation of a block what answers it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,13 +20,16 @@ from nestream.compose.gathering import statistics_of
 from nestream.compose.outlining import compared_inside, outlines_of, shapes_in
 from nestream.engine.chain import is_chain
 from nestream.engine.program import Block, Options, Program
-from nestream.logical.nodes import Plan
+from nestream.logical.nodes import Plan, Proj
 from nestream.model.schema import Schema
-from nestream.optimize.cost import Constants, Model
+from nestream.optimize.cost import Constants, Cost, Model
+from nestream.optimize.describe import branches
 from nestream.optimize.drift import drifted
+from nestream.optimize.parts import NESTED, OWN, VIEWS, Part, part_of
 from nestream.optimize.statistics import Statistics
-from nestream.optimize.strategies import Alternative, Strategies, cheapest
+from nestream.optimize.strategies import Alternative, Outline, Strategies, cheapest
 from nestream.physical.compile import compile_plan
+from nestream.physical.mixing import How, Way
 
 DEFAULT = "bounds"
 """The strategy that is right for nearly all queries."""
@@ -36,8 +40,12 @@ COUNTED = 4_096
 REMEMBERED = 256
 """For how many queries the last choice is remembered, which holds while the counts have not drifted."""
 _REMEMBERED: dict[str, tuple[Statistics, Chosen]] = {}
-MEASURED = {"bounds": Strategies.bounds, "nested": Strategies.nested, "views-balanced": Strategies.views}
-"""The strategies that run the outlined blocks, and what tells their cost; flat has blocks of its own."""
+MIXED = "mixed"
+"""What the choice is called where parts of a query are run in different ways."""
+MOST_BRANCHES = 8
+"""Up to so many branches of a query are rewritten one by one to see whether that pays."""
+Rewriting = Callable[[frozenset[int]], tuple[Plan, Program] | None]
+"""Rewrites some branches of a plan, by number: the plan and its program, None where that changes nothing."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,15 @@ class Chosen:
     strategy: str
     reason: str
     alternatives: tuple[Alternative, ...] = ()
+    parts: tuple[Part, ...] = ()
+    """Where there was something to choose, the blocks of the plan with the way of each."""
+    plan: Plan | None = None
+    """The plan with the branches rewritten that are, where not all of them are."""
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The way of each block."""
+        return tuple(Way(How(part.way), part.joined) for part in self.parts)
 
     def text(self) -> str:
         """Indented text."""
@@ -54,6 +71,7 @@ class Chosen:
         for one in self.alternatives:
             cost = f"{one.cost.rows:,.0f} rows, {one.cost.nanoseconds / 1e6:,.2f} ms"
             lines.append(f"  {one.strategy}: {cost}{' (chosen)' if one.strategy == self.strategy else ''}")
+        lines += [f"  {line}" for part in self.parts for line in part.lines()]
         return "\n".join(lines)
 
     def json(self) -> dict[str, Any]:
@@ -62,7 +80,13 @@ class Chosen:
             one.strategy: {"rows": one.cost.rows, "nanoseconds": one.cost.nanoseconds}
             for one in self.alternatives
         }
-        return {"strategy": self.strategy, "reason": self.reason, "alternatives": alternatives}
+        parts = [part.json() for part in self.parts]
+        return {
+            "strategy": self.strategy,
+            "reason": self.reason,
+            "alternatives": alternatives,
+            "parts": parts,
+        }
 
     @property
     def estimate(self) -> float | None:
@@ -87,15 +111,14 @@ def chosen_for(
     plan: Plan,
     schema: Schema | None,
     events: pa.Table | None,
-    rewriting: Callable[[], Program | None],
+    rewriting: Rewriting,
     known: Statistics | None = None,
     running: str = DEFAULT,
 ) -> Chosen:
     """The strategy for a plan whose own program has negations that are no bounds.
 
-    `known` are statistics of the events, which else are gathered from the table; `rewriting` gives the
-    program of the rewritten plan, None where rewriting changes nothing. `running` is the strategy that it
-    takes a clear gain to leave.
+    `known` are statistics of the events, which else are gathered from the table. `running` is the strategy
+    that it takes a clear gain to leave.
     """
     if known is not None:
         return _compared(plan, program, known, rewriting, running)
@@ -119,33 +142,83 @@ def _looked_at(
     counts: Statistics,
     schema: Schema,
     events: pa.Table,
-    rewriting: Callable[[], Program | None],
+    rewriting: Rewriting,
 ) -> Chosen:
     """The choice for a table, from the counts alone where they promise a cheap run."""
     outlines = outlines_of(program, plan)
-    cost = Strategies(Model(counts)).bounds(outlines)
+    cost = _whole(Strategies(Model(counts)), Strategies.own, outlines)
     if cost.nanoseconds < CHEAP:
         return Chosen(DEFAULT, "it is cheap anyway", (Alternative(DEFAULT, cost),))
     shapes = [shape for one in outlines for shape in shapes_in(one)]
     return _compared(plan, program, statistics_of(shapes, schema, events), rewriting, DEFAULT)
 
 
-def _compared(
-    plan: Plan, program: Program, known: Statistics, rewriting: Callable[[], Program | None], running: str
-) -> Chosen:
-    """The choice between all strategies."""
-    outlines = outlines_of(program, plan)
+def _compared(plan: Plan, program: Program, known: Statistics, rewriting: Rewriting, running: str) -> Chosen:
+    """The choice between strategies for the whole query, and a way for each part of it."""
     strategies = Strategies(Model(known, Constants(distinct=0.0)))
-    found = [Alternative(name, cost(strategies, outlines)) for name, cost in MEASURED.items()]
-    flat = rewriting()
+    outlines = outlines_of(program, plan)
+    found = [
+        Alternative(name, _whole(strategies, cost, outlines))
+        for name, cost in ((OWN, Strategies.own), (NESTED, Strategies.nested), (VIEWS, Strategies.views))
+    ]
+    count = len(branches(plan))
+    flat = rewriting(frozenset(range(count)))
     if flat is not None:
-        own = outlines_of(flat, plan)
-        found.insert(1, Alternative("flat", strategies.flat(own)))
+        found.insert(1, Alternative("flat", _rewritten(strategies, outlines_of(flat[1], plan))))
+    best, parts = _by_parts(strategies, plan, program, running)
+    mixed = None
+    if flat is not None and 1 < count <= MOST_BRANCHES:
+        for branch in range(count):
+            some = frozenset({branch}) if mixed is None else mixed[0] | {branch}
+            one = rewriting(some)
+            if one is not None:
+                cost, own = _by_parts(strategies, *one, running)
+                if cheapest((best, cost)) is cost:
+                    best, parts, mixed = cost, own, (some, one[0])
+    alike = {part.way for part in parts}
+    if mixed is not None or len(alike) > 1 or any(part.joined for part in parts):
+        found.append(best)
     found.sort(key=lambda one: one.strategy != running)
-    best = cheapest(found)
-    if best.strategy == running:
-        return Chosen(running, "no other is clearly cheaper", tuple(found))
-    return Chosen(best.strategy, "it is clearly cheaper", tuple(found))
+    chosen = cheapest(found)
+    reason = "no other is clearly cheaper" if chosen.strategy == running else "it is clearly cheaper"
+    if chosen is not best:
+        shown = () if chosen.strategy == "flat" else _alike(strategies, outlines, chosen.strategy)
+        return Chosen(chosen.strategy, reason, tuple(found), shown)
+    return Chosen(MIXED, reason, tuple(found), parts, None if mixed is None else mixed[1])
+
+
+def _whole(
+    strategies: Strategies, cost: Callable[[Strategies, Outline], Cost], outlines: list[Outline]
+) -> Cost:
+    """All blocks in one way."""
+    return strategies.begin() + sum((cost(strategies, one) for one in outlines), Cost())
+
+
+def _rewritten(strategies: Strategies, outlines: list[Outline]) -> Cost:
+    """Flat expressions: each by itself, and their matches made distinct."""
+    return _whole(strategies, Strategies.own, outlines) + strategies.distinct(outlines)
+
+
+def _by_parts(
+    strategies: Strategies, plan: Plan, program: Program, running: str
+) -> tuple[Alternative, tuple[Part, ...]]:
+    """Each block in its best way; matches of more blocks than the plan itself has are made distinct."""
+    outlines = outlines_of(program, plan)
+    usual = running if running in (OWN, NESTED, VIEWS) else OWN
+    parts = tuple(part_of(strategies, one, cheapest, usual) for one in outlines)
+    total = strategies.begin() + sum((part.cost for part in parts), Cost())
+    if any(isinstance(node, Proj) for node in branches(plan)):
+        total += strategies.distinct(outlines)
+    return Alternative(MIXED, total), parts
+
+
+def _alike(strategies: Strategies, outlines: list[Outline], way: str) -> tuple[Part, ...]:
+    """All blocks in one way, as parts."""
+
+    def only(ways: Sequence[Alternative]) -> Alternative:
+        return next((one for one in ways if one.strategy == way), ways[0])
+
+    return tuple(part_of(strategies, one, only) for one in outlines)
 
 
 def assumed_choice(plan: Plan, own: Program, options: Options) -> Chosen:
@@ -153,15 +226,17 @@ def assumed_choice(plan: Plan, own: Program, options: Options) -> Chosen:
     known = settled(own, options, plan)
     if known is not None:
         return known
-    found = chosen_for(own, plan, None, None, partial(flattened, plan, own), Statistics())
+    found = chosen_for(own, plan, None, None, partial(rewritten, plan, own), Statistics())
     return replace(found, reason=f"{found.reason}, for assumed events")
 
 
-def flattened(plan: Plan, own: Program) -> Program | None:
-    """The program of a plan's normal form beside its own; None where rewriting changes nothing of it."""
-    program = compile_plan(normal_form(plan).plan, None, leaves={})
+def rewritten(plan: Plan, own: Program, some: frozenset[int]) -> tuple[Plan, Program] | None:
+    """A plan with some branches in normal form, and its program beside its own; None if nothing changes."""
+    kept = tuple(node for number, node in enumerate(branches(plan)) if number not in some)
+    other = normal_form(plan, kept).plan
+    program = compile_plan(other, None, leaves={})
     changed = len(program.blocks) > len(own.blocks) or any(block.witnesses for block in program.blocks)
-    return program if changed else None
+    return (other, program) if changed else None
 
 
 def _joins(block: Block) -> bool:

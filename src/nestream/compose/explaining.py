@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from nestream.compose.analysis import measured
@@ -17,6 +16,7 @@ from nestream.physical.sase_explain import explain_sase, explain_sase_json
 from nestream.rewrite.explain import explain_rewriting, explain_rewriting_json
 from nestream.rewrite.normalise import normalise
 from nestream.runtime.held import in_order
+from nestream.runtime.local import LocalRun
 
 FORMATS = ("text", "json")
 
@@ -63,12 +63,11 @@ def analyzed(run: Run, format: str, options: Switches | None) -> Any:
     """The explanation, with what a run over the events found and how long each part of it took."""
     if run.strategy == "reference":
         raise ValueError("the reference evaluator is run as it is written: there is nothing to analyze")
-    chosen = None
-    if run.strategy == "auto":
-        chosen = run.chosen(options)
-        run = replace(run, strategy=chosen.strategy)
-    flat = flat_plan(run.plan, run.schema, run.table, whole=True) if run.strategy == "flat" else None
-    local = run.local(options, flat)
+    chosen = run.chosen(options) if run.strategy == "auto" else None
+    strategy = run.strategy if chosen is None else chosen.strategy
+    flat = flat_plan(run.plan, run.schema, run.table, whole=True) if strategy == "flat" else None
+    program = run.program(options, flat) if chosen is None else run.by(chosen, options, flat)
+    local = LocalRun(run.plan.output, program, run.schema, run.kinds, run.unit)
     local.append(in_order(run.table, run.schema.time, run.unit))
     found = measured(local.program, local.matcher, run.table.num_rows, flat)
     if format == "json":

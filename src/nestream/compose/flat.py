@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from nestream.compose.gathering import statistics_of
-from nestream.logical.nodes import Plan
+from nestream.logical.nodes import Node, Plan
 from nestream.model.schema import Schema
 from nestream.optimize.cost import Model
 from nestream.optimize.describe import branches, shapes_of
@@ -46,17 +47,17 @@ def flat_plan(
     return Flat(normal, Explained(shapes, found, model))
 
 
-def normal_form(plan: Plan) -> Normalised:
-    """The normal form of a plan, which is remembered."""
-    return _expressions(plan)[0]
+def normal_form(plan: Plan, kept: Sequence[Node] = ()) -> Normalised:
+    """The normal form of a plan, which is remembered; some branches may be kept as they are."""
+    return _expressions(plan, kept)[0]
 
 
-def _expressions(plan: Plan) -> tuple[Normalised, list[Shape]]:
+def _expressions(plan: Plan, kept: Sequence[Node] = ()) -> tuple[Normalised, list[Shape]]:
     """The normal form of a plan and the shapes of its expressions; those of the last plans are remembered."""
-    text = repr(plan)  # equal plans may differ: 1 = 1.0 = TRUE
+    text = repr((plan, kept))  # equal plans may differ: 1 = 1.0 = TRUE
     if text not in _KNOWN:
         if len(_KNOWN) >= REMEMBERED:
             _KNOWN.clear()
-        normal = normalise(plan)
+        normal = normalise(plan, kept=kept)
         _KNOWN[text] = normal, shapes_of(normal.plan, branches(normal.plan))
     return _KNOWN[text]

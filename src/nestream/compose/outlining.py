@@ -7,6 +7,7 @@ and others inner queries that hang on it. So the model knows how a query is run 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from nestream.engine.chain import is_chain
@@ -27,7 +28,10 @@ def outline(block: Block, program: Program, plan: Plan) -> Outline:
     """What the cost model sees of a block."""
     names = block.chain or tuple(block.leaves)
     shape = _shape(block, names, program, plan)
-    inner = [_inner(negation, block, names, program, plan) for negation in block.negations]
+    inner = [
+        replace(_inner(negation, block, names, program, plan), number=number)
+        for number, negation in enumerate(block.negations)
+    ]
     inner += [_witnessed(witness, block, names, program, plan) for witness in block.witnesses]
     gaps = [
         _gap(constraint, names) if one.is_sought else None

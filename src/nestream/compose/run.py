@@ -10,13 +10,14 @@ from functools import partial
 import pyarrow as pa
 
 from nestream.compose.adapting import Adapting
-from nestream.compose.choosing import Chosen, chosen_for, flattened, settled
+from nestream.compose.choosing import Chosen, chosen_for, rewritten, settled
 from nestream.compose.flat import Flat, flat_plan
 from nestream.engine.program import LeafSpec, Options, Program, Switches, Views, options_of
 from nestream.logical.nodes import Plan
 from nestream.model.columns import per_microsecond
 from nestream.model.schema import Kind, Schema
 from nestream.physical.compile import compile_plan
+from nestream.physical.mixing import compile_mixed
 from nestream.reference import Order
 from nestream.runtime.adaptive import AdaptiveRun
 from nestream.runtime.local import LocalRun
@@ -55,10 +56,7 @@ class Run:
         if settled(own, options_of(options), self.plan) is not None:
             return replace(self, strategy="bounds").local(options)
 
-        def by(name: str) -> Program:
-            return replace(self, strategy=name).program(options)
-
-        planner = Adapting(self.plan, self.schema, own, by)
+        planner = Adapting(self.plan, self.schema, own, partial(self.by, options=options))
         return AdaptiveRun(self.plan.output, own, self.schema, self.kinds, self.unit, planner)
 
     def chosen(self, options: Switches | None = None) -> Chosen:
@@ -70,8 +68,16 @@ class Run:
         own = replace(self, strategy="bounds").program(options)
         chosen = settled(own, options_of(options), self.plan)
         if chosen is None:
-            chosen = chosen_for(own, self.plan, self.schema, self.table, partial(flattened, self.plan, own))
+            chosen = chosen_for(own, self.plan, self.schema, self.table, partial(rewritten, self.plan, own))
         return chosen, own
+
+    def by(self, chosen: Chosen, options: Switches | None = None, flat: Flat | None = None) -> Program:
+        """The program that a choice means: negations that can be are bounds, in whatever way they stand."""
+        if chosen.strategy == "flat" or not chosen.parts:
+            return replace(self, strategy=chosen.strategy).program(options, flat)
+        by_arrival, scale = self.order is Order.ARRIVAL, per_microsecond(self.unit)
+        plan = chosen.plan or self.plan
+        return compile_mixed(plan, self.schema, scale, by_arrival, options_of(options), chosen.ways)
 
     def program(self, options: Switches | None = None, flat: Flat | None = None) -> Program:
         """What the engine runs; expressions share their work as a flat plan says, where there is one."""
@@ -79,9 +85,7 @@ class Run:
         scale = per_microsecond(self.unit)
         if self.strategy == "auto":
             chosen, own = self._chosen(options)
-            if chosen.strategy == "bounds":
-                return own
-            return replace(self, strategy=chosen.strategy).program(options)
+            return own if chosen.strategy == "bounds" else self.by(chosen, options)
         if self.strategy == "flat" and flat is None:
             flat = flat_plan(self.plan, self.schema, self.table)
         return compiled(self.plan, self.schema, self.strategy, scale, by_arrival, options, flat=flat)

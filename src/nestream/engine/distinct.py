@@ -11,7 +11,7 @@ from nestream.engine.events import Ints
 from nestream.engine.store import Store
 
 _MOST_BITS = 62
-"""Matches whose rows need no more bits are told apart by one number each, which is several times faster."""
+"""How long the number may be that stands for a row."""
 
 
 class Given:
@@ -20,9 +20,14 @@ class Given:
     def __init__(self, kept: Sequence[str]) -> None:
         self.positions = np.empty((0, len(kept)), np.int64)
 
-    def new(self, columns: list[Ints], store: Store) -> list[Ints]:
-        """The rows of the matches that were not given before, each once; they now are."""
+    def new(self, columns: list[Ints], store: Store, *, repeated: bool = True) -> list[Ints]:
+        """The rows of the matches that were not given before, each once; they now are.
+
+        Unless they may be `repeated`, those given before are others and nothing is remembered.
+        """
         rows = _distinct(np.column_stack(columns))
+        if not repeated:
+            return [np.ascontiguousarray(rows[:, place]) for place in range(rows.shape[1])]
         positions = np.where(rows < 0, -1, store.pos[rows] + store.base)
         if len(self.positions):
             fresh = ~_contained(positions, self.positions)
@@ -40,31 +45,25 @@ class Given:
 
 def _distinct(rows: Ints) -> Ints:
     """The rows without repetition."""
-    packed = _packed(rows)
-    if packed is None:
-        return np.unique(rows, axis=0)
-    _, first = np.unique(packed, return_index=True)
+    _, first = np.unique(_numbered(rows), return_index=True)
     return rows[first]
 
 
 def _contained(rows: Ints, among: Ints) -> npt.NDArray[np.bool_]:
     """Which rows occur among others."""
-    together = np.concatenate([among, rows])
-    numbers = _packed(together)
-    if numbers is None:
-        _, numbers = np.unique(together, axis=0, return_inverse=True)
+    numbers = _numbered(np.concatenate([among, rows]))
     return np.isin(numbers[len(among) :], numbers[: len(among)])
 
 
-def _packed(rows: Ints) -> Ints | None:
-    """One number a row, the same for equal rows alone; None where it would not fit."""
-    if not len(rows):
-        return None
-    least, most = rows.min(axis=0), rows.max(axis=0)
-    bits = [(int(high) - int(low)).bit_length() for low, high in zip(least, most, strict=True)]
-    if sum(bits) > _MOST_BITS:
-        return None
-    packed = np.zeros(len(rows), np.int64)
-    for place, size in enumerate(bits):
-        packed = (packed << size) | (rows[:, place] - least[place])
-    return packed
+def _numbered(rows: Ints) -> Ints:
+    """One number a row, the same for equal rows alone; numbers that get too long are counted through."""
+    found, used = np.zeros(len(rows), np.int64), 0
+    for column in rows.T if len(rows) else ():
+        least = int(column.min())
+        bits = (int(column.max()) - least).bit_length()
+        if used + bits > _MOST_BITS:
+            _, found = np.unique(found, return_inverse=True)
+            used = (len(rows) - 1).bit_length()
+        found = (found << bits) | (column - least)
+        used += bits
+    return found

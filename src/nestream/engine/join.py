@@ -310,14 +310,14 @@ class Join:
 
         Nested execution does so, and without push-in predicates are to be tested before.
         """
-        late = self.block.levels is not None or not self.round.program.options.push_in
+        late = negation.block.levels is not None or not self.round.program.options.push_in
         return late and negation.stair is None
 
     def drops(self, negation: Negation, bindings: Bindings) -> Mask:
         """Which partial matches have a match of the negation in its interval."""
         if negation.stair is not None:
             return self.round.occurs(negation, bindings, self.root)
-        if self.block.levels is None and self.round.program.options.once:
+        if negation.block.levels is None and self.round.program.options.once:
             some = alike(bindings, needed(negation, self.root), len(self.round.store))
             if some is not None:
                 return self.joins(negation, bindings.only(some.first))[some.number]

@@ -55,9 +55,11 @@ class Matcher:
         """For each block, the position up to which its matches were given, by their last or first event."""
         self.watermark: int | None = None
         self.given = Given(program.kept) if program.distinct else None
+        self._repeats = True
+        """Whether a match that was given may be found again later."""
         self.caches: dict[int, PreCache] = {}
-        self.shelves = [Shelf(program) for _ in program.blocks] if program.views else []
-        """For each block its views, where inner queries are answered from views."""
+        self.shelves = {number: Shelf(program) for number, block in enumerate(program.blocks) if block.viewed}
+        """The views of each block that has some."""
         width = max(len(block.leaves) for block in program.blocks)
         self.limit = max(1, min(PIECE, program.options.memory // (64 * (width + 1))))
 
@@ -129,6 +131,7 @@ class Matcher:
             return
         round = rounds.of(self.program) if rounds else Round(store, Shared(self.events, self.groups))
         runs = runs_of(self.program, round, self.limit, self.caches, at_once=at_once, shelves=self.shelves)
+        self._repeats = not told_by_last(self.program, at_once=at_once)
         first = max(min(self.decided) - base, 0)
         end = max(targets) - base
         length = int(store.pos[-1]) + 1
@@ -216,11 +219,11 @@ class Matcher:
             if total > self.limit:
                 raise _TooManyError
             held.append(bindings)
-        return self._sorted(held)
+        return self._sorted(held, repeated=self._repeats)
 
     def _in_pieces(self, parts: Iterator[Bindings]) -> Iterator[Matches]:
         for bindings in parts:
-            yield from self._sorted([bindings])
+            yield from self._sorted([bindings], repeated=True)
 
     def _parts(
         self, runs: list[BlockRun], first: int, end: int, targets: list[int], base: int
@@ -231,7 +234,7 @@ class Matcher:
             if since < until:
                 yield from run.matches(since, until, length)
 
-    def _sorted(self, held: list[Bindings]) -> list[Matches]:
+    def _sorted(self, held: list[Bindings], *, repeated: bool) -> list[Matches]:
         """The kept rows of the matches, distinct where asked, in the order of the output."""
         held = [bindings for bindings in held if bindings.count]
         if not held:
@@ -243,7 +246,7 @@ class Matcher:
             for name in self.program.kept
         ]
         if self.given is not None:
-            columns = self.given.new(_with_an_event(columns), self.store)
+            columns = self.given.new(_with_an_event(columns), self.store, repeated=repeated)
             if not len(columns[0]):
                 return []
         columns = in_output_order(columns, self.store)
@@ -291,6 +294,15 @@ class Rounds:
             self._rounds[window] = Round(Store(self.shared.events, program), self.shared)
             self._rounds[window].prefixes = {}
         return self._rounds[window].for_program(program)
+
+
+def told_by_last(program: Program, *, at_once: bool) -> bool:
+    """Whether equal matches have the same last event, by which all are decided: then they come together."""
+    decided = set(program.decided)
+    if not at_once and (len(decided) > 1 or Decided.WINDOW in decided):
+        return False
+    kept = set(program.kept)
+    return all(kept.issuperset(outermost(block, by_last=True)) for block in program.blocks)
 
 
 class _TooManyError(Exception):

@@ -83,7 +83,7 @@ class Negation:
 
     `stair` is set where the negation is a bound; `reason` says why, or why not. `key` names for each inner
     variable the attributes that equal the partition key, and for the outer match `link`, a variable with its
-    attributes; None where the negation is not keyed.
+    attributes; None where the negation is not keyed. `viewed` says that a view answers it.
     """
 
     interval: Interval
@@ -92,6 +92,7 @@ class Negation:
     reason: str = ""
     key: Mapping[str, tuple[str, ...]] | None = None
     link: tuple[str, tuple[str, ...]] | None = None
+    viewed: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,8 @@ class Block:
     `leaves` gives each variable's leaf; `order` holds the pairs that must follow each other; `apart` the
     pairs that might be the same event and must not be. `equalities` and `predicates` relate variables.
     `chain` is set where the variables are totally ordered; `key` where every variable has attributes that are
-    equal in all of them. `levels` is set for iterative nested execution: how deep each variable is nested;
-    `nested` where views answer the nested expressions.
+    equal in all of them. `levels` is set for iterative nested execution: how deep each variable is nested.
+    `viewed` says that views answer inner queries, `nested` which of these are not negated.
     """
 
     leaves: Mapping[str, int]
@@ -179,6 +180,7 @@ class Block:
     key: Mapping[str, tuple[str, ...]] | None = None
     levels: Mapping[str, int] | None = None
     nested: tuple[Nested, ...] = ()
+    viewed: bool = False
     witnesses: tuple[Witness, ...] = ()
     shortcuts: tuple[Shortcut, ...] = ()
 
@@ -263,7 +265,7 @@ class Program:
     groups: tuple[Group, ...] = ()
     """The blocks that are run together; each other block is run alone."""
     views: Views | None = None
-    """How inner queries are kept, where nested execution answers them from views."""
+    """How inner queries are kept, where views answer some of them."""
     options: Options = field(default_factory=lambda: Options())
 
     @property

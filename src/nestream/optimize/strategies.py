@@ -27,7 +27,7 @@ class Inner:
 
     `level` is the first of the outer steps that it needs; `links` are the attributes of its steps, by place,
     that equal an outer one; `tests` is the number of other predicates that mention outer events. `witness`
-    says that it must be found, and is, by a search for each of its events.
+    says that it must be found, and is, by a search for each of its events. `number` is that of the negation.
     """
 
     shape: Shape
@@ -37,6 +37,7 @@ class Inner:
     tests: int = 0
     inside: tuple[Inner, ...] = ()
     witness: bool = False
+    number: int = -1
 
     @property
     def is_sought(self) -> bool:
@@ -96,7 +97,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Strategies:
-    """Costs of whole strategies over the events that the statistics of a model are about."""
+    """Costs of blocks by each strategy, over the events that the statistics of a model are about."""
 
     model: Model
     work: Work = field(default_factory=Work)
@@ -155,16 +156,22 @@ class Strategies:
         work = self.work
         return Cost(rows, rows * (work.row + columns * work.column + tests * work.test) + work.call)
 
-    def given(self, outlines: Sequence[Outline]) -> Cost:
-        """What every strategy does: begin, and give the matches."""
-        matches = 0.0
-        for outline in outlines:
-            passing = self.model.matches(outline.shape)
-            for inner in outline.inner:
-                if not inner.is_sought:
-                    passing *= self.passing(inner, len(outline.shape))
-            matches += passing
-        return Cost(0.0, self.work.begin + matches * self.work.give)
+    def begin(self) -> Cost:
+        """What every run does."""
+        return Cost(0.0, self.work.begin)
+
+    def given(self, outline: Outline) -> Cost:
+        """What every way does with the matches of a block."""
+        matches = self.model.matches(outline.shape)
+        for inner in outline.inner:
+            if not inner.is_sought:
+                matches *= self.passing(inner, len(outline.shape))
+        return Cost(0.0, matches * self.work.give)
+
+    def distinct(self, outlines: Sequence[Outline]) -> Cost:
+        """What it takes to give matches once that several blocks may find."""
+        matches = sum(self.model.matches(outline.shape) for outline in outlines)
+        return Cost(0.0, matches * self.work.apart if len(outlines) > 1 else 0.0)
 
     def passing(self, inner: Inner, steps: int) -> float:
         """The share of outer results for which an inner query has no match."""
@@ -177,37 +184,49 @@ class Strategies:
             found *= 1.0 if nested.is_sought else self.passing(nested, len(shape))
         return 1.0 / (1.0 + found)
 
-    # -- strategies ----------------------------------------------------------------------------------------
+    # -- blocks --------------------------------------------------------------------------------------------
 
-    def bounds(self, outlines: Sequence[Outline]) -> Cost:
+    def own(self, outline: Outline) -> Cost:
         """The engine's own way: negations that are no bounds are lateral joins, as early as they can be."""
-        total = self.given(outlines)
-        for outline in outlines:
-            shape = outline.shape
-            total += self.model.alone(shape) + self._dropped(shape, 0, len(shape))
-            for inner in outline.inner:
-                level = inner.level if shape.ordered else 0
-                rows = self.model.rows(shape, level, len(shape)) * self.model.alive(shape, level)
-                total += self.negated(inner, rows, len(shape) - level, len(shape) - level)
+        shape = outline.shape
+        total = self.given(outline) + self.model.alone(shape) + self._dropped(shape, 0, len(shape))
+        for inner in outline.inner:
+            level = inner.level if shape.ordered else 0
+            rows = self.model.rows(shape, level, len(shape)) * self.model.alive(shape, level)
+            total += self.negated(inner, rows, len(shape) - level, len(shape) - level)
         return total
 
-    def flat(self, outlines: Sequence[Outline]) -> Cost:
-        """Flat expressions: each by itself, and their matches made distinct."""
-        matches = sum(self.model.matches(outline.shape) for outline in outlines)
-        return self.bounds(outlines) + Cost(0.0, matches * self.work.apart if len(outlines) > 1 else 0.0)
-
-    def nested(self, outlines: Sequence[Outline]) -> Cost:
+    def nested(self, outline: Outline) -> Cost:
         """Iterative nested execution: every negated expression for every outer result."""
-        total = self.given(outlines)
-        for outline in outlines:
-            total += self._outer(outline.shape) + self._within(outline)
-            whole = self.model.rows(outline.shape, 0, len(outline.shape), constrained=False)
-            for inner in outline.inner:
-                each = Inner(inner.shape, inner.bound and len(inner.shape) == 1, 0, inner.links, inner.tests)
-                total += self.negated(each, whole, len(outline.shape), len(outline.shape), once=False)
-                for nested in inner.inside:
-                    total += self.joined(nested, whole, len(outline.shape), len(outline.shape), once=False)
+        total = self.given(outline) + self._outer(outline.shape) + self._within(outline)
+        whole = self.model.rows(outline.shape, 0, len(outline.shape), constrained=False)
+        for inner in outline.inner:
+            each = Inner(inner.shape, inner.bound and len(inner.shape) == 1, 0, inner.links, inner.tests)
+            total += self.negated(each, whole, len(outline.shape), len(outline.shape), once=False)
+            for nested in inner.inside:
+                total += self.joined(nested, whole, len(outline.shape), len(outline.shape), once=False)
         return total
+
+    def views(self, outline: Outline) -> Cost:
+        """Nested execution that answers inner queries from views, which slide over the events."""
+        return self.around_views(outline) + sum((self.viewed(i, outline) for i in outline.inner), Cost())
+
+    def around_views(self, outline: Outline) -> Cost:
+        """The same without what is negated, bounds apart."""
+        total = self.given(outline) + Cost(0.0, self.slides(outline.shape) * self.work.slide)
+        return total + (self._around(outline) if outline.nested else self._outer(outline.shape))
+
+    def viewed(self, inner: Inner, outline: Outline) -> Cost:
+        """An inner query that a view answers for every outer result."""
+        outer = self.model.rows(outline.shape, 0, len(outline.shape))
+        if inner.is_sought:
+            return self.negated(inner, outer, len(outline.shape), len(outline.shape))
+        return self._viewed(inner, outer, len(outline.shape))
+
+    def unviewed(self, inner: Inner, outline: Outline) -> Cost:
+        """The same by a lateral join, beside views of others."""
+        outer = self.model.rows(outline.shape, 0, len(outline.shape))
+        return self.negated(inner, outer, len(outline.shape), len(outline.shape))
 
     def _within(self, outline: Outline) -> Cost:
         """Nested expressions that are not negated, for each result of the steps around them."""
@@ -228,18 +247,6 @@ class Strategies:
         for level in range(len(shape) - 1, -1, -1):
             rows = self.model.rows(shape, level, len(shape))
             total += Cost(rows, rows * self.work.built * (len(shape) - level) + self.work.call)
-        return total
-
-    def views(self, outlines: Sequence[Outline]) -> Cost:
-        """Nested execution that answers inner queries from views, which slide over the events."""
-        total, work = self.given(outlines), self.work
-        for outline in outlines:
-            shape = outline.shape
-            outer = self.model.rows(shape, 0, len(shape), constrained=False)
-            total += self._around(outline) if outline.nested else self._outer(shape)
-            for inner in outline.inner:
-                total += self._viewed(inner, outer, len(shape))
-            total += Cost(0.0, self.slides(shape) * work.slide)
         return total
 
     def _dropped(self, shape: Shape, first: int, end: int) -> Cost:

@@ -69,6 +69,7 @@ def compile_plan(
     *,
     nested: bool = False,
     views: Views | None = None,
+    sparing: bool = False,
     share: bool = False,
     groups: Sequence[Choice] | None = None,
     leaves: dict[LeafSpec, int] | None = None,
@@ -76,13 +77,13 @@ def compile_plan(
     """The program of a plan that was typed for the schema; without one, to explain it.
 
     With `nested` the program is run by iterative nested execution, which with `views` answers inner queries
-    from views. With `share` blocks share their work: in
-    the groups that are given, where a number is that of a branch of the root OR, else in groups of those that
-    have the most in common. `leaves` are the leaves of other programs
-    over the same events, with their numbers; those of this one are added.
+    from views; `sparing` leaves negations bounds that can be. With `share` blocks share their work: in the
+    groups that are given, where a number is that of a branch of the root OR, else in groups of those that
+    have the most in common. `leaves` are the leaves of other programs over the same events, with their
+    numbers; those of this one are added.
     """
     compiling = _Compiling(plan, schema, by_arrival, options or Options(), nested)
-    compiling.views = views
+    compiling.views, compiling.sparing = views, sparing
     compiling.leaves = {} if leaves is None else leaves
     program = compiling.run(per_microsecond)
     if not share and groups is None:
@@ -124,6 +125,7 @@ class _Compiling:
         self.options = options
         self.nested = nested
         self.views: Views | None = None
+        self.sparing = False
         self.leaves: dict[LeafSpec, int] = {}
         self.leaf_of: dict[str, int] = {}
         """The leaf of each variable compiled so far: outer ones come before inner ones."""
@@ -209,6 +211,7 @@ class _Compiling:
             levels=chosen.levels if self.nested else None,
             shortcuts=self.shortcuts(chosen, equated),
             nested=nested_parts(chosen) if self.views else (),
+            viewed=self.views is not None,
         )
         inside = outer.inside(block, chosen)
         found = list(self.constraints(chosen, limits, inside))
@@ -325,7 +328,7 @@ class _Compiling:
             reason = "bounds are switched off"
         elif not self.options.negation_index:
             reason = "the index of negative events is switched off"
-        elif self.nested and (len(names) > 1 or block.negations):
+        elif self.nested and not self.sparing and (len(names) > 1 or block.negations):
             reason = "its results are kept" if self.views else "its results are built for each match"
         elif block.predicates:
             reason = "a predicate relates its events by more than key equality"
@@ -335,7 +338,8 @@ class _Compiling:
             reason = "an event could play two of its variables, or one of the match's"
         else:
             stair, reason = stair_of(chosen, block, key, link)
-        return Negation(interval, block, stair, reason or "its condition holds", key, link)
+        viewed = self.views is not None and stair is None
+        return Negation(interval, block, stair, reason or "its condition holds", key, link, viewed)
 
 
 def interval_order(limits: Interval, names: list[str]) -> frozenset[tuple[str, str]]:

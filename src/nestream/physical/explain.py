@@ -129,7 +129,7 @@ def _negation(negation: Negation, program: Program) -> str:
     if negation.stair is not None:
         by = f" by key {_key(negation.key)}" if negation.key else ""
         return f"! ({names}) {where}: bound{by}{filtered}: {negation.reason}"
-    if program.views is not None and len(negation.block.leaves) > 1:
+    if negation.viewed and len(negation.block.leaves) > 1:
         return f"! ({names}) {where}: {program.views} view{filtered}: {negation.reason}"
     if negation.block.levels is not None:
         return f"! ({names}) {where}: nested{filtered}: {negation.reason}"

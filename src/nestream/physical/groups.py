@@ -55,7 +55,16 @@ class Choice(Protocol):
 def shared(program: Program, plan: Plan, chosen: Sequence[Choice] | None = None) -> Program:
     """The program with its blocks in groups; given twice is then only what two groups could give."""
     found = tuple(_default(program) if chosen is None else _as_chosen(program, plan, chosen))
-    return replace(program, groups=found, distinct=plan.output.distinct or _repeats(program, found))
+    return _grouped(program, plan, found)
+
+
+def marked(program: Program, plan: Plan) -> Program:
+    """The program with the blocks of the same positive events told apart by marks, the others alone."""
+    return _grouped(program, plan, tuple(_by_marks(program)))
+
+
+def _grouped(program: Program, plan: Plan, groups: tuple[Group, ...]) -> Program:
+    return replace(program, groups=groups, distinct=plan.output.distinct or _repeats(program, groups))
 
 
 def _repeats(program: Program, groups: Sequence[Group]) -> bool:
@@ -71,19 +80,22 @@ def _repeats(program: Program, groups: Sequence[Group]) -> bool:
 
 def _default(program: Program) -> Iterator[Group]:
     blocks, decided = program.blocks, program.decided
-    left = list(range(len(blocks)))
-    alone: list[int] = []
+    groups = list(_by_marks(program))
+    yield from groups
+    told_apart = {member.block for group in groups for member in group.members}
+    alone = [n for n, block in enumerate(blocks) if n not in told_apart and is_sharable(block)]
+    while (found := _longest(blocks, decided, alone)) is not None:
+        yield found
+        alone = [n for n in alone if not any(n == member.block for member in found.members)]
+
+
+def _by_marks(program: Program) -> Iterator[Group]:
+    left = list(range(len(program.blocks)))
     while left:
         first, *rest = left
         same = [first, *(n for n in rest if _told_apart_by_marks(program, first, n))]
         left = [n for n in rest if n not in same]
-        marked = list(_marking(blocks, same))
-        yield from marked
-        alone += [n for n in same if not any(n == m.block for group in marked for m in group.members)]
-    alone = [n for n in alone if is_sharable(blocks[n])]
-    while (found := _longest(blocks, decided, alone)) is not None:
-        yield found
-        alone = [n for n in alone if not any(n == member.block for member in found.members)]
+        yield from _marking(program.blocks, same)
 
 
 def _longest(blocks: Sequence[Block], decided: Sequence[Decided], left: list[int]) -> Group | None:

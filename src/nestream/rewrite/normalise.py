@@ -69,23 +69,36 @@ Choose = Callable[[Sequence[Redex]], Redex]
 
 
 def normalise(
-    plan: Plan, limit: int = LIMIT, rules: Sequence[Rule] = RULES, choose: Choose | None = None
+    plan: Plan,
+    limit: int = LIMIT,
+    rules: Sequence[Rule] = RULES,
+    choose: Choose | None = None,
+    kept: Sequence[Component] = (),
 ) -> Normalised:
     """The plan in the flattest form that is the same query, with at most `limit` disjuncts.
 
     Types are checked before: in the SASE spelling they decide which predicates there are. `choose` picks
     the next place to rewrite, one at a time; without it the rules are applied everywhere in their order.
+    What is `kept` is left as it is.
     """
-    return _Normalising(plan, limit, rules, choose).run()
+    return _Normalising(plan, limit, rules, choose, kept).run()
 
 
 class _Normalising:
-    def __init__(self, plan: Plan, limit: int, rules: Sequence[Rule], choose: Choose | None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        limit: int,
+        rules: Sequence[Rule],
+        choose: Choose | None,
+        kept: Sequence[Component],
+    ) -> None:
         self.plan = plan
         self.rules = rules
         self.choose = choose
         self.order = {name: rank for rank, name in enumerate(plan.variables)}
-        self.frozen: Frozen = frozen_parts(plan.root, limit, self.pushed_down)
+        asked = dict.fromkeys(kept, "it is to be kept")
+        self.frozen = Frozen({**frozen_parts(plan.root, limit, self.pushed_down).reasons, **asked})
         self.place = Place(order=self.order, frozen=self.frozen.parts)
         self.steps: list[Step] = []
 

@@ -43,7 +43,7 @@ class Driven:
 
     @property
     def views(self) -> list[View]:
-        return [view for shelf in self.run.matcher.shelves for view in shelf.views]
+        return [view for shelf in self.run.matcher.shelves.values() for view in shelf.views]
 
     @property
     def view(self) -> View:

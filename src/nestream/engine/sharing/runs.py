@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping
 
 from nestream.engine.chain import Chain
 from nestream.engine.context import Bindings, Round
@@ -58,18 +58,19 @@ def runs_of(
     caches: Caches,
     *,
     at_once: bool = False,
-    shelves: Sequence[Shelf] = (),
+    shelves: Mapping[int, Shelf] | None = None,
 ) -> list[BlockRun]:
     """A run for each block; that of the first block of a group runs all of the group.
 
-    With `shelves`, one for each block, blocks are run by nested execution with the views there.
+    Blocks with views are run by nested execution; `shelves` holds their views.
     """
     leaders = {group.members[0].block: number for number, group in enumerate(program.groups)}
     led = {member.block for group in program.groups for member in group.members[1:]}
     runs: list[BlockRun] = []
     for number, (block, decided) in enumerate(zip(program.blocks, program.decided, strict=True)):
         by_last = at_once or decided is not Decided.WINDOW
-        if shelves:
+        if block.viewed:
+            assert shelves is not None
             runs.append(ViewRun(round, block, limit, shelves[number], by_last=by_last))
         elif number in leaders:
             runs.append(_group_run(program, round, limit, caches, leaders[number], by_last=by_last))

@@ -237,6 +237,6 @@ def is_steady(block: Block, inner: Inner) -> bool:
         and names.issuperset((*inner.after, *inner.before))
         and not any({e.left[0], e.right[0]} <= names for e in equalities_of(block))
         and not any(variables(p) <= names for p in block.predicates)
-        and not any(n.stair for n in block.negations)
+        and not any(n.stair or n.block.levels is None for n in block.negations)
         and not block.witnesses
     )

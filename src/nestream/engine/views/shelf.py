@@ -33,11 +33,10 @@ class Shelf:
         return self._nested[id(block)]
 
     def negated_query(self, negation: Negation, root: Block) -> Inner | None:
-        """What is negated; None where a bound, or the stack of a single leaf, is all that it takes."""
+        """What is negated; None where it takes no view: a bound, the stack of a single leaf, a join."""
         if id(negation) not in self._negated:
             alone = negation.stair is not None or len(negation.block.leaves) == 1
-            alone = alone or spans_two_windows(negation, ties=self._ties)
-            if alone:
+            if alone or not negation.viewed or spans_two_windows(negation, ties=self._ties):
                 self._negated[id(negation)] = None
             else:
                 self._negated[id(negation)] = negated_query(negation, root, partition=self.partition)
