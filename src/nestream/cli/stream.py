@@ -22,6 +22,7 @@ from nestream.cli.arguments import (
     queries_of,
 )
 from nestream.cli.console import count, is_terminal, messages, note
+from nestream.cli.progress import ProgressFile, progress_path
 from nestream.query import spark_session
 
 LOOK = 0.5
@@ -73,6 +74,15 @@ def stream(
         int | None,
         typer.Option("--files", min=1, help="The most files in a micro-batch.", show_default=False),
     ] = None,
+    progress: Annotated[
+        str | None,
+        typer.Option(
+            "--progress",
+            metavar="FILE",
+            help="Add a line of JSON to this file for each micro-batch: counts, watermark, lag, state.",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[StreamFormat, typer.Option("--format", help="How matches are written.")] = (
         StreamFormat.PARQUET
     ),
@@ -91,6 +101,7 @@ def stream(
         raise typer.BadParameter(f"{sink!r} is not a folder.", param_hint="--to")
     if late is not None and Path(late).exists() and not Path(late).is_dir():
         raise typer.BadParameter(f"{late!r} is not a folder.", param_hint="--late")
+    log = None if progress is None else ProgressFile(progress_path(progress))
     kept = checkpoint or str(Path(sink) / "_checkpoint")
     spark = spark_session(master)
     try:
@@ -109,6 +120,7 @@ def stream(
             once=once,
             files=files,
         )
+        running.on_batch = log
         _watch(running)
         note(_summary(running.progress))
     finally:
@@ -118,18 +130,18 @@ def stream(
 def _watch(running: Any) -> None:
     """Show the progress until the stream ends or is interrupted."""
     shown = messages().status("starting") if is_terminal(error=True) else nullcontext()
-    with shown as status, _interruption() as interrupted:
+    with shown as status, interruption() as interrupted:
         while not running.wait(LOOK):
             if interrupted.is_set():
                 running.stop()
                 note("stopped; the same command goes on from here")
                 return
             if status is not None:
-                status.update(_live(running.progress))
+                status.update(live(running.progress))
 
 
 @contextmanager
-def _interruption() -> Iterator[Event]:
+def interruption() -> Iterator[Event]:
     """Take Ctrl-C as a wish to stop; the second one ends the command at once.
 
     An exception in the middle of a call to Spark would break the connection to it.
@@ -148,7 +160,8 @@ def _interruption() -> Iterator[Event]:
         signal.signal(signal.SIGINT, before)
 
 
-def _live(progress: Any) -> str:
+def live(progress: Any) -> str:
+    """How far a stream is, on one line."""
     parts = [
         f"{progress.events:,} events",
         f"{progress.matches:,} matches",

@@ -98,6 +98,9 @@ class _Hospital:
         self.floor = floor
         theatres, wards = floor.of_kind("operating"), floor.of_kind("patient") + floor.of_kind("break")
         self.workers = [_Worker(wards[n % len(wards)], theatres[n % len(theatres)]) for n in range(workers)]
+        for n, worker in enumerate(self.workers):
+            if n % 2:  # half of them are at work when it begins
+                worker.inside, worker.place = True, worker.theatre
         self.heap: list[tuple[int, int, Episode | None, int, int]] = []
         self.entries = 0
         for n in range(workers):

@@ -33,6 +33,10 @@ class Progress:
     late: int = 0
     malformed: int = 0
     batches: int = 0
+    batch: int = -1
+    """The number of the last micro-batch; a stream that goes on from a checkpoint counts on."""
+    at: datetime | None = None
+    """When the last micro-batch began."""
     watermark: datetime | None = None
     lag: float | None = None
     """The seconds from the watermark to the time of the last micro-batch."""
@@ -47,6 +51,8 @@ class RunningStream:
 
     query: Any
     progress: Progress = field(default_factory=Progress)
+    on_batch: Callable[[Progress], None] | None = None
+    """Called after each micro-batch, as soon as `wait` sees it."""
     _seen: int = -1
 
     def wait(self, seconds: float) -> bool:
@@ -70,10 +76,14 @@ class RunningStream:
                 continue
             self._seen = entry.batchId
             self._count(entry)
+            if self.on_batch is not None:
+                self.on_batch(self.progress)
 
     def _count(self, entry: Any) -> None:
         progress = self.progress
         progress.batches += 1
+        progress.batch = entry.batchId
+        progress.at = _moment(entry.timestamp)
         progress.events += entry.numInputRows
         counted = entry.observedMetrics.get(METRICS)
         if counted is not None:
@@ -83,7 +93,7 @@ class RunningStream:
         watermark = entry.eventTime.get("watermark")
         if watermark is not None and not watermark.startswith("1970"):
             progress.watermark = _moment(watermark)
-            progress.lag = (_moment(entry.timestamp) - progress.watermark).total_seconds()
+            progress.lag = (progress.at - progress.watermark).total_seconds()
         operators = entry.stateOperators
         progress.state_bytes = sum(
             max(one.memoryUsedBytes, one.customMetrics.get("rocksdbSstFileSize", 0)) for one in operators
@@ -109,8 +119,12 @@ def stream_files(
     late: str | None = None,
     once: bool = False,
     files: int | None = None,
+    trigger: float = 1.0,
 ) -> RunningStream:
-    """Start matching the files of a folder, there and to come; late events go to `late`."""
+    """Start matching the files of a folder, there and to come; late events go to `late`.
+
+    A micro-batch begins every `trigger` seconds, or when the one before has ended.
+    """
     chosen = format or format_of(source)
     df = _read(spark, source, chosen, checkpoint, files)
     if time not in df.columns:
@@ -129,7 +143,8 @@ def stream_files(
         matches = matches.select(F.to_json(F.struct("*")).alias("value"))
     writer = matches.writeStream.format("parquet" if output == "parquet" else "text")
     writer = writer.option("checkpointLocation", checkpoint).outputMode("append")
-    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="1 second")
+    beat = f"{round(trigger * 1000)} milliseconds"
+    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=beat)
     return RunningStream(writer.start(sink))
 
 

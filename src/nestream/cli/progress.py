@@ -1,0 +1,84 @@
+"""`nestream stream --progress FILE`: a line of JSON for each micro-batch of a stream.
+
+batch        the number of the micro-batch
+at           when it began
+events, matches, late, malformed
+             totals since the first start; a stream that goes on adds to those of the file's last line
+watermark    up to where events are decided, null before the first event
+lag          the seconds from there to `at`
+state_bytes  the size of the state
+rate         events a second in this micro-batch
+leaves       null: Spark tells the size of the state, and not what of the query it is held for
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import typer
+
+TOTALS = ("events", "matches", "late", "malformed")
+_TAIL = 4096
+"""The bytes at the end of a file that its last line is looked for in."""
+
+
+def progress_path(name: str) -> Path:
+    """The file, checked before the stream is started."""
+    path = Path(name)
+    if path.is_dir():
+        raise typer.BadParameter(f"{name!r} is a folder.", param_hint="--progress")
+    if not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {str(path.parent)!r}.", param_hint="--progress")
+    return path
+
+
+class ProgressFile:
+    """Appends a line for each micro-batch, and goes on from the totals of the last one."""
+
+    def __init__(self, path: Path, lag: Callable[[datetime], float] | None = None) -> None:
+        """`lag` tells the lag of a watermark for events whose time is not that of the clock."""
+        self.path = path
+        self._lag = lag
+        self._before, whole = _last_totals(path)
+        self._open_line = "" if whole else "\n"  # a line that was cut off takes nothing with it
+
+    def __call__(self, progress: Any) -> None:
+        """Write how far the stream is."""
+        watermark = progress.watermark
+        lag = self._lag(watermark) if self._lag is not None and watermark is not None else progress.lag
+        line = {
+            "batch": progress.batch,
+            "at": progress.at.isoformat(),
+            **{name: self._before[name] + getattr(progress, name) for name in TOTALS},
+            "watermark": None if watermark is None else watermark.isoformat(),
+            "lag": lag,
+            "state_bytes": progress.state_bytes,
+            "rate": round(progress.rate, 3),
+            "leaves": None,
+        }
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(f"{self._open_line}{json.dumps(line)}\n")
+        self._open_line = ""
+
+
+def _last_totals(path: Path) -> tuple[dict[str, int], bool]:
+    """The totals of the last line that is whole, zeros where there is none; whether the file ends with it."""
+    nothing = dict.fromkeys(TOTALS, 0)
+    if not path.exists():
+        return nothing, True
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+        text = file.read().decode("utf-8", errors="replace")
+    lines, whole = text.splitlines(), text.endswith("\n") or not text
+    for line in reversed(lines):
+        try:
+            read = json.loads(line)
+            return {name: int(read[name]) for name in TOTALS}, whole
+        except (ValueError, KeyError, TypeError):  # cut off, or not one of ours
+            continue
+    return nothing, whole

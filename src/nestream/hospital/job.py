@@ -1,0 +1,178 @@
+"""The job folder of the demo: what the simulator, the stream and the console have in common.
+
+job.json         names, columns and the settings of the simulation
+rules/           the rules, one file each
+floor.json       the floor plan
+events/          files of events, complete once they are visible
+truth.jsonl      the planted violations: the rule, and the numbers of the events of the match
+matches/         what the stream finds
+late/            events that it could not take
+progress.jsonl   a line for each of its micro-batches
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from nestream.hospital.bundled import rule_files
+from nestream.hospital.floor import FLOOR
+
+WATERMARK_SECONDS = 1
+"""How late an event may be, in simulated time. The simulator's are in order, so it need not be long."""
+WATERMARK = f"{WATERMARK_SECONDS} seconds"
+_PARTS = ("rules", "events", "matches", "late", "progress.jsonl", "floor.json", "truth.jsonl", "job.json")
+
+
+class JobError(Exception):
+    """A folder that cannot be used for the demo, and what to do instead."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides the events of a simulation."""
+
+    seed: int = 0
+    workers: int = 24
+    instruments: int = 120
+    violations: float = 0.1
+
+
+@dataclass(frozen=True)
+class Job:
+    """A folder with all that belongs to one run of the demo, which may have been stopped and continued."""
+
+    folder: Path
+    settings: Settings
+
+    @property
+    def rules(self) -> Path:
+        """The folder of the query set."""
+        return self.folder / "rules"
+
+    @property
+    def events(self) -> Path:
+        """The folder that the simulator writes to."""
+        return self.folder / "events"
+
+    @property
+    def matches(self) -> Path:
+        """The folder that the stream writes to."""
+        return self.folder / "matches"
+
+    @property
+    def late(self) -> Path:
+        """The folder of the events that the stream could not take."""
+        return self.folder / "late"
+
+    @property
+    def progress(self) -> Path:
+        """The file with a line for each micro-batch."""
+        return self.folder / "progress.jsonl"
+
+    @property
+    def truth(self) -> Path:
+        """The file of the planted violations."""
+        return self.folder / "truth.jsonl"
+
+
+def prepare(folder: Path, settings: Settings, *, trigger: float = 1.0, fresh: bool = False) -> Job:
+    """The job in a folder: a new one, or the one that is there if it has the same settings.
+
+    `fresh` removes a job that is there first. Raises `JobError` where a folder holds something else.
+    """
+    described = folder / "job.json"
+    there = settings_of(folder)
+    if there is None and folder.is_dir() and any(path.name != LOCK for path in folder.iterdir()):
+        raise JobError(f"{folder} has files and is no job\n  hint: name a folder that is empty, or a new one")
+    if there is not None and fresh:
+        _remove(folder)
+    elif there is not None:
+        _check_same(folder, there, settings)
+    job = Job(folder, settings)
+    for path in (job.rules, job.events):
+        path.mkdir(parents=True, exist_ok=True)
+    if not described.exists():
+        for name, text in rule_files().items():
+            (job.rules / name).write_text(text, encoding="utf-8")
+        (folder / "floor.json").write_text(json.dumps(FLOOR.as_json(), indent=1), encoding="utf-8")
+    _describe(described, settings, trigger)
+    return job
+
+
+def _describe(path: Path, settings: Settings, trigger: float) -> None:
+    """Write job.json, whole or not at all."""
+    about = {
+        "name": "hospital",
+        "time": "ts",
+        "type": "type",
+        "trigger": trigger,
+        "watermark": WATERMARK,
+        "rules": "rules",
+        "events": "events",
+        "matches": "matches",
+        "late": "late",
+        "progress": "progress.jsonl",
+        "floor": "floor.json",
+        "simulation": asdict(settings),
+    }
+    hidden = path.with_name(".job.json")
+    hidden.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    os.replace(hidden, path)
+
+
+def settings_of(folder: Path) -> Settings | None:
+    """The settings of the job in a folder, None where there is none."""
+    described = folder / "job.json"
+    if not described.is_file():
+        return None
+    try:
+        return Settings(**json.loads(described.read_text(encoding="utf-8"))["simulation"])
+    except (ValueError, KeyError, TypeError):
+        raise JobError(f"{described} is not that of a hospital\n  hint: name another folder") from None
+
+
+def _check_same(folder: Path, there: Settings, settings: Settings) -> None:
+    if there != settings:
+        was, wanted = asdict(there), asdict(settings)
+        other = ", ".join(
+            f"{name} {was[name]}, not {wanted[name]}" for name in was if was[name] != wanted[name]
+        )
+        raise JobError(
+            f"{folder} has a run with other settings: {other}\n"
+            "  hint: give the same ones to go on, name another folder, or begin anew with --fresh"
+        )
+
+
+def _remove(folder: Path) -> None:
+    """Remove the parts of a job, and nothing else; job.json last, so that what is left is still a job."""
+    for name in _PARTS:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+LOCK = ".lock"
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep a folder to this process; raises `JobError` where another one has it."""
+    import fcntl
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise JobError(
+                f"a demo runs in {folder} already\n  hint: stop it, or name another folder with --folder"
+            ) from None
+        yield
