@@ -13,7 +13,9 @@ import nestream
 from nestream.cli.bench import app as bench
 from nestream.cli.check import check, explain
 from nestream.cli.console import messages, show_diagnostics, show_error
+from nestream.cli.console_command import console
 from nestream.cli.data import data
+from nestream.cli.demo import app as demo
 from nestream.cli.fmt import fmt
 from nestream.cli.run import run
 from nestream.cli.stream import stream
@@ -135,7 +137,15 @@ app.command(
         "nestream data hospital --seed 7 --set violations=0.1 --out hospital.csv",
     ),
 )(data)
+app.command(
+    epilog=_examples(
+        "nestream console",
+        "nestream console --data trades.parquet --no-browser",
+        "nestream console --job hospital --port 8700",
+    ),
+)(console)
 app.add_typer(bench, name="bench")
+app.add_typer(demo, name="demo")
 
 
 def main() -> None:
