@@ -8,7 +8,7 @@ import queue
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +29,25 @@ class Outcome:
 class Program:
     """A running program that says one JSON value a line; ended when it is silent for too long or too big."""
 
-    def __init__(self, command: Sequence[str], *, seconds: float = 60, memory: int = 8 * 2**30) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        seconds: float = 60,
+        memory: int = 8 * 2**30,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.seconds, self.memory = seconds, memory
         self.status = "done"
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._problems: list[str] = []
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
         )
         self._readers = [
             threading.Thread(target=_forward, args=(self._process.stdout, self._lines), daemon=True),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markdown import Markdown
 
-from nestream.cli import bench_report
+from nestream.cli import bench_compare, bench_report
 from nestream.cli.bench_common import (
     SIZES,
     DataOption,
@@ -191,3 +191,5 @@ def present(suite: Suite, found: dict[str, Any], format: ResultFormat, *, whole:
 
 
 app.command("report")(bench_report.report)
+app.command("compare")(bench_compare.compare)
+app.command("profile")(bench_compare.profile)
