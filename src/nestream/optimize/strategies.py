@@ -108,7 +108,7 @@ class Strategies:
         The gap between two of m + 1 steps in a window is distributed like the least of m even cuts, so k
         events in order fall into it (rate * W)^k * m! / (m + k)! times.
         """
-        work, shape = self.work, inner.shape
+        shape = inner.shape
         rates, events = self.model.rates(shape), self._in_window(inner)
         total, rows, bound, tried = Cost(), outer, set[int](), 1.0
         for count, place in enumerate(sorted(events, key=events.__getitem__), 1):
