@@ -6,6 +6,7 @@ only the events in reach become objects, which keeps a question about a million 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,30 +26,60 @@ from nestream.reference import Event, Interval, Meaning
 Numbers = npt.NDArray[np.int64]
 
 
+class Index:
+    """Events by type, and within a type by the value of an attribute, in the order of positions."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.by_type: dict[str, list[Event]] = {}
+        for event in events:
+            self.by_type.setdefault(event.type, []).append(event)
+        self._by_value: dict[tuple[str, str], dict[Any, list[Event]]] = {}
+
+    def having(self, type: str, attribute: str, value: Any) -> list[Event]:
+        """The events of a type with that value."""
+        key = (type, attribute)
+        if key not in self._by_value:
+            groups: dict[Any, list[Event]] = {}
+            for event in self.by_type.get(type, ()):
+                groups.setdefault(event[attribute], []).append(event)
+            self._by_value[key] = groups
+        return self._by_value[key].get(value, [])
+
+
 @dataclass(frozen=True)
 class Reach:
-    """The picked events, and all the others that their match or its negations could contain."""
+    """The picked events, and all the others that their match or its negations could contain.
+
+    `index` may hold more: those in reach are at the positions from `low` up to `high`.
+    """
 
     picked: tuple[Event, ...]
-    events: tuple[Event, ...]
-    by_type: dict[str, list[Event]] = field(repr=False)
+    events: tuple[Event, ...] = field(repr=False)
+    index: Index = field(repr=False)
+    low: int
+    high: int
 
-    def of_types(self, types: Iterable[str]) -> list[Event]:
-        """The events of some types, in the order of positions."""
-        found = [event for name in dict.fromkeys(types) for event in self.by_type.get(name, ())]
-        return sorted(found, key=lambda event: event.pos)
+    def of_types(self, types: Iterable[str], having: tuple[str, Any] | None = None) -> list[Event]:
+        """The events of some types, and with a value of an attribute, in the order of positions."""
+        found: list[Event] = []
+        names = dict.fromkeys(types)
+        for name in names:
+            known = self.index.by_type.get(name, []) if having is None else self.index.having(name, *having)
+            found += known[bisect_left(known, self.low, key=_pos) : bisect_left(known, self.high, key=_pos)]
+        return found if len(names) == 1 else sorted(found, key=_pos)
 
     def inside(self, interval: Interval, meaning: Meaning) -> Reach:
-        """The events in an interval."""
-        return reach_of(self.picked, [e for e in self.events if meaning.contains(interval, e)])
+        """The events in an interval: from the first past its left end up to the first past its right one."""
+        events = self.events
+        first = bisect_left(events, True, key=lambda event: meaning.within(event, interval.left, 1))
+        last = bisect_left(events, True, key=lambda event: not meaning.within(event, interval.right, -1))
+        inner = events[first:last]
+        low = inner[0].pos if inner else self.high
+        return Reach(self.picked, inner, self.index, low, inner[-1].pos + 1 if inner else low)
 
 
-def reach_of(picked: Sequence[Event], events: Sequence[Event]) -> Reach:
-    """A reach of those events."""
-    by_type: dict[str, list[Event]] = {}
-    for event in events:
-        by_type.setdefault(event.type, []).append(event)
-    return Reach(tuple(picked), tuple(events), by_type)
+def _pos(event: Event) -> int:
+    return event.pos
 
 
 class Timeline:
@@ -86,7 +117,8 @@ class Timeline:
         chosen = np.unique(np.concatenate([self.position[wanted], self.position[np.array(rows, np.int64)]]))
         events = self._events(self.order[chosen], plan)
         own = {event.row: event for event in events}
-        return reach_of([own[row] for row in rows], events)
+        low, high = events[0].pos, events[-1].pos + 1
+        return Reach(tuple(own[row] for row in rows), tuple(events), Index(events), low, high)
 
     def _type_kind(self) -> pa.DataType:
         kind = self.schema.columns[self.schema.type]

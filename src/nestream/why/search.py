@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nestream.logical.nodes import Leaf, Node, Proj, WinOr, is_constraint
-from nestream.model.expression import Expression, variables
+from nestream.model.expression import Attribute, Comparison, Expression, variables
 from nestream.model.schema import EventError
-from nestream.reference import Binding, Event, Interval, Meaning, Part, holds
+from nestream.model.time import WindowKind
+from nestream.reference import Binding, Event, Interval, Meaning, Part, holds, value
 from nestream.why.reach import Reach
 from nestream.why.shapes import Shape, shapes
 
-MOST_STEPS = 20_000_000
+MOST_STEPS = 10_000_000
 """How many events are tried before a question counts as too large to be answered."""
+_EXACT = 2**53
+"""Up to here a number equals another also as a float, so what equals the same is equal."""
 
 
 class TooManyWaysError(EventError):
@@ -50,10 +53,18 @@ class Search:
         if not problem.consistent(fixed):
             return
         domains = {
-            leaf.variable: [event for event in reach.of_types(leaf.types) if event not in taken]
+            leaf.variable: [
+                event
+                for event in reach.of_types(leaf.types, problem.equal(leaf.variable))
+                if event not in taken
+            ]
             for leaf in shape.leaves
             if leaf.variable not in fixed
         }
+        if fixed:  # what is near is more likely to make a match: less lies between
+            centre = sum(event.pos for event in fixed.values()) // len(fixed)
+            for events in domains.values():
+                events.sort(key=lambda event: abs(event.pos - centre))
         for name in fixed:
             domains = problem.narrowed(domains, name)
         domains = problem.sifted(domains)
@@ -126,6 +137,7 @@ class _Problem:
             (test, variables(test) & own) for test in shape.tests
         ]
         self.before = set(shape.before)
+        self._equal: list[set[Attribute]] | None = None
 
     def consistent(self, fixed: Binding) -> bool:
         """Whether nothing that is decided by the fixed events alone fails."""
@@ -148,7 +160,42 @@ class _Problem:
             return False
         if (other, one) in self.before and not self.meaning.before(second, first):
             return False
-        return not self.windowed or self.meaning.in_window({one: first, other: second})
+        return not self.windowed or self._near(first, second)
+
+    def _near(self, first: Event, second: Event) -> bool:
+        """Whether two events fit the window, as `in_window` says of a whole match."""
+        plan = self.meaning.plan
+        match plan.window.kind:
+            case WindowKind.UNBOUNDED:
+                return True
+            case WindowKind.EVENTS:
+                return abs(first.pos - second.pos) < self.meaning.window
+            case _:
+                length = abs(first.ts - second.ts)
+                return length < self.meaning.window if plan.exclusive else length <= self.meaning.window
+
+    def equal(self, variable: str) -> tuple[str, Any] | None:
+        """An attribute of an open variable that equalities make equal to a known value, and that value."""
+        for terms in self._classes():
+            own = [term.name for term in terms if term.variable == variable]
+            known = [term for term in terms if term.variable in self.known]
+            if own and known:
+                found = value(known[0], self.known, self.meaning.per_microsecond)
+                if isinstance(found, str) or (isinstance(found, int | float) and abs(found) < _EXACT):
+                    return own[0], found
+        return None
+
+    def _classes(self) -> list[set[Attribute]]:
+        """The attributes that equalities between two of them make equal, gathered."""
+        if self._equal is None:
+            self._equal = []
+            for test, _ in self.tests:
+                match test:
+                    case Comparison(operator="=", operands=(Attribute() as left, Attribute() as right)):
+                        touching = [terms for terms in self._equal if left in terms or right in terms]
+                        self._equal = [terms for terms in self._equal if terms not in touching]
+                        self._equal.append({left, right}.union(*touching))
+        return self._equal
 
     def narrowed(self, domains: Mapping[str, Sequence[Event]], name: str) -> dict[str, list[Event]]:
         """The events left for the open variables beside the event of a bound one."""

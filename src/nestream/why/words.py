@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -35,8 +35,10 @@ _LONGEST = 60
 class Words:
     """Writes what belongs to events of one schema; times are numbers in the resolution of computations."""
 
-    def __init__(self, schema: Schema, unit: str) -> None:
+    def __init__(self, schema: Schema, unit: str, date: str = "") -> None:
         self.schema = schema
+        self.unit = unit
+        self.date = date
         self.scale = per_microsecond(unit)
         self.time_kind = schema.kind("ts") or Kind.INTEGER
 
@@ -47,8 +49,14 @@ class Words:
         return self._moment(at, self.time_kind) if self.time_kind in _TIMES else at
 
     def time_text(self, at: int) -> str:
-        """A time for people."""
-        return str(self.time(at)).replace("T", " ", 1)
+        """A time for people, without the date where that is known from others."""
+        text = str(self.time(at)).replace("T", " ", 1)
+        return text.removeprefix(f"{self.date} ") if self.date else text
+
+    def dated(self, times: Iterable[int]) -> Words:
+        """The same, for times that are told beside these: if all are of one day, it is not repeated."""
+        dates = {str(self.time(at))[:10] for at in times} if self.time_kind in _TIMES else set()
+        return Words(self.schema, self.unit, dates.pop() if len(dates) == 1 else "")
 
     def length_text(self, length: int) -> str:
         """A difference of times for people."""
@@ -65,13 +73,17 @@ class Words:
         return moment.isoformat(timespec="seconds") + fraction + ("Z" if kind is Kind.ZONED else "")
 
     def _duration(self, length: int) -> str:
-        if length % self.scale:
-            return f"{length} ns"
-        micros = length // self.scale
-        for unit, size in (("days", 86_400_000_000), ("hours", 3_600_000_000), ("minutes", 60_000_000)):
-            if abs(micros) >= size and micros % (size // 100 or 1) == 0:
-                return f"{micros / size:g} {unit}"
-        return f"{micros / 1_000_000:g} s"
+        """A length in units: `1 h 26 min 21.6 s`."""
+        sign, length = ("-" if length < 0 else ""), abs(length)
+        parts = []
+        for unit, seconds in (("days", 86_400), ("h", 3_600), ("min", 60)):
+            whole, length = divmod(length, seconds * 1_000_000 * self.scale)
+            parts += [f"{whole} {unit}"] if whole else []
+        if length or not parts:
+            whole, rest = divmod(length, 1_000_000 * self.scale)
+            digits = str(rest).zfill(6 if self.scale == 1 else 9).rstrip("0")
+            parts.append(f"{whole}.{digits} s" if digits else f"{whole} s")
+        return sign + " ".join(parts)
 
     # -- events and intervals ------------------------------------------------------------------------------
 
