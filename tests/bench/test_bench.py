@@ -52,12 +52,12 @@ def test_names_are_used_once() -> None:
 
 def test_every_formulation_has_its_file() -> None:
     wanted = {
-        f"{benchmark.shape}.{peer.formulation}.sql"
+        f"{benchmark.shape.removesuffix('-never')}.{peer.formulation}.sql"
         for benchmark in ENGINE.benchmarks
         for peer in benchmark.peers
         if peer.name == "DuckDB"
     }
-    assert wanted == {path.name for path in (ROOT / "benchmarks" / "peers" / "duckdb").iterdir()}
+    assert wanted <= {path.name for path in (ROOT / "benchmarks" / "peers" / "duckdb").iterdir()}
 
 
 def test_a_quick_run_measures_and_agrees_with_the_peers(tmp_path: Path) -> None:
