@@ -126,6 +126,8 @@ class _Building:
         self.order = Order(order)
         self.moments = Moments(False)
         self.ids: dict[tuple[str, int], int] = {}
+        self.refused: set[tuple[str, int]] = set()
+        self.around = 0  # how many events there are around the matches, theirs included
         self.events: list[dict[str, Any]] = []
         self.matches: list[dict[str, Any]] = []
         named = (leaf for query in self.queries.values() for leaf in leaves(query.plan.root))
@@ -185,7 +187,7 @@ class _Building:
             return None
         if kind not in self.lanes:
             if len(self.lanes) >= MOST_LANES:
-                self.left_out["events"] += 1
+                self.refused.add((kind, at))
                 return None
             self.lanes[kind] = None
         shown = {str(name): plain(value) for name, value in event.items()}
@@ -194,7 +196,7 @@ class _Building:
         key = (text, copy)
         if key not in self.ids:
             if len(self.events) >= self.most:
-                self.left_out["events"] += 1
+                self.refused.add(key)
                 return None
             self.ids[key] = len(self.events)
             time = self.moments.words.time(at)
@@ -261,10 +263,11 @@ class _Building:
         taken = rows[: room + len(self.events)]
         for event in table.take(pa.array(taken, pa.int64())).to_pylist():
             self._event(event, seen)
-        self.left_out["events"] += len(rows) - len(taken)
+        self.around = len(rows)
 
     def done(self) -> Timeline:
         """The timeline."""
+        self.left_out["events"] = max(len(self.refused), self.around - len(self.events))
         lanes = tuple(self.lanes)
         return Timeline(lanes, tuple(self.events), tuple(self.matches), self.left_out, self.moments)
 

@@ -1,0 +1,1 @@
+"""Timelines, graphs of plans and notebooks."""
