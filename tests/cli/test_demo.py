@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import typer
 
-from nestream.cli.demo import SPEED, chosen, default_folder, summary_table, verdict
+from nestream.cli.demo import SPEED, chosen, default_folder
+from nestream.cli.demo_run import summary_table, verdict
 from nestream.cli.progress import ProgressFile
 from nestream.hospital.job import Settings, held, prepare
 from nestream.hospital.score import Score
@@ -82,13 +83,13 @@ def test_a_progress_file_goes_on_from_the_totals_of_its_last_whole_line(tmp_path
     ProgressFile(path)(done)
     with path.open("a") as file:
         file.write('{"batch": 1, "eve')  # the program ended here
-    file_again = ProgressFile(path, lag=lambda watermark: 7.0)
+    file_again = ProgressFile(path)
     file_again(Progress(events=5, matches=1, batch=2, at=moment, watermark=moment, lag=99.0))
     first, _, last = path.read_text().splitlines()
     assert json.loads(first)["watermark"] == "2026-01-05T08:00:00+00:00"
     read = json.loads(last)
     assert (read["batch"], read["events"], read["matches"], read["late"]) == (2, 15, 3, 1)
-    assert (read["lag"], read["leaves"]) == (7.0, None)
+    assert (read["lag"], read["leaves"]) == (99.0, None)
 
 
 def test_a_progress_file_in_no_folder_is_refused_before_the_stream_is_started(tmp_path: Path) -> None:

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,23 +38,20 @@ def progress_path(name: str) -> Path:
 class ProgressFile:
     """Appends a line for each micro-batch, and goes on from the totals of the last one."""
 
-    def __init__(self, path: Path, lag: Callable[[datetime], float] | None = None) -> None:
-        """`lag` tells the lag of a watermark for events whose time is not that of the clock."""
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._lag = lag
         self._before, whole = _last_totals(path)
         self._open_line = "" if whole else "\n"  # a line that was cut off takes nothing with it
 
     def __call__(self, progress: Any) -> None:
         """Write how far the stream is."""
         watermark = progress.watermark
-        lag = self._lag(watermark) if self._lag is not None and watermark is not None else progress.lag
         line = {
             "batch": progress.batch,
             "at": progress.at.isoformat(),
             **{name: self._before[name] + getattr(progress, name) for name in TOTALS},
             "watermark": None if watermark is None else watermark.isoformat(),
-            "lag": lag,
+            "lag": progress.lag,
             "state_bytes": progress.state_bytes,
             "rate": round(progress.rate, 3),
             "leaves": None,

@@ -24,6 +24,7 @@ BEAT = 0.5
 """The seconds from file to file."""
 HEARTBEAT = "Heartbeat"
 """The type of the event that tells how late it is where nothing else does. It has no number."""
+_LONGEST_LINE = 1024
 _STILL = timedelta(seconds=1)
 
 
@@ -78,10 +79,12 @@ class EventFiles:
 
 def last_moment(job: Job) -> datetime | None:
     """The time of the last event that is in a file, a heartbeat included."""
-    files = sorted(job.events.glob("part-*.jsonl"))
-    if not files:
+    last = max((name for name in os.listdir(job.events) if name.startswith("part-")), default=None)
+    if last is None:
         return None
-    line = files[-1].read_text(encoding="utf-8").splitlines()[-1]
+    with (job.events / last).open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _LONGEST_LINE))
+        line = file.read().splitlines()[-1]
     return datetime.fromisoformat(json.loads(line)["ts"])
 
 

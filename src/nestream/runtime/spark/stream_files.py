@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time as clock
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,6 +23,8 @@ from nestream.runtime.spark.stream_aside import Aside, with_aside
 
 SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 SCHEMA_FILE = "nestream-schema.json"
+STOPPING = 5.0
+"""The seconds that a micro-batch under way is waited for when a stream is stopped."""
 
 
 @dataclass
@@ -66,7 +69,13 @@ class RunningStream:
         return ended
 
     def stop(self) -> None:
-        """Stop after the state of the last complete micro-batch; a later run goes on from there."""
+        """Stop after the last complete micro-batch; a later run goes on from there.
+
+        One that is under way is waited for, within limits: Spark reports one that is cut off as a failure.
+        """
+        end = clock.monotonic() + STOPPING
+        while self.query.status["isTriggerActive"] and clock.monotonic() < end:
+            clock.sleep(0.02)
         self.query.stop()
         self._update()
 

@@ -1,0 +1,220 @@
+"""The parts of `nestream demo hospital` while they run: simulator, console and stream, and how they end."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from rich.table import Table
+
+import nestream
+from nestream.cli.console import count, is_terminal, messages, note, output, show_error
+from nestream.cli.progress import ProgressFile
+from nestream.cli.spark import SETTINGS, spark_errors
+from nestream.cli.stream import LOOK, interruption, live
+from nestream.hospital.job import WATERMARK, WATERMARK_SECONDS, Job, JobError
+from nestream.hospital.score import Score, scores
+from nestream.hospital.writer import EventFiles, last_moment, write_in_process
+from nestream.query import spark_session
+
+TRIGGER = 0.5
+"""The seconds from micro-batch to micro-batch, where they are not longer themselves."""
+FINISHING = 10.0
+"""How long the stream may take for the last events after Ctrl-C, in seconds."""
+PATIENCE = 60.0
+"""How long the stream may stand still at the end, in seconds, before it is given up."""
+ON_SPARK = {
+    **SETTINGS,
+    "spark.sql.shuffle.partitions": "1",  # the rules have no key in common, so their events are not split
+}
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The process that writes events, and how to tell it to stop."""
+
+    process: Any
+    stop: Any
+
+
+@dataclass
+class DemoRun:
+    """Simulator, stream and console over one job folder."""
+
+    job: Job
+    speed: float
+    duration: float | None
+    master: str
+    inexact: bool = False
+    """Whether a comparison with what was planted found a difference."""
+
+    def run(self, port: int | None) -> None:
+        """Run until interrupted, or for as long as wanted."""
+        note(f"job      {self.job.folder}")
+        workers, instruments = self.job.settings.workers, self.job.settings.instruments
+        note(
+            f"ward     {count(workers, 'worker')}, {count(instruments, 'instrument')}, "
+            f"{self.speed:g} simulated seconds a second"
+        )
+        rules = nestream.queries(self.job.rules)
+        with self._writer() as writer, self._console(port), spark_errors():
+            spark = spark_session(self.master, ON_SPARK)
+            try:
+                with interruption() as interrupted:  # after Spark's start, which wants Ctrl-C for itself
+                    self._stream(rules, spark, writer, interrupted)
+            finally:
+                spark.stop()
+
+    @contextmanager
+    def _writer(self) -> Iterator[Writer]:
+        """The process that writes events; it has its first file written when this goes on."""
+        context = multiprocessing.get_context("spawn")
+        stop = context.Event()
+        arguments = (self.job, self.speed, stop, self.duration)
+        process = context.Process(target=write_in_process, args=arguments, daemon=True)
+        process.start()
+        try:
+            while not any(self.job.events.glob("part-*.jsonl")):
+                if process.exitcode is not None:
+                    raise JobError("the simulator ended before it wrote events; what it said is above")
+                time.sleep(0.05)
+            yield Writer(process, stop)
+        finally:
+            stop.set()
+            process.join(10)
+            if process.exitcode is None:
+                process.terminate()
+                process.join()
+
+    @contextmanager
+    def _console(self, port: int | None) -> Iterator[None]:
+        """The console in a thread, where it is wanted and there is one."""
+        if port is None:
+            note("console  none, as wanted")
+            yield
+            return
+        try:
+            from nestream.console import serve
+        except ImportError as missing:
+            note(f"console  none: {missing.name} is not installed (pip install 'nestream[console]')")
+            yield
+            return
+        stop = threading.Event()
+
+        def show() -> None:
+            try:
+                serve(self.job.folder, port=port, ready=lambda url: note(f"console  {url}"), stop=stop)
+            except Exception as problem:  # the stream goes on without it
+                show_error(f"the console ended: {problem}")
+
+        thread = threading.Thread(target=show, name="console", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join(10)
+
+    def _stream(
+        self, rules: nestream.Queries, spark: Any, writer: Writer, interrupted: threading.Event
+    ) -> None:
+        running = rules.stream_files(
+            spark,
+            str(self.job.events),
+            str(self.job.matches),
+            checkpoint=str(self.job.matches / "_checkpoint"),
+            watermark=WATERMARK,
+            late=str(self.job.late),
+            format="json",
+            output="json",
+            trigger=TRIGGER,
+        )
+        log = ProgressFile(self.job.progress)
+
+        def on_batch(progress: Any) -> None:
+            if progress.watermark is not None:
+                progress.lag = self._lag(progress.watermark)
+            log(progress)
+
+        running.on_batch = on_batch
+        note("stream   running; Ctrl-C stops it")
+        shown = messages().status("starting") if is_terminal(error=True) else nullcontext()
+        with shown as status:
+            self._watch(running, writer, interrupted, status)
+        running.stop()
+        if interrupted.is_set():
+            note(f"stopped after {live(running.progress)}; the same command goes on from here")
+        else:
+            self._summary(running.progress)
+
+    def _lag(self, watermark: datetime) -> float:
+        """The seconds of the clock, not of the simulation, from the watermark to the last event in a file."""
+        last = last_moment(self.job) or watermark
+        return round((last - watermark).total_seconds() / self.speed, 3)
+
+    def _watch(self, running: Any, writer: Writer, interrupted: threading.Event, status: Any) -> None:
+        """Wait until the writer is done, at the latest after Ctrl-C, and all it wrote is decided."""
+        end, moved, seen, last_call = None, time.monotonic(), -1, math.inf
+        while not running.wait(LOOK) and time.monotonic() < last_call:
+            if status is not None:
+                status.update(live(running.progress))
+            if interrupted.is_set() and last_call == math.inf:
+                note("stopping after the last events; Ctrl-C again ends at once")
+                last_call = time.monotonic() + FINISHING
+                writer.stop.set()
+            if writer.process.exitcode is None:
+                continue
+            if writer.process.exitcode:
+                raise JobError("the simulator failed; what it said is above")
+            if end is None and (last := last_moment(self.job)) is not None:
+                end = last - timedelta(seconds=WATERMARK_SECONDS)
+                moved = time.monotonic()
+            if running.progress.batch > seen:
+                seen, moved = running.progress.batch, time.monotonic()
+            reached = running.progress.watermark
+            if reached is not None and end is not None and reached >= end:
+                return
+            if time.monotonic() - moved > PATIENCE:
+                show_error(
+                    f"the stream has stood still for {PATIENCE:.0f} seconds; it did not get to the end"
+                )
+                return
+
+    def _summary(self, progress: Any) -> None:
+        result = scores(self.job)
+        self.inexact = any(score.missed or score.false for score in result)
+        note(live(progress))
+        output().print(summary_table(result))
+        output().print(verdict(EventFiles(self.job).last_event, result))
+
+
+def summary_table(result: list[Score]) -> Table:
+    """A row for each rule."""
+    table = Table("rule", box=None)
+    for name in ("planted", "found", "missed", "false"):
+        table.add_column(name, justify="right")
+    for score in result:
+        numbers = (score.found + score.missed, score.found, score.missed, score.false)
+        table.add_row(score.rule, *(f"{number:,}" for number in numbers))
+    return table
+
+
+def verdict(events: int, result: list[Score]) -> str:
+    """All rules together, in a line."""
+    total = Score(
+        "all",
+        sum(score.found for score in result),
+        sum(score.missed for score in result),
+        sum(score.false for score in result),
+    )
+    return (
+        f"{count(events, 'event')}, {count(total.found + total.false, 'match', 'matches')}: "
+        f"precision {total.precision:.3f}, recall {total.recall:.3f}"
+    )
