@@ -22,7 +22,7 @@ def blocks(page: str) -> list[tuple[str, str]]:
     return BLOCK.findall((DOCS / page).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("page", ["streaming.md", "sets.md", "views.md"])
+@pytest.mark.parametrize("page", ["streaming.md", "sets.md", "views.md", "why.md"])
 def test_the_examples_of_a_page_print_what_it_shows(page: str) -> None:
     names: dict[str, Any] = {}
     found = blocks(page)
@@ -35,7 +35,7 @@ def test_the_examples_of_a_page_print_what_it_shows(page: str) -> None:
         assert printed.getvalue() == (following[1] if following[0] == "text" else "")
 
 
-@pytest.mark.parametrize("page", ["streaming.md", "sets.md", "views.md"])
+@pytest.mark.parametrize("page", ["streaming.md", "sets.md", "views.md", "why.md"])
 def test_every_block_of_a_page_is_run(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     assert text.count("```") == 2 * len(blocks(page))

@@ -124,7 +124,7 @@ class Completing:
         candidates = self._candidates(binding, leaf)
         if not candidates:
             other = "other " if self._taken(binding, leaf) else ""
-            told = f"{name} is missing: there is no {other}{kinds} event in reach"
+            told = f"no event can be {name}: there is no {other}{kinds} event in reach"
             nearest = self._beyond(binding, leaf)
             yield Obstacle(
                 "missing", told + nearest, (leaf.variable,), (), span, {"candidates": 0, "stopped": []}
@@ -141,16 +141,16 @@ class Completing:
         assert best is not None
         _, event, stopping = best
         reasons = "; ".join(told.text for told in stopping)
-        number = "the only" if len(candidates) == 1 else f"none of the {len(candidates)}"
-        lead = (
-            f"{name} is missing: {number} {kinds} event in reach cannot be it: "
-            if len(candidates) == 1
-            else f"{name} is missing: {number} {kinds} events in reach can be it; the nearest is stopped: "
-        )
+        shown = self.judge.words.event(event)
+        if len(candidates) == 1:
+            told = f"no event can be {name}: the only {kinds} event in reach is {shown}, and {reasons}"
+        else:
+            many = f"none of the {len(candidates)} {kinds} events in reach"
+            told = f"no event can be {name}, {many}; of the nearest, {shown}, {reasons}"
         more = {"candidates": len(candidates), "stopped": [told.json() for told in stopping]}
         yield Obstacle(
             "missing",
-            f"{lead}{self.judge.words.event(event)}, {reasons}",
+            told,
             (leaf.variable,),
             (event.row,),
             span,
@@ -183,7 +183,7 @@ class Completing:
         rows = tuple(event.row for name, event in chosen.items() if name not in binding)
         return Obstacle(
             "missing",
-            f"{listed} are missing: there are events for each, but none that go together; {told}",
+            f"no events can be {listed}: there are some for each, but none that go together; {told}",
             names,
             rows,
             self.judge.places.variables(names),
