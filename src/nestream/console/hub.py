@@ -65,7 +65,7 @@ class Hub:
     def _known(self, last: str | None) -> int | None:
         """The number of the last message a browser has, None where it must begin with a snapshot."""
         run, _, number = (last or "").partition("-")
-        if run != self.run or not number.isdecimal() or int(number) > self.number:
+        if run != self.run or not (number.isascii() and number.isdecimal()) or int(number) > self.number:
             return None
         first = self._ring[0][0] if self._ring else self.number + 1
         return int(number) if int(number) >= first - 1 else None

@@ -144,11 +144,18 @@ class Live:
             "events": self.events_in,
             "matches": self.matches_in,
             "late": self.late_in,
-            "lag": progress.get("lag"),
+            "behind": self._behind(),
             "state": progress.get("state_bytes"),
         }
         self.series.append(point)
         return point
+
+    def _behind(self) -> float | None:
+        """By how many seconds of event time the watermark is behind the newest event."""
+        watermark = moment((self.progress or {}).get("watermark"))
+        if watermark is None or self.latest is None:
+            return None
+        return max(0.0, (self.latest - watermark) / 1000)
 
     def statistics(self) -> dict[str, Any]:
         """The counts by rule, room, worker and hour."""

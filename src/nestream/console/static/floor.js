@@ -38,11 +38,12 @@ export class Floor {
         s("text", { x: room.x + 0.6, y: room.y + 1.5, class: "name" }, room.name), badge, more);
       // In a low room the workers stand beside its name, in others below it.
       const low = room.h < 2 + CELL;
-      const left = low ? room.x + 1 + 0.62 * room.name.length : room.x + 0.4;
+      const step = low ? 1.95 : CELL;
+      const left = low ? room.x + 0.8 + 0.56 * room.name.length : room.x + 0.4;
       const top = low ? room.y + (room.h - CELL) / 2 : room.y + (narrow ? 3.2 : 2);
-      const across = Math.max(1, Math.floor((room.x + room.w - 0.3 - left - (low ? 1.5 : 0)) / CELL));
+      const across = Math.max(1, Math.floor((room.x + room.w - 0.3 - left - (low ? 1 : 0)) / step));
       const down = Math.max(1, Math.floor((room.y + room.h - top) / CELL));
-      this.rooms.set(room.name, { group, badge, more, left, top, across, space: across * down, shown: [] });
+      this.rooms.set(room.name, { group, badge, more, left, top, step, across, space: across * down, shown: [] });
       rooms.append(group);
     }
     this.summary = s("desc", {}, "");
@@ -76,13 +77,13 @@ export class Floor {
   }
 
   room(name, place, count, chosen, recent, kept) {
-    const { left, top, across, space } = place;
+    const { left, top, step, across, space } = place;
     const crowded = place.shown.length > space;
     if (crowded) place.shown.sort((a, b) => STATES.indexOf(a[2]) - STATES.indexOf(b[2]) || a[0].localeCompare(b[0]));
     else place.shown.sort((a, b) => a[0].localeCompare(b[0], "en", { numeric: true }));
     const some = crowded ? place.shown.slice(0, Math.max(space - 1, 1)) : place.shown;
     some.forEach((row, at) => {
-      this.mark(row, left + CELL / 2 + (at % across) * CELL, top + CELL / 2 + Math.floor(at / across) * CELL);
+      this.mark(row, left + step / 2 + (at % across) * step, top + CELL / 2 + Math.floor(at / across) * CELL);
       kept.add(row[0]);
     });
     text(place.more, crowded ? `+${place.shown.length - some.length}` : "");

@@ -46,8 +46,9 @@ export function health(page) {
     const matches = rates("matches");
     card("events", number(last(events), last(events) < 10 ? 1 : 0), `${number(state.totals.events)} seen by the console${progress.events === undefined ? "" : `, ${number(progress.events)} taken by the stream`}`, events);
     card("matches", number(last(matches), last(matches) < 10 ? 1 : 0), `${number(state.totals.matches)} committed, ${number(state.received)} received here${state.missed ? `, ${number(state.missed)} MISSED` : ""}`, matches);
-    card("lag", span(progress.lag), told || `event time ${when(state.totals.latest)}; the watermark allows ${state.job?.watermark ?? "–"}`, state.series.map((point) => point.lag));
-    card("watermark", progress.watermark ? when(progress.watermark) : "–", told || String(progress.watermark ?? "none yet"));
+    const behind = state.series.map((point) => point.behind);
+    card("lag", span(behind[behind.length - 1]), told || `the watermark behind the newest event, by event time; ${span(progress.lag)} behind the clock`, behind);
+    card("watermark", progress.watermark ? when(progress.watermark) : "–", told || `on ${String(progress.watermark ?? "–").slice(0, 10)}; events may be ${state.job?.watermark ?? "–"} late`);
     card("state", bytes(progress.state_bytes), told || "held by the stream's state store", state.series.map((point) => point.state));
     card("late", number(progress.late ?? state.totals.late), "behind the watermark when they came", state.series.map((point) => point.late));
     card("dead", number(progress.malformed), told || "without time or type, or unreadable");

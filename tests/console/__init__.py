@@ -1,0 +1,1 @@
+"""The console: what it reads of a job, whom it lets in, and its pages in a real browser on a real pipeline."""

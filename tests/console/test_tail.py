@@ -1,0 +1,172 @@
+"""What is read of a job's folder: everything that counts, once, in order."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nestream.console import Job, JobError
+from nestream.console.tail import FileTail, FolderTail, SetTail, SinkTail
+from tests.console.served import JobFolder, event, match
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> JobFolder:
+    return JobFolder(tmp_path / "job")
+
+
+def numbered(number: int) -> dict[str, Any]:
+    return match("dirty", o=event(number, "Operating", id=number))
+
+
+def numbers(found: list[dict[str, Any]]) -> list[int]:
+    return [one["events"][0]["event"]["event"] for one in found]
+
+
+def test_event_files_are_read_once_and_in_the_order_of_their_names(folder: JobFolder) -> None:
+    tail = FolderTail(folder.path / "events")
+    folder.events(event(1, "A"), event(2, "A"))
+    folder.events(event(3, "A"))
+    assert [one["event"] for one in tail.new()] == [1, 2, 3]
+    assert tail.new() == []
+    folder.events(event(4, "A"))
+    assert [one["event"] for one in tail.new()] == [4]
+
+
+def test_a_file_that_comes_in_the_same_tick_of_the_clock_is_not_overlooked(folder: JobFolder) -> None:
+    tail = FolderTail(folder.path / "events")
+    folder.events(event(1, "A"))
+    before = os.stat(folder.path / "events")
+    assert len(tail.new()) == 1
+    assert tail.new() == []
+    folder.events(event(2, "A"))
+    os.utime(folder.path / "events", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert len(tail.new()) == 1
+
+
+def test_a_hidden_file_is_left_alone_until_it_is_renamed(folder: JobFolder) -> None:
+    tail = FolderTail(folder.path / "events")
+    (folder.path / "events" / ".part-00000000.jsonl").write_text('{"event": 1}\n')
+    assert tail.new() == []
+
+
+def test_of_many_files_that_were_there_before_only_the_last_are_read(folder: JobFolder) -> None:
+    for number in range(10):
+        folder.events(event(number, "A"))
+    tail = FolderTail(folder.path / "events")
+    assert tail.skip_to_last(3) == 7
+    assert [one["event"] for one in tail.new()] == [7, 8, 9]
+
+
+def test_a_line_that_is_no_object_is_counted_and_left_out(folder: JobFolder) -> None:
+    (folder.path / "events" / "part-0.jsonl").write_text('{"event": 1}\n[]\n{"event"\n\n{"event": 2}\n')
+    tail = FolderTail(folder.path / "events")
+    assert [one["event"] for one in tail.new()] == [1, 2]
+    assert tail.lines.unreadable == 2
+
+
+def test_matches_count_when_sparks_log_names_their_file(folder: JobFolder) -> None:
+    tail = SinkTail(folder.path / "matches")
+    assert tail.new() == []
+    folder.uncommitted(numbered(99))
+    assert tail.new() == []
+    folder.matches(numbered(1), numbered(2))
+    assert numbers(tail.new()) == [1, 2]
+    assert tail.new() == []
+
+
+def test_the_log_is_followed_without_gaps(folder: JobFolder) -> None:
+    tail = SinkTail(folder.path / "matches")
+    for number in range(3):
+        folder.matches(numbered(number))
+    second = folder.path / "matches" / "_spark_metadata" / "1"
+    held = second.with_name(".held")
+    second.rename(held)
+    assert numbers(tail.new()) == [0]
+    held.rename(second)
+    assert numbers(tail.new()) == [1, 2]
+
+
+def test_a_log_that_was_compacted_gives_what_is_new_and_no_more(folder: JobFolder) -> None:
+    tail = SinkTail(folder.path / "matches")
+    for number in range(4):
+        folder.matches(numbered(number))
+    assert numbers(tail.new()) == [0, 1, 2, 3]
+    folder.matches(numbered(4), compact=True)
+    folder.matches(numbered(5))
+    assert numbers(tail.new()) == [4, 5]
+
+
+def test_a_compacted_log_whose_single_entries_are_gone_is_read_whole(folder: JobFolder) -> None:
+    for number in range(4):
+        folder.matches(numbered(number))
+    folder.matches(numbered(4), compact=True)
+    for number in range(4):
+        (folder.path / "matches" / "_spark_metadata" / str(number)).unlink()
+    folder.matches(numbered(5))
+    tail = SinkTail(folder.path / "matches")
+    assert numbers(tail.new()) == [0, 1, 2, 3, 4, 5]
+    assert tail.new() == []
+
+
+def test_whenever_one_looks_every_match_is_given_once(tmp_path: Path) -> None:
+    for seed in range(30):
+        chance = random.Random(seed)
+        folder = JobFolder(tmp_path / str(seed))
+        tail = SinkTail(folder.path / "matches")
+        found: list[int] = []
+        for number in range(25):
+            some = [numbered(10 * number + part) for part in range(chance.randrange(3))]
+            folder.matches(*some, compact=number % 5 == 4)
+            if number % 5 == 4 and chance.random() < 0.5:  # what was compacted is removed
+                for old in range(number):
+                    (folder.path / "matches" / "_spark_metadata" / str(old)).unlink(missing_ok=True)
+            if chance.random() < 0.4:
+                found += numbers(tail.new())
+        found += numbers(tail.new())
+        whole = SinkTail(folder.path / "matches")
+        assert found == numbers(whole.new())
+        assert len(found) == len(set(found))
+        assert tail.missing == 0
+
+
+def test_late_events_are_read_once_though_their_file_is_written_again(tmp_path: Path) -> None:
+    tail = SetTail(tmp_path)
+    name = "0a1b-2c3d-00000004-00000.jsonl"
+    (tmp_path / name).write_text('{"event": 1, "reason": "before the watermark"}\n')
+    assert len(tail.new()) == 1
+    (tmp_path / name).write_text('{"event": 1, "reason": "before the watermark"}\n')
+    assert tail.new() == []
+    (tmp_path / "0a1b-2c3d-00000004-00001.jsonl").write_text('{"event": 2}\n')
+    (tmp_path / "0a1b-2c3d-00000005-00000.jsonl").write_text('{"event": 3}\n')
+    assert [one["event"] for one in tail.new()] == [2, 3]
+
+
+def test_a_line_of_progress_counts_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "progress.jsonl"
+    tail = FileTail(path)
+    assert tail.new() == []
+    path.write_text('{"batch": 0}\n{"bat')
+    assert tail.new() == [{"batch": 0}]
+    with path.open("a") as file:
+        file.write('ch": 1}\n')
+    assert tail.new() == [{"batch": 1}]
+    path.write_text('{"batch": 0}\n')
+    assert tail.new() == [{"batch": 0}]
+
+
+def test_a_rules_first_lines_give_its_title_and_severity(folder: JobFolder) -> None:
+    (folder.path / "rules" / "broken.neel").write_text("SEQ(A a,")
+    rules = Job.read(folder.path).read_rules()
+    assert (rules["dirty"].title, rules["dirty"].severity) == ("Used without washing", "high")
+    assert (rules["broken"].title, rules["broken"].severity) == ("broken", "medium")
+    assert rules["broken"].problem is not None
+
+
+def test_a_folder_that_is_no_job_is_refused_with_a_hint(tmp_path: Path) -> None:
+    with pytest.raises(JobError, match=r"no job\.json.*\n.*hint"):
+        Job.read(tmp_path)
