@@ -4,7 +4,8 @@ bucket   The later events of a match are put into two buckets each, their own an
          everything within the window of the first shares its bucket: the range join becomes an equality join
          with few candidates.
 bound    For a negation: sort by key and time, then running maxima give for each c the latest start of an
-         inner match that ended before it; b must be later. The rest as bucket.
+         inner match that ended before it; b must be later. At the edge of a query, they give the latest d
+         before each a, or the next d after each c, which must lie outside the window. The rest as bucket.
 anti     For a negation: the bucketed join, then a join with the events inside each match and an anti-join.
 natural  The join as one would write it first: on the id, or as a range join (`join_where`) without one.
 
@@ -26,9 +27,11 @@ os.environ["POLARS_MAX_THREADS"] = str(TASK.threads)  # before Polars is importe
 import polars as pl  # noqa: E402
 
 WINDOW = TASK.window
-KEYED = ("flat", "not-event", "not-seq", "not-seq-not", "not-and")
+KEYED = ("two", "flat", "six", "not-event", "not-seq", "not-seq-not", "not-and", "leading", "trailing", "and")
 STEPS = {
     **dict.fromkeys((*KEYED, "unkeyed-3"), ("A", "B", "C")),
+    "two": ("A", "B"),
+    "six": ("A", "B", "C", "D", "E", "F"),
     "unkeyed-6": ("A", "B", "C", "D", "E", "F"),
     "unkeyed-6-never": ("A", "B", "C", "D", "E", "Never"),
 }
@@ -97,6 +100,45 @@ def marked(events: pl.LazyFrame, query: str) -> pl.LazyFrame:
     return rows.with_columns(latest=latest).filter(is_type["C"]).drop("p")
 
 
+def edged(events: pl.LazyFrame, query: str) -> pl.LazyFrame:
+    """The flat matches without a d before them, or after them, within the window."""
+    kind = "A" if query == "leading" else "C"
+    rows = events.filter(pl.col("type").cast(pl.String).is_in([kind, "D"])).with_columns(p=POSITION).sort("p")
+    nearest = pl.when(pl.col("type") == "D").then(pl.col("p"))
+    nearest = nearest.forward_fill() if kind == "A" else nearest.backward_fill()
+    near = rows.with_columns(near=nearest).filter(pl.col("type") == kind)
+    matches = bucketed(events, ("A", "B", "C"), keyed=True, bound=None)
+    step = kind.lower()
+    found = matches.join(
+        near.select("ts", "near"), left_on=f"ts_{step}", right_on="ts"
+    )  # times tell events apart
+    own = pl.col(f"id_{step}").cast(pl.Int64) * 2**40
+    outside = (
+        pl.col("near") < own + pl.col("ts_c") - WINDOW
+        if kind == "A"
+        else pl.col("near") > own + pl.col("ts_a") + WINDOW
+    )
+    return found.filter(pl.col("near").is_null() | outside).drop("near")
+
+
+def conjunction(events: pl.LazyFrame, formulation: str) -> pl.LazyFrame:
+    """One of each type within the window in any order, by buckets to both sides or by the id alone."""
+    found = named(of_type(events, "A"), "a")
+    own = pl.col("id_a").cast(pl.Int64) * 2**20 + pl.col("ts_a") // WINDOW
+    found = found.with_columns(bucket=own)
+    for step in "bc":
+        rows = named(of_type(events, step.upper()), step)
+        if formulation == "natural":
+            found = found.join(rows, left_on="id_a", right_on=f"id_{step}", coalesce=False)
+        else:
+            bucket = pl.col(f"id_{step}").cast(pl.Int64) * 2**20 + pl.col(f"ts_{step}") // WINDOW
+            beside = pl.concat([rows.with_columns(bucket=bucket + shift) for shift in (-1, 0, 1)])
+            found = found.join(beside, on="bucket")
+        times = [pl.col(f"ts_{taken}") for taken in "abc"[: "abc".index(step) + 1]]
+        found = found.filter(pl.max_horizontal(times) - pl.min_horizontal(times) <= WINDOW)
+    return found.drop("bucket")
+
+
 def anti(events: pl.LazyFrame, query: str) -> pl.LazyFrame:
     """The flat matches without those that have an inner match, found by joining on the id."""
     matches = bucketed(events, ("A", "B", "C"), keyed=True, bound=None)
@@ -136,6 +178,10 @@ def natural(events: pl.LazyFrame, kinds: tuple[str, ...], keyed: bool) -> pl.Laz
 def formulated(events: pl.LazyFrame, query: str, formulation: str) -> pl.LazyFrame:
     """The query in a formulation."""
     kinds, keyed = STEPS[query], query in KEYED
+    if query == "and":
+        return conjunction(events, formulation)
+    if query in ("leading", "trailing"):
+        return edged(events, query)
     match formulation:
         case "bucket":
             return bucketed(events, kinds, keyed, None)

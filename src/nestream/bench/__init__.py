@@ -7,6 +7,8 @@ from typing import Any
 from nestream.bench.engine import ENGINE
 from nestream.bench.files import repository
 from nestream.bench.page import kept, written
+from nestream.bench.peers import PEERS_SUITE
+from nestream.bench.peers_run import run_peers
 from nestream.bench.predicates import PREDICATES
 from nestream.bench.report import section
 from nestream.bench.reporting import Report, Size
@@ -23,12 +25,13 @@ from nestream.bench.ways import run_ways
 
 SUITES = {
     suite.name: suite
-    for suite in (ENGINE, REWRITING, SASE, SETS, VIEWS, PREDICATES, STRATEGIES, SCALING, SPARK)
+    for suite in (ENGINE, REWRITING, SASE, SETS, VIEWS, PREDICATES, STRATEGIES, SCALING, SPARK, PEERS_SUITE)
 }
 RUNNERS: dict[str, Callable[..., dict[str, Any]]] = {
     **{suite.name: partial(run, suite) for suite in (ENGINE, SETS, SCALING)},
     **{suite.name: partial(run_ways, suite) for suite in (REWRITING, SASE, VIEWS, PREDICATES, STRATEGIES)},
     SPARK.name: run_spark,
+    PEERS_SUITE.name: run_peers,
 }
 """How each suite is run, given a `Run` and where to tell the progress."""
 

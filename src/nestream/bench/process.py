@@ -56,6 +56,11 @@ class Program:
         for reader in self._readers:
             reader.start()
 
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._process.pid
+
     def _listen(self) -> None:
         assert self._process.stderr is not None
         self._problems.append(self._process.stderr.read())

@@ -39,6 +39,7 @@ class Run:
     threads: int = 2
     limit: float = 60.0
     peers: bool = True
+    install: bool = False
 
 
 def run(suite: Suite, how: Run, progress: Progress = lambda what, done, total: None) -> dict[str, Any]:

@@ -27,6 +27,11 @@ class Contestant:
         self._program.say(task)
         self._take(self._program.hear())  # it says that it is ready
 
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._program.pid
+
     def turn(self) -> None:
         """Run the query once."""
         self._program.say("go\n")

@@ -64,11 +64,21 @@ FormatOption = Annotated[ResultFormat, typer.Option("--format", help="How the re
 
 
 def _command(
-    name: str, about: str, *, quick_events: int, usual: int, limit: float, beside: bool = False
+    name: str,
+    about: str,
+    *,
+    quick_events: int,
+    usual: int,
+    limit: float,
+    beside: bool = False,
+    installs: bool = False,
 ) -> None:
     """Register the command of a suite; only where other programs run beside it can they be left out."""
     SIZES[name] = (quick_events, usual, limit)
     others = typer.Option(True, help="Run other programs beside it.", hidden=not beside)
+    missing = typer.Option(
+        False, "--install", help="First install the peers that are missing.", hidden=not installs
+    )
 
     def command(
         quick: QuickOption = False,
@@ -79,6 +89,7 @@ def _command(
         data: DataOption = None,
         format: FormatOption = ResultFormat.TABLE,
         peers: bool = others,
+        install: bool = missing,
     ) -> None:
         suite = suites()[name]
         from nestream.bench import RUNNERS, BenchError, Run
@@ -91,6 +102,7 @@ def _command(
             threads=threads(),
             limit=limit,
             peers=peers,
+            install=install,
         )
         try:
             begin = time.monotonic()
@@ -128,6 +140,14 @@ _command(
     usual=3,
     limit=180,
     beside=True,
+)
+_command(
+    "peers",
+    "Flink, Esper, Siddhi, Spark SQL, DuckDB and Polars, each in turns with nestream.",
+    quick_events=250_000,
+    usual=3,
+    limit=60,
+    installs=True,
 )
 _command(
     "rewriting",

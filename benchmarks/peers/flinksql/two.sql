@@ -1,0 +1,13 @@
+-- One match for each start: the same as all matches only where a type comes once in a key and window.
+SELECT ts_a, ts_b FROM events MATCH_RECOGNIZE (
+  PARTITION BY id
+  ORDER BY rowtime
+  MEASURES A.ts AS ts_a, B.ts AS ts_b
+  ONE ROW PER MATCH
+  AFTER MATCH SKIP TO NEXT ROW
+  PATTERN (A X* B) WITHIN INTERVAL '{seconds}' SECOND(6, 3)
+  DEFINE
+    A AS type = 'A',
+    B AS type = 'B',
+    X AS type NOT IN ('B')
+)
