@@ -12,6 +12,9 @@ from html import escape
 COLOURS = ("#3b82f6", "#e07020", "#22a06b", "#b05cd6", "#d6455d", "#0d97a8", "#a68000", "#7c7ce8")
 """For matches; each has a contrast of at least 3 with white and with black."""
 
+WIDEST = 1200
+"""A wider drawing keeps its size."""
+
 _STYLE = """
 .nestream-svg{font:12px system-ui,sans-serif;color:inherit;max-width:100%;height:auto}
 .nestream-svg text{fill:currentColor}
@@ -40,9 +43,12 @@ def cut(text: str, most: int) -> str:
 
 def document(width: float, height: float, title: str, description: str, parts: Iterable[str]) -> str:
     """A whole drawing, with a title and a description for those who cannot see it."""
+    # what is very wide is scrolled, for it would be too small to read at the width of a page
+    look = ' style="max-width:none"' if width > WIDEST else ""
     size = f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}"'
     # an image is one thing to a reader; what it says in full is in its label
     label = f'role="img" aria-label="{text_of(title)}: {text_of(description)}"'
     head = f"<title>{text_of(title)}</title><desc>{text_of(description)}</desc><style>{_STYLE}</style>"
     body = "".join(parts)
-    return f'<svg xmlns="http://www.w3.org/2000/svg" class="nestream-svg" {size} {label}>{head}{body}</svg>'
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" class="nestream-svg"{look} {size} {label}>'
+    return f"{opening}{head}{body}</svg>"

@@ -54,7 +54,7 @@ class Graph:
         return graph_svg(self)
 
     def _repr_html_(self) -> str:
-        return f'<div class="nestream">{self.svg()}</div>'
+        return f'<div class="nestream" style="overflow-x:auto">{self.svg()}</div>'
 
 
 def plan_graph(
@@ -123,7 +123,7 @@ class _Building:
             case Negation(body=body):
                 self._add(body, self._node("NOT", "negation", "no match in its interval", rows, parent))
             case Proj(variables=names, body=body):
-                detail = ", ".join(map(print_name, names))
+                detail = f"keeps {', '.join(map(print_name, names))}"
                 self._add(body, self._node("PROJ", "projection", detail, rows, parent))
             case Witness(chain=chain, absent=absent):
                 number = self._node("LATEST", "witness", "must be found in its interval", rows, parent)
@@ -139,4 +139,4 @@ class _Building:
 
 
 def _predicates(component: Leaf | WinSeq | WinAnd | WinOr) -> str:
-    return ", ".join(print_expression(predicate) for predicate in component.predicates)
+    return "; ".join(print_expression(predicate) for predicate in component.predicates)

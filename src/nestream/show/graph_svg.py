@@ -105,7 +105,7 @@ class _Drawing:
 
 def _lines(node: GraphNode) -> Iterator[str]:
     yield cut(node.label, _WIDEST)
-    details = [piece for piece in node.detail.split(", ") if piece]
+    details = [piece for piece in node.detail.split("; ") if piece]
     yield from (cut(piece, _WIDEST) for piece in details[:3])
     if len(details) > 3:
         yield f"and {len(details) - 3} more"

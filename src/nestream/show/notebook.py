@@ -59,7 +59,7 @@ def highlighted(text: str) -> str:
 
 def query_html(query: Any) -> str:
     """A query in a notebook: its text and its plan."""
-    return f'<div class="nestream">{highlighted(query.formatted)}{plan_graph(query).svg()}</div>'
+    return f'<div class="nestream">{highlighted(query.formatted)}{plan_graph(query)._repr_html_()}</div>'
 
 
 @dataclass(frozen=True)
