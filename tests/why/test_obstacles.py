@@ -220,8 +220,21 @@ def test_what_cannot_be_asked_is_said() -> None:
         query.why(events, [])
     with pytest.raises(nestream.EventError, match="picked for two variables"):
         query.why(events, {"a": 0, "b": 0})
+    with pytest.raises(nestream.EventError, match="at most 100"):
+        query.why(events * 200, range(200))
     with pytest.raises(ValueError, match="unknown order"):
         query.why(events, [0], order="size")
+
+
+def test_more_events_than_there_are_variables_are_told_one_by_one() -> None:
+    why = ask("SEQ(A a, B b) WITHIN 500", " ".join(f"a{n}" for n in range(90)), list(range(90)))
+    assert kinds(why) == ["type"] * 89 + ["missing"]
+
+
+def test_a_question_that_would_take_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nestream.why.search.MOST_STEPS", 50)
+    with pytest.raises(nestream.EventError, match="too many combinations"):
+        ask("SEQ(A a, B b, C c) WITHIN 500", " ".join(f"a{n} b{n}" for n in range(90)), [0])
 
 
 def test_times_of_a_clock_are_told_without_a_date_that_all_share() -> None:

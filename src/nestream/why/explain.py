@@ -26,6 +26,8 @@ from nestream.why.words import Words, plain
 
 MOST_ALTERNATIVES = 32
 """How many alternatives of a query with many ORs are told, those that take most of the picked events."""
+MOST_PICKED = 100
+"""How many events can be asked about at once."""
 
 _ROW = "number of the row"
 
@@ -77,6 +79,8 @@ def _picked(picked: Sequence[int] | Mapping[str, int]) -> tuple[list[int], dict[
         wanted = {int(row): name for name, row in picked.items()}
     else:
         rows, wanted = list(dict.fromkeys(int(row) for row in picked)), {}
+    if len(rows) > MOST_PICKED:
+        raise EventError(f"{len(rows)} events were picked, and at most {MOST_PICKED} can be asked about")
     if not rows:
         raise EventError("no event was picked\n  hint: give the numbers of one or more events, from 0")
     return rows, wanted
