@@ -37,9 +37,9 @@ CANNOT = {
     ("Flink SQL", "trailing"): "a pattern cannot end with an absence",
 }
 """What a peer has no words for."""
-SHARES = {"Polars": 1.0, "DuckDB": 1.0, "Spark SQL": 0.2, "Esper": 0.08, "Siddhi": 0.04, "Flink CEP": 0.04}
+SHARES = {"Polars": 1.0, "DuckDB": 1.0, "Spark SQL": 0.2, "Esper": 0.08, "Siddhi": 0.04, "Flink CEP": 0.02}
 """A slow peer gets fewer of the events, and nestream as many beside it."""
-SMALL = {("Flink CEP", "and"): 0.02, ("Siddhi", "and"): 0.02, ("Flink SQL", "and"): 0.02}
+SMALL = {("Flink CEP", "and"): 0.01, ("Siddhi", "and"): 0.02, ("Flink SQL", "and"): 0.008}
 PARALLEL = ("parallelism 1", "parallelism 2")
 
 
@@ -59,7 +59,7 @@ def formulations(peer: str, query: str) -> tuple[str, ...]:
 
 
 def _data(peer: str, query: str) -> Data:
-    share = SMALL.get((peer, query), SHARES.get(peer, 0.04))
+    share = SMALL.get((peer, query), SHARES.get(peer, 0.02))
     if peer != "Flink SQL":
         return Data("sase", share, FIVE_COLUMNS)
     alone = query.startswith("unkeyed")

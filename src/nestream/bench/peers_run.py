@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -124,15 +124,7 @@ def compared(benchmark: Benchmark, how: Run, folder: Path) -> dict[str, Any]:
     path = events_of(benchmark.data, events, how.folder or cache_folder())
     ours, others = _in_turns(benchmark, path, how, folder)
     for other in others:
-        if "matches" in other and (other["matches"], other["checksum"]) != (
-            ours["matches"],
-            ours["checksum"],
-        ):
-            theirs = f"{other['matches']:,} matches, checksum {other['checksum']}"
-            raise BenchError(
-                f"{benchmark.name} ({other['formulation']}): {peer} finds {theirs}; "
-                f"nestream {ours['matches']:,}, checksum {ours['checksum']}"
-            )
+        agree(f"{benchmark.name} ({other['formulation']})", ours, other)
         if "best" in other:
             other["ratio"] = other["best"] / ours["best"]
             pairs = list(zip(other["samples"], ours["samples"], strict=False))
@@ -143,6 +135,16 @@ def compared(benchmark: Benchmark, how: Run, folder: Path) -> dict[str, Any]:
             ]
         other["lines"] = of_peer(peer, benchmark.shape, other["formulation"], folder)
     return {**described, "matches": ours["matches"], "ours": ours, "peers": others}
+
+
+def agree(name: str, ours: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    """A peer that has finished must have found the same matches."""
+    if "matches" not in other:
+        return
+    here, there = ((one["matches"], one["checksum"]) for one in (ours, other))
+    if here != there:
+        found = f"{there[0]:,} matches with checksum {there[1]}, nestream {here[0]:,} with {here[1]}"
+        raise BenchError(f"{name}: {other['peer']} finds {found}")
 
 
 def _in_turns(

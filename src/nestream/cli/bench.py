@@ -146,7 +146,7 @@ _command(
     "Flink, Esper, Siddhi, Spark SQL, DuckDB and Polars, each in turns with nestream.",
     quick_events=250_000,
     usual=3,
-    limit=60,
+    limit=40,
     installs=True,
 )
 _command(
