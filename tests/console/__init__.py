@@ -1,1 +1,1 @@
-"""The console: what it reads of a job, whom it lets in, and its pages in a real browser on a real pipeline."""
+"""The console: what it reads of a job, whom it lets in, and its pages in a browser on a running pipeline."""

@@ -44,11 +44,6 @@ class Console:
             client.get(f"/?token={self.token}", follow_redirects=True).raise_for_status()
             yield client
 
-    def ask(self, client: httpx.Client, name: str, **body: Any) -> dict[str, Any]:
-        """What a page asks, and the answer."""
-        answer: dict[str, Any] = client.post(f"/api/{name}", json=body).json()
-        return answer
-
 
 @contextmanager
 def serving(job: Path | None = None, **settings: Any) -> Iterator[Console]:

@@ -1,4 +1,4 @@
-"""Whom the console lets in: the bearer of the token, on this machine's name, from its own pages, within limits."""
+"""Whom the console lets in: who has the token, by this machine's name, from its own pages, within limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line of live messages: a browser that comes back misses nothing, and none makes the server hold more."""
+"""The line of live messages: a browser that comes back misses nothing, and none makes it hold more."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from nestream.console.hub import dumps
 WORKERS = 2
 MOST_WAITING = 16
 SECONDS = 20.0
+STARTING = 60.0
 MEMORY = 4 << 30
 
 
@@ -64,7 +65,21 @@ class Worker:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
             )
+            await self._ready(self.process)
         return self.process
+
+    async def _ready(self, process: asyncio.subprocess.Process) -> None:
+        """Wait until the process has started, which is not counted as time of its first run."""
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(STARTING):
+                await receive_frame(process.stdout)
+        except (TimeoutError, asyncio.IncompleteReadError):
+            await self.end()
+            raise RunError("A process to run it in could not be started.") from None
+        except asyncio.CancelledError:
+            await self.end()
+            raise
 
     async def end(self) -> None:
         """Kill the process, if there is one."""
@@ -80,7 +95,7 @@ class Pool:
     """A few workers for all browsers, with a limit on who waits for one."""
 
     data: dict[str, Path] = field(default_factory=dict)
-    seconds: float = SECONDS
+    seconds: float = field(default_factory=lambda: SECONDS)
     waiting: int = 0
     _idle: asyncio.Queue[Worker] = field(default_factory=asyncio.Queue)
     _all: list[Worker] = field(default_factory=list)

@@ -30,6 +30,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not come between the answers
     operations = Operations(settings["files"])
+    answers.write(frame({"ok": True}))  # ready for requests
+    answers.flush()
     while (request := read_frame(sys.stdin.buffer)) is not None:
         try:
             answer = operations.answer(request)
