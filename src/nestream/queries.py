@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from nestream.compose.run import check_lateness, compiled, known_order, known_strategy
+from nestream.compose.choosing import Seen, settled
+from nestream.compose.run import Run, check_lateness, compiled, known_order, known_strategy
 from nestream.compose.spark import dataframe_of, is_dataframe, stream_files
 from nestream.engine.program import LeafSpec, Switches, options_of
 from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
@@ -220,7 +221,30 @@ class Queries:
         table = to_table(events, type)
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
-        return self.run(schema, order, strategy, options), table
+        members, leaves = self.programs(schema, order, strategy, options)
+        if strategy == "auto":
+            members = self._chosen(members, leaves, Seen(schema, table), order, options)
+        return SetRun(members, leaves, schema, resolution(schema)), table
+
+    def _chosen(
+        self,
+        members: list[Member],
+        leaves: dict[LeafSpec, int],
+        seen: Seen,
+        order: str,
+        options: Switches | None,
+    ) -> list[Member]:
+        """The members with the programs that are best for some events, where there is a choice."""
+        found, unit = [], resolution(seen.schema)
+        for member in members:
+            plan = self.members[member.name].plan
+            if settled(member.program, options_of(options), plan) is None:
+                plan, kinds = self.members[member.name].typed(seen.schema)
+                run = Run(plan, seen.events, seen.schema, kinds, unit, known_order(order))
+                program = replace(run, seen=seen, leaves=leaves).program(options)
+                member = replace(member, program=program)
+            found.append(member)
+        return found
 
     def run(
         self, schema: Schema, order: str = "time", strategy: str = "auto", options: Switches | None = None

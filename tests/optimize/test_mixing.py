@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from nestream.compose import choosing
-from nestream.compose.choosing import MIXED, Chosen, rewritten
+from nestream.compose.choosing import MIXED, Chosen, Seen, rewritten
 from nestream.compose.run import Run
 from nestream.engine.program import Program
 from nestream.optimize.parts import NESTED, OWN, VIEWS, Answered, Part
@@ -154,7 +154,6 @@ def test_a_part_costs_what_its_way_costs() -> None:
         assert all(isinstance(one, Answered) and one.cost.nanoseconds > 0 for one in part.inner)
     run = prepared(chosen, trades())
     own = replace(run, strategy="bounds").program()
-    again = choosing.chosen_for(
-        own, run.plan, run.schema, run.table, partial(rewritten, run.plan, own), running=OWN
-    )
+    seen = Seen(run.schema, run.table)
+    again = choosing.chosen_for(own, run.plan, seen, partial(rewritten, run.plan, own), running=OWN)
     assert again.ways == found.ways

@@ -149,6 +149,13 @@ def planned(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
         return query(text).match(table, order=order, strategy="auto")
 
 
+def planned_together(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+    """The whole table as one of a set, each query of which is run in any way."""
+    choosing._REMEMBERED.clear()
+    with patch.object(choosing, "CHEAP", -1.0), patch.object(choosing, "cheapest", any_of(seed)):
+        return together(text, table, order=order, seed=seed)
+
+
 def planned_anew(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     """Random batches by auto, which after any of them may go on with another strategy."""
     chance = random.Random(seed)
@@ -213,6 +220,7 @@ RUNNERS: dict[str, Runner] = {
     "sase-paper-split": Runner(partial(split, options=PAPER)),
     "sase-basic-split": Runner(partial(split, options=BASIC)),
     "set": Runner(together),
+    "set-auto": Runner(planned_together),
     "set-split": Runner(together_split),
     "normalised": Runner(normalised, ordered=True),
     "bounds": Runner(by("bounds"), ordered=True),

@@ -13,6 +13,7 @@ from nestream.data.rules import rule_set
 from nestream.engine.chain import Chain
 from nestream.engine.matcher import Rounds
 from nestream.model.schema import Schema
+from tests.optimize.test_choosing import trades
 
 EVENTS = [
     {"ts": ts, "type": kind, "id": ts % 3, "x": ts * 7 % 5}
@@ -207,3 +208,23 @@ def test_the_steps_that_sequences_begin_with_are_made_once() -> None:
         False,
         False,
     ]
+
+
+def test_each_query_of_a_set_is_run_in_the_way_that_is_best_for_the_events() -> None:
+    """A way is chosen where there is a choice, in one pass with those where there is none."""
+    table = trades()
+    rules = nestream.queries(
+        {
+            "plain": "SEQ(A a, B b) WITHIN 900",
+            "viewed": "SEQ(A a, B b, !SEQ(D d, E e, F f, d.amount > f.amount), C c) WITHIN 40000",
+            "mixed": "OR(SEQ(A a, B b, !SEQ(D d, E e, F f, d.amount > f.amount), C c), "
+            "SEQ(A g, B h, !SEQ(D i, E j, i.amount > k.amount), C k)) WITHIN 40000",
+        }
+    )
+    run, _ = rules._prepared(table, "ts", "type", None, "time", "auto", None)
+    viewed = [[block.viewed for block in one.program.blocks] for one in run.runs]
+    assert viewed == [[False], [True], [True, False]]
+    found = rules.match_each(table)
+    for name in rules:
+        assert found[name].equals(rules[name].match(table, strategy="bounds"))
+    assert rules.count(table) == {name: found[name].num_rows for name in rules}

@@ -82,7 +82,7 @@ class Adapting:
         self.planned_for = self.known
         before = self.chosen
         self.chosen = choosing.chosen_for(
-            self.own, self.plan, self.schema, None, lambda some: None, self.known, running=before.strategy
+            self.own, self.plan, None, lambda some: None, self.known, running=before.strategy
         )
         same = (self.chosen.strategy, self.chosen.ways) == (before.strategy, before.ways)
         return None if same else self.compiled(self.chosen)

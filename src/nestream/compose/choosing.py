@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +37,7 @@ CHEAP = 30e6
 """The nanoseconds up to which a query is not worth choosing for."""
 COUNTED = 4_096
 """How many events are counted by type to see whether it is."""
-REMEMBERED = 256
+REMEMBERED = 4_096
 """For how many queries the last choice is remembered, which holds while the counts have not drifted."""
 _REMEMBERED: dict[str, tuple[Statistics, Chosen]] = {}
 MIXED = "mixed"
@@ -106,11 +106,24 @@ def settled(program: Program, options: Options, plan: Plan) -> Chosen | None:
     return None
 
 
+@dataclass(frozen=True)
+class Seen:
+    """Events to choose for, which are counted once, however many queries are planned for them."""
+
+    schema: Schema
+    events: pa.Table
+
+    @cached_property
+    def counts(self) -> Statistics:
+        """The first events by type, as if all were like them."""
+        first = self.events.slice(0, COUNTED)
+        return Statistics.of(first, self.schema).scaled(self.events.num_rows / first.num_rows)
+
+
 def chosen_for(
     program: Program,
     plan: Plan,
-    schema: Schema | None,
-    events: pa.Table | None,
+    seen: Seen | None,
     rewriting: Rewriting,
     known: Statistics | None = None,
     running: str = DEFAULT,
@@ -122,35 +135,27 @@ def chosen_for(
     """
     if known is not None:
         return _compared(plan, program, known, rewriting, running)
-    if schema is None or events is None or not events.num_rows:
+    if seen is None or not seen.events.num_rows:
         return Chosen(DEFAULT, "nothing is known of the events")
-    first = events.slice(0, COUNTED)
-    counts = Statistics.of(first, schema).scaled(events.num_rows / first.num_rows)
-    text = repr((plan, sorted(schema.columns.items(), key=str)))
-    if text in _REMEMBERED and not drifted(_REMEMBERED[text][0], counts):
+    text = repr((plan, sorted(seen.schema.columns.items(), key=str)))
+    if text in _REMEMBERED and not drifted(_REMEMBERED[text][0], seen.counts):
         return _REMEMBERED[text][1]
     if len(_REMEMBERED) >= REMEMBERED:
         _REMEMBERED.clear()
-    found = _looked_at(plan, program, counts, schema, events, rewriting)
-    _REMEMBERED[text] = counts, found
+    found = _looked_at(plan, program, seen, rewriting)
+    _REMEMBERED[text] = seen.counts, found
     return found
 
 
-def _looked_at(
-    plan: Plan,
-    program: Program,
-    counts: Statistics,
-    schema: Schema,
-    events: pa.Table,
-    rewriting: Rewriting,
-) -> Chosen:
+def _looked_at(plan: Plan, program: Program, seen: Seen, rewriting: Rewriting) -> Chosen:
     """The choice for a table, from the counts alone where they promise a cheap run."""
     outlines = outlines_of(program, plan)
-    cost = _whole(Strategies(Model(counts)), Strategies.own, outlines)
+    cost = _whole(Strategies(Model(seen.counts)), Strategies.own, outlines)
     if cost.nanoseconds < CHEAP:
         return Chosen(DEFAULT, "it is cheap anyway", (Alternative(DEFAULT, cost),))
     shapes = [shape for one in outlines for shape in shapes_in(one)]
-    return _compared(plan, program, statistics_of(shapes, schema, events), rewriting, DEFAULT)
+    known = statistics_of(shapes, seen.schema, seen.events)
+    return _compared(plan, program, known, rewriting, DEFAULT)
 
 
 def _compared(plan: Plan, program: Program, known: Statistics, rewriting: Rewriting, running: str) -> Chosen:
@@ -226,7 +231,7 @@ def assumed_choice(plan: Plan, own: Program, options: Options) -> Chosen:
     known = settled(own, options, plan)
     if known is not None:
         return known
-    found = chosen_for(own, plan, None, None, partial(rewritten, plan, own), Statistics())
+    found = chosen_for(own, plan, None, partial(rewritten, plan, own), Statistics())
     return replace(found, reason=f"{found.reason}, for assumed events")
 
 

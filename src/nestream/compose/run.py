@@ -10,7 +10,7 @@ from functools import partial
 import pyarrow as pa
 
 from nestream.compose.adapting import Adapting
-from nestream.compose.choosing import Chosen, chosen_for, rewritten, settled
+from nestream.compose.choosing import Chosen, Seen, chosen_for, rewritten, settled
 from nestream.compose.flat import Flat, flat_plan
 from nestream.engine.program import LeafSpec, Options, Program, Switches, Views, options_of
 from nestream.logical.nodes import Plan
@@ -45,6 +45,10 @@ class Run:
     unit: str
     order: Order
     strategy: str = "auto"
+    seen: Seen | None = None
+    """What other queries have seen of the same events."""
+    leaves: dict[LeafSpec, int] | None = None
+    """The leaves of other programs over the same events."""
 
     def local(self, options: Switches | None = None, flat: Flat | None = None) -> LocalRun:
         """The columnar engine in this process, ready for the events."""
@@ -68,7 +72,8 @@ class Run:
         own = replace(self, strategy="bounds").program(options)
         chosen = settled(own, options_of(options), self.plan)
         if chosen is None:
-            chosen = chosen_for(own, self.plan, self.schema, self.table, partial(rewritten, self.plan, own))
+            seen = self.seen or Seen(self.schema, self.table)
+            chosen = chosen_for(own, self.plan, seen, partial(rewritten, self.plan, own))
         return chosen, own
 
     def by(self, chosen: Chosen, options: Switches | None = None, flat: Flat | None = None) -> Program:
@@ -77,7 +82,8 @@ class Run:
             return replace(self, strategy=chosen.strategy).program(options, flat)
         by_arrival, scale = self.order is Order.ARRIVAL, per_microsecond(self.unit)
         plan = chosen.plan or self.plan
-        return compile_mixed(plan, self.schema, scale, by_arrival, options_of(options), chosen.ways)
+        options = options_of(options)
+        return compile_mixed(plan, self.schema, scale, by_arrival, options, chosen.ways, self.leaves)
 
     def program(self, options: Switches | None = None, flat: Flat | None = None) -> Program:
         """What the engine runs; expressions share their work as a flat plan says, where there is one."""
@@ -88,7 +94,7 @@ class Run:
             return own if chosen.strategy == "bounds" else self.by(chosen, options)
         if self.strategy == "flat" and flat is None:
             flat = flat_plan(self.plan, self.schema, self.table)
-        return compiled(self.plan, self.schema, self.strategy, scale, by_arrival, options, flat=flat)
+        return compiled(self.plan, self.schema, self.strategy, scale, by_arrival, options, self.leaves, flat)
 
 
 def compiled(
