@@ -148,6 +148,22 @@ def test_other_settings_are_refused_and_a_fresh_start_takes_them(tmp_path: Path)
     assert (job.folder / "notes.txt").read_text() == "mine"
 
 
+def test_other_rules_take_the_place_of_the_bundled_ones_in_a_new_job_alone(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    with pytest.raises(JobError, match=r"(?s)no \.neel file.*hint"):
+        prepare(tmp_path / "job", SMALL, rules=mine)
+    (mine / "one.neel").write_text("SEQ(Recycle r, Operating o, r.id = o.id) WITHIN 1 hours")
+    job = prepare(tmp_path / "job", SMALL, rules=mine)
+    assert [path.name for path in job.rules.iterdir()] == ["one.neel"]
+    assert prepare(tmp_path / "job", SMALL, rules=mine) == prepare(tmp_path / "job", SMALL)
+    (mine / "one.neel").write_text("SEQ(Recycle r, Operating o, r.id = o.id) WITHIN 2 hours")
+    with pytest.raises(JobError, match=r"(?s)other rules.*--fresh"):
+        prepare(tmp_path / "job", SMALL, rules=mine)
+    prepare(tmp_path / "job", SMALL, rules=mine, fresh=True)
+    assert (job.rules / "one.neel").read_text() == (mine / "one.neel").read_text()
+
+
 def test_a_folder_with_other_things_is_refused_and_kept(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("chapter 1")
     for fresh in (False, True):

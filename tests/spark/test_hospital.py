@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 
 import nestream
 from nestream.cli.progress import ProgressFile
+from nestream.hospital import RULES
 from nestream.hospital.job import WATERMARK, Settings, prepare
 from nestream.hospital.score import Score, planted_matches, scores
 from nestream.hospital.writer import EventFiles
@@ -100,9 +102,11 @@ def test_a_match_that_was_not_planted_ends_the_demo_with_an_error(
     kept_session: SparkSession, tmp_path: Path
 ) -> None:
     """The comparison at the end is a real one: a rule that says something else is told of."""
-    job = prepare(tmp_path / "job", Settings(seed=3, workers=30, instruments=150, violations=0.5))
-    rule = job.rules / "hygiene-before-entering.neel"
+    mine = shutil.copytree(RULES, tmp_path / "mine")
+    rule = mine / "hygiene-before-entering.neel"
     rule.write_text(rule.read_text().replace("1 minutes", "2 seconds"))
+    settings = Settings(seed=3, workers=30, instruments=150, violations=0.5)
+    job = prepare(tmp_path / "job", settings, rules=mine)
     result = call(
         "demo", "hospital", "--folder", job.folder, "--duration", "1", "--speed", "300", "--no-console"
     )
@@ -110,6 +114,12 @@ def test_a_match_that_was_not_planted_ends_the_demo_with_an_error(
     by_rule = {score.rule: score for score in scores(job)}
     assert by_rule["hygiene-before-entering"].false > 0
     assert by_rule["break-without-washing"].false == 0
+    rule = job.rules / rule.name
+    rule.write_text(rule.read_text().replace("2 seconds", "3 seconds"))
+    changed = call("demo", "hospital", "--folder", job.folder, "--duration", "1", "--no-console")
+    assert changed.exit_code == 1
+    assert "are not those that this run was started with" in changed.stderr
+    assert "--rules and --fresh" in changed.stderr
 
 
 def total(result: list[Score]) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+import nestream
 from nestream.cli.console import show_error
 from nestream.cli.demo_run import TRIGGER, DemoRun
 from nestream.hospital.job import JobError, Settings, held, prepare, settings_of
@@ -86,6 +87,17 @@ def hospital(
             show_default=False,
         ),
     ] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            "--rules",
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="A folder of .neel files to run instead of the papers' rules.",
+            show_default=False,
+        ),
+    ] = None,
     duration: Annotated[
         float | None,
         typer.Option(
@@ -111,7 +123,9 @@ def hospital(
         with held(place):
             there = None if fresh else settings_of(place)
             settings, pace = chosen(there, seed, workers, violations, speed, events_per_second)
-            job = prepare(place, settings, trigger=TRIGGER, fresh=fresh)
+            if rules is not None:
+                nestream.queries(rules)  # what is wrong with them is told before anything is removed
+            job = prepare(place, settings, trigger=TRIGGER, rules=rules, fresh=fresh)
             run = DemoRun(job, pace, duration, master)
             run.run(port if console else None)
     except JobError as problem:

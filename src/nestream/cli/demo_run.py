@@ -69,8 +69,20 @@ class DemoRun:
             try:
                 with interruption() as interrupted:  # after Spark's start, which wants Ctrl-C for itself
                     self._stream(rules, spark, writer, interrupted)
+            except nestream.EventError as problem:
+                raise self._explained(problem) from None
             finally:
                 spark.stop()
+
+    def _explained(self, problem: nestream.EventError) -> Exception:
+        """The failure of a stream, with what to do about it here."""
+        said = str(problem)
+        if not said.startswith("the checkpoint belongs to another query"):
+            return problem
+        return JobError(
+            f"the rules in {self.job.rules} are not those that this run was started with\n"
+            "  hint: copy them to a folder of your own and begin anew with --rules and --fresh"
+        )
 
     @contextmanager
     def _writer(self) -> Iterator[Writer]:

@@ -26,6 +26,7 @@ from nestream.hospital.floor import FLOOR
 WATERMARK_SECONDS = 1
 """How late an event may be, in simulated time. The simulator's are in order, so it need not be long."""
 WATERMARK = f"{WATERMARK_SECONDS} seconds"
+_ANEW = "name another folder, or begin anew with --fresh"
 _PARTS = ("rules", "events", "matches", "late", "progress.jsonl", "floor.json", "truth.jsonl", "job.json")
 
 
@@ -81,11 +82,17 @@ class Job:
         return self.folder / "truth.jsonl"
 
 
-def prepare(folder: Path, settings: Settings, *, trigger: float = 1.0, fresh: bool = False) -> Job:
-    """The job in a folder: a new one, or the one that is there if it has the same settings.
+def prepare(
+    folder: Path, settings: Settings, *, trigger: float = 1.0, rules: Path | None = None, fresh: bool = False
+) -> Job:
+    """The job in a folder: a new one, or the one that is there if it has the same settings and rules.
 
-    `fresh` removes a job that is there first. Raises `JobError` where a folder holds something else.
+    `rules` is a folder of others than the bundled ones. `fresh` removes a job that is there first. Raises
+    `JobError` where a folder holds something else.
     """
+    texts = None if rules is None else rule_files(rules)
+    if texts is not None and not texts:
+        raise JobError(f"there is no .neel file in {rules}\n  hint: examples/hospital has the bundled rules")
     described = folder / "job.json"
     there = settings_of(folder)
     if there is None and folder.is_dir() and any(path.name != LOCK for path in folder.iterdir()):
@@ -93,12 +100,12 @@ def prepare(folder: Path, settings: Settings, *, trigger: float = 1.0, fresh: bo
     if there is not None and fresh:
         _remove(folder)
     elif there is not None:
-        _check_same(folder, there, settings)
+        _check_same(folder, there, settings, texts)
     job = Job(folder, settings)
     for path in (job.rules, job.events):
         path.mkdir(parents=True, exist_ok=True)
     if not described.exists():
-        for name, text in rule_files().items():
+        for name, text in (texts or rule_files()).items():
             (job.rules / name).write_text(text, encoding="utf-8")
         (folder / "floor.json").write_text(json.dumps(FLOOR.as_json(), indent=1), encoding="utf-8")
     _describe(described, settings, trigger)
@@ -137,15 +144,16 @@ def settings_of(folder: Path) -> Settings | None:
         raise JobError(f"{described} is not that of a hospital\n  hint: name another folder") from None
 
 
-def _check_same(folder: Path, there: Settings, settings: Settings) -> None:
+def _check_same(folder: Path, there: Settings, settings: Settings, rules: dict[str, str] | None) -> None:
+    if rules is not None and rules != rule_files(folder / "rules"):
+        raise JobError(f"{folder} has a run with other rules\n  hint: {_ANEW}")
     if there != settings:
         was, wanted = asdict(there), asdict(settings)
         other = ", ".join(
             f"{name} {was[name]}, not {wanted[name]}" for name in was if was[name] != wanted[name]
         )
         raise JobError(
-            f"{folder} has a run with other settings: {other}\n"
-            "  hint: give the same ones to go on, name another folder, or begin anew with --fresh"
+            f"{folder} has a run with other settings: {other}\n  hint: give the same ones to go on, {_ANEW}"
         )
 
 
