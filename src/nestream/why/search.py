@@ -6,6 +6,7 @@ every order, window and predicate that is decided, and the variable with the few
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ from nestream.logical.nodes import Leaf, Node, Proj, WinOr, is_constraint
 from nestream.model.expression import Attribute, Comparison, Expression, variables
 from nestream.model.schema import EventError
 from nestream.model.time import WindowKind
-from nestream.reference import Binding, Event, Interval, Meaning, Part, holds, value
+from nestream.reference import Binding, Event, Interval, Meaning, Order, Part, holds, value
 from nestream.why.reach import Reach
 from nestream.why.shapes import Shape, shapes
 
@@ -49,6 +50,8 @@ class Search:
         `outer` are the events around a negation, which are spoken for; a window is asked of a whole match.
         """
         problem = _Problem(self, shape, {**outer, **fixed}, windowed)
+        if fixed:
+            problem.centre = sum(event.pos for event in fixed.values()) // len(fixed)
         taken = frozenset((*outer.values(), *fixed.values()))
         if not problem.consistent(fixed):
             return
@@ -61,10 +64,6 @@ class Search:
             for leaf in shape.leaves
             if leaf.variable not in fixed
         }
-        if fixed:  # what is near is more likely to make a match: less lies between
-            centre = sum(event.pos for event in fixed.values()) // len(fixed)
-            for events in domains.values():
-                events.sort(key=lambda event: abs(event.pos - centre))
         for name in fixed:
             domains = problem.narrowed(domains, name)
         domains = problem.sifted(domains)
@@ -137,6 +136,7 @@ class _Problem:
             (test, variables(test) & own) for test in shape.tests
         ]
         self.before = set(shape.before)
+        self.centre: int | None = None
         self._equal: list[set[Attribute]] | None = None
 
     def consistent(self, fixed: Binding) -> bool:
@@ -160,19 +160,7 @@ class _Problem:
             return False
         if (other, one) in self.before and not self.meaning.before(second, first):
             return False
-        return not self.windowed or self._near(first, second)
-
-    def _near(self, first: Event, second: Event) -> bool:
-        """Whether two events fit the window, as `in_window` says of a whole match."""
-        plan = self.meaning.plan
-        match plan.window.kind:
-            case WindowKind.UNBOUNDED:
-                return True
-            case WindowKind.EVENTS:
-                return abs(first.pos - second.pos) < self.meaning.window
-            case _:
-                length = abs(first.ts - second.ts)
-                return length < self.meaning.window if plan.exclusive else length <= self.meaning.window
+        return not self.windowed or self.meaning.in_window({one: first, other: second})
 
     def equal(self, variable: str) -> tuple[str, Any] | None:
         """An attribute of an open variable that equalities make equal to a known value, and that value."""
@@ -198,13 +186,51 @@ class _Problem:
         return self._equal
 
     def narrowed(self, domains: Mapping[str, Sequence[Event]], name: str) -> dict[str, list[Event]]:
-        """The events left for the open variables beside the event of a bound one."""
+        """The events left for the open variables beside a bound one: being in order, a piece of them."""
         event = self.known[name]
         result = {}
         for variable, events in domains.items():
-            self.search.count(len(events))
-            result[variable] = [e for e in events if self.fits(name, event, variable, e)]
+            low, high = 0, len(events)
+            if (name, variable) in self.before:
+                low = bisect_right(events, self._rank(event), key=self._rank)
+            if (variable, name) in self.before:
+                high = bisect_left(events, self._rank(event), key=self._rank)
+            if self.windowed:
+                first, last = self._around(events, event)
+                low, high = max(low, first), min(high, last)
+            left = list(events[low:high])
+            place = bisect_left(left, event.pos, key=_position)
+            if place < len(left) and left[place] == event:
+                del left[place]
+            self.search.count(1 + len(left) // 50)
+            result[variable] = left
         return result
+
+    def _rank(self, event: Event) -> int:
+        """What decides on "before"."""
+        return event.pos if self.meaning.order is Order.ARRIVAL else event.ts
+
+    def _around(self, events: Sequence[Event], event: Event) -> tuple[int, int]:
+        """The piece of the events that fits a window with one of them."""
+        plan, size = self.meaning.plan, self.meaning.window
+        match plan.window.kind:
+            case WindowKind.UNBOUNDED:
+                return 0, len(events)
+            case WindowKind.EVENTS:
+                return (
+                    bisect_right(events, event.pos - size, key=_position),
+                    bisect_left(events, event.pos + size, key=_position),
+                )
+            case _:
+                if plan.exclusive:
+                    return (
+                        bisect_right(events, event.ts - size, key=_time),
+                        bisect_left(events, event.ts + size, key=_time),
+                    )
+                return (
+                    bisect_left(events, event.ts - size, key=_time),
+                    bisect_right(events, event.ts + size, key=_time),
+                )
 
     def sifted(
         self, domains: Mapping[str, Sequence[Event]], since: str | None = None
@@ -231,9 +257,24 @@ class _Problem:
             return
         name = min(domains, key=lambda variable: len(domains[variable]))
         others = {variable: events for variable, events in domains.items() if variable != name}
-        for event in domains[name]:
+        for event in self._nearest_first(domains[name]):
             self.known[name] = bound[name] = event
             left = self.sifted(self.narrowed(others, name), name)
             if all(left.values()):
                 yield from self.solutions(left, bound)
             del self.known[name], bound[name]
+
+    def _nearest_first(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Those near the fixed events before others: the less lies between, the likelier a match."""
+        if self.centre is None:
+            return events
+        centre = self.centre
+        return sorted(events, key=lambda event: abs(event.pos - centre))
+
+
+def _position(event: Event) -> int:
+    return event.pos
+
+
+def _time(event: Event) -> int:
+    return event.ts
