@@ -232,9 +232,10 @@ def test_more_events_than_there_are_variables_are_told_one_by_one() -> None:
 
 
 def test_a_question_that_would_take_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestream.why.search.MOST_STEPS", 50)
+    monkeypatch.setattr("nestream.why.search.MOST_STEPS", 500)
+    events = "a0(id=0) " + " ".join(f"b{n}(id={n}) c{n}(id={-n})" for n in range(1, 90))
     with pytest.raises(nestream.EventError, match="too many combinations"):
-        ask("SEQ(A a, B b, C c) WITHIN 500", " ".join(f"a{n} b{n}" for n in range(90)), [0])
+        ask("SEQ(A a, B b, C c, b.id = c.id) WITHIN 500", events, [0])
 
 
 def test_times_of_a_clock_are_told_without_a_date_that_all_share() -> None:
