@@ -58,7 +58,7 @@ def _benchmarks() -> Iterator[Benchmark]:
         yield _one(f"partitions/{number}", "cores", data, NEGATED, KEYED_WINDOW, settings)
     for how, (single, start) in RATES.items():
         settings = {"experiment": "rate", "how": how, "single": single, "start": start}
-        data = Data("sase", IN_MEMORY * (0.1 if single else 1.0), FIVE_COLUMNS)
+        data = Data("sase", IN_MEMORY * (0.1 if single else 5.0), FIVE_COLUMNS)
         yield _one(f"rate/{how}", "rate", data, FLAT, KEYED_WINDOW, settings)
 
 

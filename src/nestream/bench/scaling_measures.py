@@ -21,6 +21,8 @@ TICK = 0.02
 """Seconds between two pushes at a steady rate."""
 TRIAL = 2.0
 """Seconds that a rate is held."""
+SHORTEST = 0.5
+"""Seconds that a rate must be held to say anything: faster ones need more events."""
 GROWING = 0.05
 """Seconds that the lag may grow in each second at a rate that is kept up with."""
 STEPS = 5
@@ -53,7 +55,8 @@ def disk(task: Task) -> Result:
 def _batches(path: str, events: int) -> Iterator[pa.Table]:
     """The first events of a file, a few at a time."""
     left = events
-    for batch in pq.ParquetFile(path).iter_batches(min(ROWS, events)):
+    file = pq.ParquetFile(path, pre_buffer=False)  # read ahead, it would hold all that was read
+    for batch in file.iter_batches(min(ROWS, events)):
         yield pa.Table.from_batches([batch.slice(0, left)])
         left -= batch.num_rows
         if left <= 0:
@@ -114,15 +117,23 @@ def rate(task: Task) -> Result:
     def kept_up(events_a_second: float) -> bool:
         lag, growth = lagging(query, table, events, events_a_second)
         tried.append([events_a_second, lag, growth])
-        return growth < GROWING
+        return is_kept_up(lag, growth)
 
-    low, high = 0.0, float(task["start"])
-    while kept_up(high) and high < table.num_rows * 4:
+    most = table.num_rows / SHORTEST
+    low, high = 0.0, min(float(task["start"]), table.num_rows / TRIAL)
+    while high <= most and kept_up(high):
         low, high = high, high * 2
+    if high > most:
+        return {"rate": low, "beyond it": None, "tried": sorted(tried)}
     for _ in range(STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if kept_up(middle) else (low, middle)
     return {"rate": low, "beyond it": high, "tried": sorted(tried)}
+
+
+def is_kept_up(lag: float, growth: float) -> bool:
+    """Whether events are taken in time: a lag of two ticks is the length of a push, and no lag."""
+    return growth < GROWING or lag < 2 * TICK
 
 
 def lagging(

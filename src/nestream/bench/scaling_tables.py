@@ -126,14 +126,14 @@ def _rate(figures: Figures) -> str:
         [
             "all that are due, every 20 ms" if not result["single"] else "one by one",
             f"{result['rate']:,.0f}",
-            f"{result['beyond it']:,.0f}",
+            f"{result['beyond it']:,.0f}" if result["beyond it"] else "none that was tried",
         ]
         for result in _of(figures, "rate/")
     ]
     foot = (
-        "Events are due at a steady rate for two seconds and pushed into `query.stream`; it is kept up with "
-        "where the lag grows by less than 50 ms each second. On Spark the rate of a micro-batch is in its "
-        "own part."
+        "Events are due at a steady rate for two seconds and pushed into `query.stream`. A rate is kept up "
+        "with where the last ones wait less than 40 ms, or the wait grows by less than 50 ms each second. "
+        "The rate of micro-batches on Spark is in its own part."
     )
     return table(RATE, ("pushed", "kept up with, events/s", "not kept up with"), rows, foot)
 
