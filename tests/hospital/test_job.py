@@ -17,6 +17,7 @@ from nestream.hospital.floor import FLOOR
 from nestream.hospital.job import WATERMARK_SECONDS, Job, JobError, Settings, held, prepare, settings_of
 from nestream.hospital.score import committed_files, found_matches, planted_matches, scores
 from nestream.hospital.writer import HEARTBEAT, EventFiles, last_moment, write_events
+from tests.cli.commands import call
 from tests.hospital.detection import moments, planted
 
 SMALL = Settings(seed=5, workers=6, instruments=30, violations=0.5)
@@ -86,6 +87,7 @@ def test_the_example_folder_is_the_rules_of_the_package() -> None:
         assert first.startswith("// title: ")
         assert second in ("// severity: high", "// severity: medium", "// severity: low")
         assert nestream.query(file.read_text()).warnings == ()
+    assert call("fmt", "--check", *RULES.glob("*.neel")).exit_code == 0
 
 
 def test_files_are_complete_and_numbered_and_the_truth_stands_beside_them(tmp_path: Path) -> None:
