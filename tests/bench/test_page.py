@@ -70,12 +70,14 @@ def test_every_figure_of_a_paper_is_about_an_experiment_that_is_run() -> None:
             assert figure.why
 
 
-def test_what_a_missed_target_is_missed_for_is_told() -> None:
-    for name, suite in SUITES.items():
-        reasons = {target.title: target.why for target in suite.targets}
-        for target in RESULTS.get(name, {}).get("targets", ()):
-            if not target["met"] and target["title"] in reasons:
-                assert reasons[target["title"]], f"{name}: {target['title']}"
+def test_why_it_may_be_missed_is_told_of_every_target_set_by_others() -> None:
+    by_others = re.compile(
+        r"against (the best of|nestream|the limit)|the paper's|nested to flat|auto to the best"
+    )
+    told = [target for suite in SUITES.values() for target in suite.targets if by_others.search(target.title)]
+    assert len(told) > 100
+    for target in told:
+        assert target.why or "NOT EXISTS" in target.title, target.title
 
 
 def test_every_sentence_of_the_readme_about_speed_is_a_line_of_the_page_or_points_there() -> None:
