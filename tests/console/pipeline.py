@@ -45,12 +45,12 @@ class Pipeline:
         An intruder is one more worker, who enters a room of that name without sanitising: one more violation.
         """
         taken: list[Moment] = []
-        last = None
+        decided = None
         found = 0
-        while found < violations or taken[-1].event["ts"] < last + PAST:
+        while found < violations or taken[-1].event["ts"] < decided:
             taken.append(next(self.moments))
             if taken[-1].planted:
-                last = taken[-1].event["ts"]
+                decided = taken[-1].event["ts"] + PAST
                 found += len(taken[-1].planted)
         if intruder is not None:
             entering = {"event": 10**9, "type": "Enter-Operating-Room", "wID": 666, "room": intruder}
@@ -116,5 +116,5 @@ def running_pipeline(folder: Path, seed: int = 4) -> Iterator[Pipeline]:
         made = Pipeline(job, console, None, seed)  # type: ignore[arg-type]
         made.go_on(3)
         with running_stream(job) as made.stream:
-            made.committed_at(made.planted, 120)
+            made.committed_at(made.planted, 300)  # Spark's start is part of it
             yield made

@@ -44,7 +44,7 @@ def test_a_wrong_token_is_refused_in_the_address_and_in_the_cookie(
     assert httpx.get(console.base + path, params={"token": wrong}).status_code == 403
     name = f"nestream-{urlsplit(console.base).port}"
     cookie = f"{name}={wrong}".encode()
-    assert httpx.get(console.base + path, headers={"cookie": cookie}).status_code == 403
+    assert httpx.get(console.base + path, headers={b"cookie": cookie}).status_code == 403
 
 
 def test_the_printed_address_leads_to_a_cookie_and_an_address_without_token(console: Console) -> None:

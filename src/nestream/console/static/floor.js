@@ -39,7 +39,7 @@ export class Floor {
       // In a low room the workers stand beside its name, in others below it.
       const low = room.h < 2 + CELL;
       const step = low ? 1.95 : CELL;
-      const left = low ? room.x + 0.8 + 0.56 * room.name.length : room.x + 0.4;
+      const left = low ? room.x + 0.9 + 0.6 * room.name.length : room.x + 0.4;
       const top = low ? room.y + (room.h - CELL) / 2 : room.y + (narrow ? 3.2 : 2);
       const across = Math.max(1, Math.floor((room.x + room.w - 0.3 - left - (low ? 1 : 0)) / step));
       const down = Math.max(1, Math.floor((room.y + room.h - top) / CELL));

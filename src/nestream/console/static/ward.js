@@ -122,7 +122,7 @@ export function ward(page, address, go) {
   }
 
   function item(match, key) {
-    const where = [match.rooms.slice(-1)[0], match.workers.length ? `worker ${match.workers.join(", ")}` : null].filter(Boolean).join(" · ");
+    const where = [lastRoom(match), match.workers.length ? `worker ${match.workers.join(", ")}` : null].filter(Boolean).join(" · ");
     const last = match.events.length ? match.events[match.events.length - 1].event : {};
     return h("li", { "data-key": key, class: "new" },
       h("button", { type: "button", class: `violation ${match.severity}`, onclick: () => openMatch(match, go) },
@@ -148,7 +148,13 @@ export function ward(page, address, go) {
 // The rooms of violations that were seen in the last seconds.
 function recent(matches) {
   const since = Date.now() - FRESH;
-  return new Set(matches.slice(-200).filter((match) => match.seen > since).flatMap((match) => match.rooms.slice(-1)));
+  return new Set(matches.slice(-200).filter((match) => match.seen > since).map(lastRoom));
+}
+
+// Where a violation came to its end.
+function lastRoom(match) {
+  const rooms = match.events.map((part) => part.event.room).filter((room) => typeof room === "string");
+  return rooms.length ? rooms[rooms.length - 1] : null;
 }
 
 function counted(matches) {
