@@ -232,3 +232,16 @@ def test_unknown_strategies_and_orders_are_refused() -> None:
         nestream.query(FLAT).match(ROWS, strategy="magic")
     with pytest.raises(ValueError, match="one of"):
         nestream.query(FLAT).match(ROWS, order="random")
+
+
+def test_string_views_are_read_as_strings() -> None:
+    views = pa.table(
+        {
+            "ts": [1, 2, 3],
+            "type": pa.array(["A", "B", "B"]).cast(pa.string_view()),
+            "name": pa.array(["x", "y", "x"]).cast(pa.string_view()),
+        }
+    )
+    for events in (views, views.to_batches()[0], {"A": views.slice(0, 1), "B": views.slice(1)}):
+        (match,) = nestream.query("SEQ(A a, B b, a.name = b.name) WITHIN 9").match(events).to_pylist()
+        assert match["b"]["ts"] == 3

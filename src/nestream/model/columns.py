@@ -23,21 +23,29 @@ def to_table(events: Any, type_column: str = "type") -> pa.Table:
     interface, a sequence of dictionaries, or a mapping from event type to any of these.
     """
     if isinstance(events, pa.Table):
-        return events
+        return _without_string_views(events)
     if isinstance(events, pa.RecordBatch):
-        return pa.Table.from_batches([events])
+        return _without_string_views(pa.Table.from_batches([events]))
     if isinstance(events, Mapping):
         return _tables_by_type(events, type_column)
     if type(events).__module__.partition(".")[0] == "pandas":
         return pa.Table.from_pandas(events, preserve_index=False)
     if hasattr(events, "__arrow_c_stream__"):
-        return pa.table(events)
+        return _without_string_views(pa.table(events))
     if isinstance(events, Iterable) and not isinstance(events, str | bytes):
         return _from_dictionaries(list(events))
     raise EventError(
         f"cannot read events from a {type(events).__name__}\n"
         "  hint: give an Arrow table, a pandas DataFrame, a list of dictionaries, or a mapping by type"
     )
+
+
+def _without_string_views(table: pa.Table) -> pa.Table:
+    """The table with plain strings, as Arrow cannot take single rows of string views."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(pa.large_string()))
+    return table
 
 
 def _from_dictionaries(rows: list[Any]) -> pa.Table:
