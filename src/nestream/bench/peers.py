@@ -31,7 +31,7 @@ UNKEYED_WINDOW, UNKEYED_ONCE_WINDOW = 100 * STEP, 150
 
 BOUND = ("not-event", "leading", "trailing", "not-seq")
 FIRST = {"not-event": "exists", "leading": "exists", "trailing": "exists"}
-"""How one would put a query in SQL first, where that is no join alone; for a nested negation it ends nowhere."""
+"""How one would put a query in SQL first, where that is no join alone; for a nested one it takes too long."""
 CANNOT = {
     ("Flink CEP", "leading"): "a pattern cannot begin with an absence",
     ("Flink CEP", "not-seq"): "`notFollowedBy` takes one event, not a sequence",
@@ -120,6 +120,13 @@ def _targets() -> Iterator[Target]:
         yield Target(title, 1, "times", _least(query), at_least=True, why=SAME_WORK)
 
 
+TEXT = """\
+Nine queries, put to the programs that a user could pick instead, each as its documentation advises. A match is
+every combination of events that fits, so Flink CEP takes `followedByAny`, Esper and Siddhi `every` at each
+step. Where the patterns of a peer have no words but its queries do, these are taken and their lines counted:
+in Esper a subquery for a leading negation and a join for a conjunction, in Siddhi outer joins for negations.
+`MATCH_RECOGNIZE` gives one match for each start; Flink SQL is therefore compared on events where that is all."""
+
 PEERS_SUITE = Suite(
     "peers",
     "the programs that a user could pick instead",
@@ -130,4 +137,6 @@ PEERS_SUITE = Suite(
     heading="Programs that a user could pick instead",
     about="Each peer runs in turns with nestream on the same events in memory, the first turn left out of "
     "both. All find the same matches, by number and by a checksum of their times. nestream has one thread.",
+    heading="Beside other programs",
+    text=TEXT,
 )
