@@ -12,6 +12,10 @@ from nestream.bench.plots import Panel, Plot, Points
 from nestream.bench.spec import Figures
 
 Result = Mapping[str, Any]
+ALIKE = 1.15
+"""Times within this factor of each other are alike."""
+MANY = 5
+"""So many factors are told one by one."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +204,10 @@ def sentence(figure: Figure, results: Figures) -> str:
     own = [r for r in chosen(figure, results) if figure.at is None or r["value"] == figure.at]
     if figure.slower and own:
         parts.append(_found(figure, own))
-    return " ".join([*parts, figure.why])
+    elif figure.x == "value" and figure.y in VALUES:
+        plot = plot_of(figure, results)
+        parts.append(_course(figure, plot.panels[0].series) if plot else "")
+    return " ".join(part for part in (*parts, figure.why) if part)
 
 
 def _found(figure: Figure, own: list[Result]) -> str:
@@ -208,15 +215,33 @@ def _found(figure: Figure, own: list[Result]) -> str:
     if not factors:
         return ""
     verb = "holds" if figure.y in ("results kept", "bytes at most") else "takes"
-    span = _times(factors[0]) if len(factors) == 1 else f"{_times(min(factors))} to {_times(max(factors))}"
-    text = f"Here {figure.slower} {verb} {span} times as much as {figure.faster}"
+    text = f"Here {figure.slower} {verb} {_listed(factors)} times as much as {figure.faster}"
     behind = sum(factor < 1 for factor in factors)
-    order = "so the order is the paper's" if not behind else f"in {behind} of {len(factors)} cases less"
+    if all(1 / ALIKE < factor < ALIKE for factor in factors):
+        order = "so that they are alike"
+    else:
+        order = f"in {behind} of {len(factors)} cases less" if behind else "so that the order is the paper's"
     wanted = figure.factors or (figure.factor,) * len(factors) if figure.factor or figure.factors else ()
     if wanted and len(wanted) == len(factors):
         reached = sum(have >= want for have, want in zip(factors, wanted, strict=True))
-        return f"{text}, {order}, and {reached} of {len(factors)} reach its factor."
+        return f"{text}, {order}; {reached} of {len(factors)} reach its factor."
     return f"{text}, {order}."
+
+
+def _course(figure: Figure, lines: Mapping[str, Points]) -> str:
+    """From where to where each line goes."""
+    ends = [
+        f"{name} from {_value(line[0][1])} to {_value(line[-1][1])}" for name, line in lines.items() if line
+    ]
+    return f"Here, {figure.y}, from the least to the greatest: {', '.join(ends)}." if ends else ""
+
+
+def _listed(factors: list[float]) -> str:
+    """All of them, or where they lie where they are many."""
+    told = [_value(factor) for factor in factors]
+    if len(told) > MANY:
+        return f"{_value(min(factors))} to {_value(max(factors))}"
+    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
 
 
 def _factor(figure: Figure, result: Result) -> float | None:
@@ -230,5 +255,5 @@ def _factor(figure: Figure, result: Result) -> float | None:
     return low / high if figure.y == "events a second" else high / low
 
 
-def _times(factor: float) -> str:
-    return f"{factor:,.0f}" if factor >= 20 else f"{factor:.1f}"
+def _value(value: float) -> str:
+    return f"{value:,.0f}" if value >= 20 else f"{value:.1f}" if value >= 1 else f"{value:.2f}"
