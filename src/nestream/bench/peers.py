@@ -134,7 +134,6 @@ PEERS_SUITE = Suite(
     tuple(_benchmarks()),
     tuple(_targets()),
     tables,
-    heading="Programs that a user could pick instead",
     about="Each peer runs in turns with nestream on the same events in memory, the first turn left out of "
     "both. All find the same matches, by number and by a checksum of their times. nestream has one thread.",
     heading="Beside other programs",
