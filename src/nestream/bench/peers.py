@@ -121,11 +121,12 @@ def _targets() -> Iterator[Target]:
 
 
 TEXT = """\
-Nine queries, put to the programs that a user could pick instead, each as its documentation advises. A match is
-every combination of events that fits, so Flink CEP takes `followedByAny`, Esper and Siddhi `every` at each
+Nine queries, put to the programs that a user could pick instead, each as its documentation advises. A match
+is every combination of events that fits, so Flink CEP takes `followedByAny`, Esper and Siddhi `every` at each
 step. Where the patterns of a peer have no words but its queries do, these are taken and their lines counted:
 in Esper a subquery for a leading negation and a join for a conjunction, in Siddhi outer joins for negations.
-`MATCH_RECOGNIZE` gives one match for each start; Flink SQL is therefore compared on events where that is all."""
+`MATCH_RECOGNIZE` gives one match for each start; Flink SQL is therefore compared on events where that is all
+of them."""
 
 PEERS_SUITE = Suite(
     "peers",
