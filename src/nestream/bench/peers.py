@@ -41,7 +41,12 @@ CANNOT = {
 """What a peer has no words for."""
 SHARES = {"Polars": 1.0, "DuckDB": 1.0, "Spark SQL": 0.2, "Esper": 0.08, "Siddhi": 0.04, "Flink CEP": 0.02}
 """A slow peer gets fewer of the events, and nestream as many beside it."""
-SMALL = {("Flink CEP", "and"): 0.01, ("Siddhi", "and"): 0.02, ("Flink SQL", "and"): 0.008}
+SMALL = {
+    ("Spark SQL", "six"): 0.04,
+    ("Siddhi", "and"): 0.02,
+    ("Flink CEP", "and"): 0.01,
+    ("Flink SQL", "and"): 0.008,
+}
 PARALLEL = ("parallelism 1", "parallelism 2")
 
 
