@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -183,6 +184,29 @@ def test_a_query_on_trial_finds_what_comes_and_is_told_apart(tmp_path: Path) -> 
         assert client.get("/api/counters").json()["matches"] == 0
         assert ask(client, "trial/stop", name="trial")["ok"] is True
         assert _snapshot(client)["trials"] == []
+
+
+def test_a_trial_takes_every_event_once_though_they_come_while_it_starts(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path / "job")
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.wait(0.02):
+            folder.events(*(event(folder.files, "Hall", id=number) for number in range(7)))
+
+    writer = threading.Thread(target=write)
+    with serving(folder.path) as console, console.client() as client:
+        writer.start()
+        try:
+            _until(lambda: client.get("/api/counters").json()["events"] > 20)
+            assert ask(client, "trial", text="SEQ(Hall h) WITHIN 5 seconds", before=True)["ok"] is True
+            time.sleep(1)
+        finally:
+            stop.set()
+            writer.join()
+        found = _trial(client, lambda trial: trial["events"] >= 7 * folder.files)
+        time.sleep(0.5)
+        assert found["events"] == client.get("/api/counters").json()["events"] == 7 * folder.files
 
 
 def test_a_trial_that_is_no_query_is_refused_and_there_are_only_so_many(tmp_path: Path) -> None:

@@ -123,11 +123,17 @@ class Asked:
         if len(self.watch.trials) >= MOST_TRIALS:
             raise AskedError(f"There are {MOST_TRIALS} trials already; stop one first.")
         trial = Trial(name, _text(body), self.pool.worker(), self.watch.tried)
-        _, events = self.watch.recent()
-        settings = {**self._columns(), "lateness": self.watch.job.lateness.total_seconds()}
-        answer = await trial.start(settings, events if body.get("before") else [])
-        if answer["ok"]:
-            self.watch.trials.append(trial)
+        first, events = self.watch.recent()
+        trial.next = first if body.get("before") else first + len(events)
+        trial.take(first, events)
+        self.watch.trials.append(trial)  # before it has started, so that it misses no event
+        answer: dict[str, Any] = {"ok": False}
+        try:
+            settings = {**self._columns(), "lateness": self.watch.job.lateness.total_seconds()}
+            answer = await trial.start(settings)
+        finally:
+            if not answer["ok"] and trial in self.watch.trials:
+                self.watch.trials.remove(trial)
         return answer
 
     async def stop_trial(self, body: dict[str, Any]) -> dict[str, Any]:

@@ -69,13 +69,16 @@ class Job:
         place = folder.parent if folder.name == "job.json" else folder
         described = _object(place / "job.json")
         watermark = str(described.get("watermark", "0 seconds"))
+        trigger = described.get("trigger", 1.0)
+        if not isinstance(trigger, int | float):
+            raise JobError(f"job.json: the trigger {trigger!r} is not a number of seconds")
         floor = place / str(described.get("floor", "floor.json"))
         return cls(
             place,
             str(described.get("name", place.name)),
             str(described.get("time", "ts")),
             str(described.get("type", "type")),
-            float(described.get("trigger", 1.0)),
+            float(trigger),
             duration(watermark),
             **{name: _path(place, described, name) for name in ("events", "matches", "late", "progress")},
             rules=_path(place, described, "rules"),
@@ -148,15 +151,24 @@ def _floor(described: dict[str, Any]) -> dict[str, Any]:
     """The floor plan with only what is drawn, and only as numbers and texts."""
     rooms = [
         {
-            "name": str(room["name"]),
+            "name": str(room.get("name", "")),
             "kind": str(room.get("kind", "hall")),
-            **{side: float(room[side]) for side in ("x", "y", "w", "h")},
+            **{side: _number(room, side) for side in ("x", "y", "w", "h")},
         }
         for room in described.get("rooms", [])[:500]
     ]
     return {
         "title": str(described.get("title", "")),
-        "width": float(described.get("width", 100)),
-        "height": float(described.get("height", 100)),
+        "width": _number(described, "width"),
+        "height": _number(described, "height"),
         "rooms": rooms,
     }
+
+
+def _number(described: dict[str, Any], name: str) -> float:
+    value = described.get(name)
+    if not isinstance(value, int | float):
+        raise JobError(
+            f"floor.json: {name} of {described.get('name', 'the floor')} is not a number: {value!r}"
+        )
+    return float(value)

@@ -88,7 +88,7 @@ async def _serve(
     if server.started:
         shown = f"[{host}]" if ":" in host else host
         ready(f"http://{shown}:{port}/?token={secret}")
-    while not running.done() and not (stop is not None and stop.is_set()):
+    while not (running.done() or server.should_exit or (stop is not None and stop.is_set())):
         await asyncio.sleep(0.1)
     watch.hub.close()
     server.should_exit = True

@@ -29,6 +29,8 @@ class Trial:
     text: str
     worker: Worker
     found: Callable[[list[dict[str, Any]]], None]
+    next: int = 0
+    """The number of the first event that it has not taken."""
     matches: int = 0
     events: int = 0
     busy: float = 0.0
@@ -39,21 +41,22 @@ class Trial:
     _more: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
 
-    async def start(self, settings: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, Any]:
-        """Begin with the events that are there; the answer says what is wrong with the query, if so."""
+    async def start(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Begin; events may be taken before. The answer says what is wrong with the query, if so."""
         request = {"operation": "start", "name": self.name, "text": self.text, **settings}
         answer = await self.worker.ask(request, SECONDS)
         if answer["ok"]:
-            self.take(events)
             self._task = asyncio.create_task(self._run())
         else:
             await self.worker.end()
         return answer
 
-    def take(self, events: list[dict[str, Any]]) -> None:
-        """More events of the stream."""
+    def take(self, number: int, events: list[dict[str, Any]]) -> None:
+        """More events of the stream, the first of that number; those that it has already are left out."""
+        events = events[max(0, self.next - number) :]
         if self.stopped is not None or not events:
             return
+        self.next = max(self.next, number) + len(events)
         if sum(map(len, self._waiting)) > MOST_WAITING:
             self.stopped = "it could not keep up with the events"
         else:

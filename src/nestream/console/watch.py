@@ -56,20 +56,20 @@ class Watch:
         while True:
             begin = time.monotonic()
             try:
-                message, events = await asyncio.to_thread(self.look)
+                message, number, events = await asyncio.to_thread(self.look)
                 self.problem = None
             except (OSError, ValueError, KeyError, TypeError) as error:
                 if self.problem is None:
                     traceback.print_exception(error)
                 self.problem = f"the job's folder could not be read: {error}"[:500]
-                message, events = {}, []
+                message, number, events = {}, 0, []
             for trial in self.trials:
-                trial.take(events)
+                trial.take(number, events)
             self._tell(message)
             await asyncio.sleep(max(0.02, TICK - (time.monotonic() - begin)))
 
-    def look(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Read what is new; gives what to tell, and the new events."""
+    def look(self) -> tuple[dict[str, Any], int, list[dict[str, Any]]]:
+        """Read what is new; gives what to tell, and the new events with the number of the first."""
         new: dict[str, list[dict[str, Any]]] = {
             name: tail.new() for name, tail in self._tails.items() if name != "matches"
         }
@@ -93,7 +93,8 @@ class Watch:
                     self._told["matches"] = live.matches_in
                     message["statistics"] = live.statistics()
             message["totals"] = live.totals()
-        return message, new.get("events", [])
+            events = new.get("events", [])
+            return message, live.events_in - len(events), events
 
     def _tell(self, message: dict[str, Any]) -> None:
         """Put the message on the line, in parts where many matches came at once."""
