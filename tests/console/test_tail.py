@@ -69,6 +69,27 @@ def test_a_line_that_is_no_object_is_counted_and_left_out(folder: JobFolder) -> 
     assert tail.lines.unreadable == 2
 
 
+def test_a_large_file_is_read_in_parts(folder: JobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nestream.console.tail.MANY", 100)
+    tails = FolderTail(folder.path / "events"), SinkTail(folder.path / "matches")
+    folder.events(*(event(number, "A") for number in range(250)))
+    folder.events(event(250, "A"))
+    folder.matches(*(numbered(number) for number in range(251)))
+    for tail in tails:
+        parts = [tail.new() for _ in range(4)]
+        assert [len(part) for part in parts] == [100, 100, 51, 0]
+        assert not tail.has_more
+    assert numbers(parts[0] + parts[1] + parts[2]) == list(range(251))
+
+
+def test_a_line_without_end_is_left_out_and_not_held(folder: JobFolder) -> None:
+    path = folder.path / "events" / "part-0.jsonl"
+    path.write_bytes(b'{"event": 1}\n{"text": "' + b"x" * (5 << 20) + b'"}\n{"event": 2}\n')
+    tail = FolderTail(folder.path / "events")
+    assert [one["event"] for one in tail.new()] == [1, 2]
+    assert tail.lines.unreadable == 1
+
+
 def test_matches_count_when_sparks_log_names_their_file(folder: JobFolder) -> None:
     tail = SinkTail(folder.path / "matches")
     assert tail.new() == []

@@ -11,6 +11,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -18,8 +19,8 @@ from urllib.parse import unquote
 LOG = "_spark_metadata"
 _COMMIT = re.compile(r"^(\d+)(\.compact)?$")
 LONGEST_LINE = 1 << 20
-MANY = 50_000
-"""How many lines one look reads at most, about; the rest waits for the next."""
+MANY = 10_000
+"""How many lines one look reads at most; the rest waits for the next, so large files need no more memory."""
 
 
 class Lines:
@@ -28,10 +29,16 @@ class Lines:
     def __init__(self) -> None:
         self.unreadable = 0
 
-    def of(self, path: Path) -> list[dict[str, Any]]:
-        """The objects of a file."""
+    def of(self, path: Path) -> Iterator[dict[str, Any]]:
+        """The objects of a file, read as they are asked for."""
         with path.open("rb") as file:
-            return list(self.parsed(file.read().split(b"\n")))
+            while line := file.readline(LONGEST_LINE):
+                if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                    self.unreadable += 1
+                    while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                        pass
+                else:
+                    yield from self.parsed([line])
 
     def parsed(self, lines: list[bytes]) -> Iterator[dict[str, Any]]:
         """The objects among the lines."""
@@ -39,8 +46,8 @@ class Lines:
             if not line.strip():
                 continue
             try:
-                found = json.loads(line) if len(line) <= LONGEST_LINE else None
-            except ValueError:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
                 found = None
             if isinstance(found, dict):
                 yield found
@@ -48,12 +55,37 @@ class Lines:
                 self.unreadable += 1
 
 
-class FolderTail:
-    """The files of a folder in the order of their names, each once; later ones have greater names."""
+class Tail:
+    """Gives what is new, so many lines at a look."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.lines = Lines()
+        self._reading: Iterator[dict[str, Any]] | None = None
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the last look ended before all that was there was read."""
+        return self._reading is not None
+
+    def new(self) -> list[dict[str, Any]]:
+        """What has come since the last look."""
+        if self._reading is None:
+            self._reading = self._flow()
+        found = list(islice(self._reading, MANY))
+        if len(found) < MANY:
+            self._reading = None
+        return found
+
+    def _flow(self) -> Iterator[dict[str, Any]]:
+        raise NotImplementedError
+
+
+class FolderTail(Tail):
+    """The files of a folder in the order of their names, each once; later ones have greater names."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
         self.last = ""
         self._seen = 0
 
@@ -65,15 +97,10 @@ class FolderTail:
             return len(names) - keep
         return 0
 
-    def new(self) -> list[dict[str, Any]]:
-        """What has come since the last look."""
-        found: list[dict[str, Any]] = []
+    def _flow(self) -> Iterator[dict[str, Any]]:
         for name in self._newer():
-            found.extend(self.lines.of(self.folder / name))
+            yield from self.lines.of(self.folder / name)
             self.last = name
-            if len(found) >= MANY:
-                break
-        return found
 
     def _newer(self) -> list[str]:
         try:
@@ -89,23 +116,19 @@ class FolderTail:
         return names
 
 
-class SetTail:
+class SetTail(Tail):
     """The files of a folder whose names have no order, each once: a name seen is remembered."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.lines = Lines()
+        super().__init__(folder)
         self._done: dict[str, int] = {}
 
-    def new(self) -> list[dict[str, Any]]:
-        """What has come since the last look."""
-        found: list[dict[str, Any]] = []
+    def _flow(self) -> Iterator[dict[str, Any]]:
         for name in sorted(_visible(self.folder)):
             run, number = _numbered(name)
             if number > self._done.get(run, -1):
-                found.extend(self.lines.of(self.folder / name))
                 self._done[run] = number
-        return found
+                yield from self.lines.of(self.folder / name)
 
 
 def _numbered(name: str) -> tuple[str, int]:
@@ -116,7 +139,7 @@ def _numbered(name: str) -> tuple[str, int]:
     return name, 0
 
 
-class SinkTail:
+class SinkTail(Tail):
     """The lines that Spark's file sink has committed, in the order of the micro-batches, each once.
 
     The log has one file a micro-batch, and now and then one that holds all the entries before it too
@@ -124,24 +147,23 @@ class SinkTail:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.lines = Lines()
+        super().__init__(folder)
         self.next = 0
         self.missing = 0
         self._last: str | None = None
 
-    def new(self) -> list[dict[str, Any]]:
-        """What was committed since the last look."""
-        found: list[dict[str, Any]] = []
+    def _flow(self) -> Iterator[dict[str, Any]]:
         for batch, path in self._commits():
             try:
-                found.extend(self._committed(path))
+                names = self._added(path)
             except FileNotFoundError:  # removed since it was listed: a compact one has its entries
-                break
+                return
+            for name in names:
+                try:
+                    yield from self.lines.of(self.folder / name)
+                except FileNotFoundError:
+                    self.missing += 1
             self.next = batch + 1
-            if len(found) >= MANY:
-                break
-        return found
 
     def _commits(self) -> Iterator[tuple[int, Path]]:
         """The log's files that are to be read, in order: all that follow, or from the last that holds all."""
@@ -161,8 +183,8 @@ class SinkTail:
             yield min(whole), log / known[min(whole)]
             known = {batch: name for batch, name in known.items() if batch >= self.next}
 
-    def _committed(self, path: Path) -> Iterator[dict[str, Any]]:
-        """The lines of the files that a commit adds."""
+    def _added(self, path: Path) -> list[str]:
+        """The names of the files that a commit adds, without those that are empty."""
         names = []
         for line in path.read_text(encoding="utf-8").splitlines()[1:]:
             entry = json.loads(line)
@@ -172,18 +194,15 @@ class SinkTail:
         if path.name.endswith(".compact") and self._last is not None:
             places = [place for place, (name, _) in enumerate(names) if name == self._last]
             names = names[places[-1] + 1 :] if places else names
-        for name, size in names:
-            self._last = name
-            if not size:
-                continue
-            try:
-                yield from self.lines.of(self.folder / name)
-            except FileNotFoundError:
-                self.missing += 1
+        if names:
+            self._last = names[-1][0]
+        return [name for name, size in names if size]
 
 
 class FileTail:
     """The lines of one file that only grows."""
+
+    has_more = False
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -66,7 +66,8 @@ class Watch:
             for trial in self.trials:
                 trial.take(number, events)
             self._tell(message)
-            await asyncio.sleep(max(0.02, TICK - (time.monotonic() - begin)))
+            behind = any(tail.has_more for tail in self._tails.values())
+            await asyncio.sleep(0.01 if behind else max(0.02, TICK - (time.monotonic() - begin)))
 
     def look(self) -> tuple[dict[str, Any], int, list[dict[str, Any]]]:
         """Read what is new; gives what to tell, and the new events with the number of the first."""
