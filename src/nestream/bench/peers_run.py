@@ -17,7 +17,7 @@ import psutil
 from nestream.bench.files import cache_folder, repository
 from nestream.bench.peers import PEERS_SUITE
 from nestream.bench.peers_data import columns_of, events_of
-from nestream.bench.peers_install import command, install, missing, version
+from nestream.bench.peers_install import JARS, command, install, missing, version
 from nestream.bench.peers_lines import of_ours, of_peer
 from nestream.bench.run import BenchError, Progress, Run, chosen_of, outcome
 from nestream.bench.spec import Benchmark
@@ -155,7 +155,7 @@ def _in_turns(
     all_of_them = [Watched("nestream", "", worker, task + "\n", how.limit)]
     try:
         for peer in benchmark.peers:
-            files = (path, columns_of(path))
+            files = (path, columns_of(path) if peer.name in JARS else path)
             run = command(peer.name, benchmark.shape, peer.formulation, files, benchmark.window, folder)
             all_of_them.append(Watched(peer.name, peer.formulation, run, "", how.limit))
         for _ in range(how.repeats + 1):
