@@ -23,7 +23,7 @@ from nestream.bench.run import BenchError, Progress, Run, chosen_of, outcome
 from nestream.bench.spec import Benchmark
 from nestream.bench.turns import Contestant
 
-ENOUGH = 6.0
+ENOUGH = 4.0
 """After so many seconds of measured turns a peer takes no more."""
 LOOK = 0.05
 """Seconds between two looks at the memory of a program and its children."""
