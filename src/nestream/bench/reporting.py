@@ -18,6 +18,9 @@ Runner = Callable[..., dict[str, Any]]
 UNKNOWN = 180.0
 """The seconds that a suite is thought to take where no earlier run says more."""
 STATE = "unfinished"
+"""The file that tells which suites an unfinished report has done."""
+LONGEST = 300
+"""Letters of a reason that are told."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,8 @@ class Report:
 
     def _failed(self, name: str, why: str) -> dict[str, Any]:
         date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-        return {"suite": name, "date": date, "failed": why.rstrip(".")}
+        said = " ".join(why.split())[:LONGEST].rstrip(".")
+        return {"suite": name, "date": date, "failed": said}
 
     def _remember(self, done: list[str]) -> None:
         self.results.mkdir(parents=True, exist_ok=True)
