@@ -64,7 +64,7 @@ class Compared:
 
     @property
     def span(self) -> tuple[float, float]:
-        """Where the middle ratio lies, so far as the turns can tell: nineteen in twenty times or more.
+        """Where the middle ratio lies, in nineteen of twenty comparisons or more if there are six turns.
 
         The chance that the true middle lies outside the k-th least and the k-th greatest of n is twice that
         of less than k heads in n tosses of a coin.

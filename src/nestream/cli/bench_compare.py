@@ -22,7 +22,7 @@ def compare(
             metavar="[HEAD]", help="Another; by default the files as they are.", show_default=False
         ),
     ] = None,
-    turns: Annotated[int, typer.Option("--turns", min=3, help="How often each query is run on both.")] = 9,
+    turns: Annotated[int, typer.Option("--turns", min=6, help="How often each query is run on both.")] = 9,
     threshold: Annotated[
         float, typer.Option("--threshold", min=0.0, help="How much slower counts, as a part.")
     ] = 0.05,
