@@ -31,7 +31,6 @@ class Rule:
     text: str
     title: str
     severity: str
-    variables: tuple[tuple[str, str], ...] = ()
     problem: str | None = None
 
     def json(self) -> dict[str, Any]:

@@ -23,11 +23,6 @@ def moment(value: Any) -> float | None:
     return None
 
 
-def is_moment(value: Any) -> bool:
-    """Whether the times are of a clock, and not plain numbers."""
-    return isinstance(value, str | datetime)
-
-
 def hour_of(milliseconds: float) -> str:
     """The hour of a time, as `2026-01-05 07h`."""
     try:
