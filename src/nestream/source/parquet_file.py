@@ -64,7 +64,8 @@ class ParquetFile:
 
     def _opened(self, file: IO[bytes]) -> pq.ParquetFile:
         try:
-            return pq.ParquetFile(pa.PythonFile(file, mode="r"))
+            # read ahead, Arrow keeps all that it has read until the file is closed
+            return pq.ParquetFile(pa.PythonFile(file, mode="r"), pre_buffer=False)
         except (pa.ArrowException, OSError) as error:
             raise SourceError(
                 f"{self._source.where} is not a Parquet file, or is damaged: {_first_line(error)}. "
