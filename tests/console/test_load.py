@@ -28,7 +28,7 @@ SECONDS = float(os.environ.get("NESTREAM_LOAD_SECONDS", "600"))
 EVENTS = float(os.environ.get("NESTREAM_LOAD_EVENTS", "10000"))
 LOOK = 5.0
 MOST_NODES = 3_000
-MOST_SERVER = 400 << 20
+MOST_SERVER = 300 << 20
 MOST_HEAP = 120 << 20
 SLOWEST = 2.0
 """Seconds in which the page must paint when asked, while the machine also simulates and matches."""

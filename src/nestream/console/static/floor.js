@@ -41,7 +41,7 @@ export class Floor {
       const step = low ? 1.95 : CELL;
       const left = low ? room.x + 0.9 + 0.6 * room.name.length : room.x + 0.4;
       const top = low ? room.y + (room.h - CELL) / 2 : room.y + (narrow ? 3.2 : 2);
-      const across = Math.max(1, Math.floor((room.x + room.w - 0.3 - left - (low ? 1 : 0)) / step));
+      const across = Math.max(1, Math.floor((room.x + room.w - 0.3 - left) / step));
       const down = Math.max(1, Math.floor((room.y + room.h - top) / CELL));
       this.rooms.set(room.name, { group, badge, more, left, top, step, across, space: across * down, shown: [] });
       rooms.append(group);
