@@ -17,7 +17,7 @@ from nestream.engine.events import Events
 from nestream.engine.join import _pieces, _split
 from nestream.engine.keys import Keys, attribute_groups
 from nestream.engine.order import in_output_order
-from nestream.engine.stack import Stack, _by_number, expand
+from nestream.engine.stack import Stack, by_number, expand
 from nestream.engine.store import Store
 from nestream.model.schema import Schema
 from tests.engine.tools import SCHEMA, events, program, round_over
@@ -105,7 +105,7 @@ def test_a_stack_is_ordered_by_key_then_by_position_and_leaves_null_out() -> Non
 def test_numbers_are_sorted_and_equal_ones_stay_as_they_stand(most: int, count: int) -> None:
     numbers = np.random.default_rng(most + count).integers(0, most, count)
     numbers[: count // 2] = numbers[count - count // 2 :]
-    assert (_by_number(numbers) == np.argsort(numbers, kind="stable")).all()
+    assert (by_number(numbers) == np.argsort(numbers, kind="stable")).all()
 
 
 def test_the_coordinates_of_an_event_are_its_position_its_tie_and_its_reach() -> None:

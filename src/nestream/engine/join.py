@@ -23,12 +23,14 @@ from nestream.engine.events import Ints
 from nestream.engine.program import Block, Constraint, Edge, Equality, Negation, Witness
 from nestream.engine.sase.negation import all_events, in_interval, is_scanned
 from nestream.engine.shortcut import with_possible_matches, without_hopeless
-from nestream.engine.stack import Stack, expand, least, places
+from nestream.engine.stack import Stack, by_number, expand, least, places
 from nestream.engine.witness import witnessed
 from nestream.model.expression import Expression, variables
 
 _NEARLY = 4
 """A leaf with an equality is started at unless another is so many times rarer: the equality is used next."""
+_SEVERAL = 4096
+"""From so many rows on it pays to put them in order."""
 _FEW = 4
 """How many events an outer match is first tried with in a lateral join; then so many times more."""
 _SAMPLE = 256
@@ -54,9 +56,15 @@ class Join:
         name = self.starting_leaf(ranges)
         rows = self.within(self.round.store.leaf_rows[self.block.leaves[name]], name, ranges)
         for start in range(0, len(rows), self.limit):
-            piece = rows[start : start + self.limit]
+            piece = self.by_key(rows[start : start + self.limit], name)
             bindings = self.filtered(Bindings({name: piece}, len(piece)), name, ranges)
             yield from self.extended(bindings, ranges, None)
+
+    def by_key(self, rows: Ints, name: str) -> Ints:
+        """The rows in the order of the block's key: lookups then go through the stacks from end to end."""
+        if self.block.key is None or len(rows) < _SEVERAL:
+            return rows
+        return rows[by_number(self.round.keys.numbers(self.block.key[name])[rows])]
 
     def starting_leaf(self, ranges: Ranges) -> str:
         """The leaf to start at: the rarest, or the last of the sequence where ordering is switched off."""

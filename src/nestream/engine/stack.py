@@ -33,7 +33,7 @@ class Stack:
             own = numbers[rows]
             if len(own) and own.min() < 0:  # NULL equals nothing
                 rows, own = rows[own >= 0], own[own >= 0]
-            order = _by_number(own)
+            order = by_number(own)
             self.rows = rows[order]
             self.start = own[order] * stride
         self.keyed = numbers is not None
@@ -73,7 +73,7 @@ class Stack:
         return self.start + self.store.reach(self.rows)
 
 
-def _by_number(numbers: Ints) -> Ints:
+def by_number(numbers: Ints) -> Ints:
     """The places of numbers in their order, equal ones as they stand.
 
     Numbers of 16 bits are sorted by counting, several times faster than others; so larger ones are sorted by
