@@ -63,6 +63,34 @@ def test_a_folder_of_csv_is_matched_once_and_a_changed_query_is_refused(
         run(spark, changed, tmp_path)
 
 
+def test_events_after_a_rest_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    """At rest, Spark tells of its progress under the number of the micro-batch to come."""
+    (tmp_path / "in").mkdir()
+    pause = "spark.sql.streaming.noDataProgressEventInterval"
+    before = spark.conf.get(pause)
+    spark.conf.set(pause, "100")
+    shutil.copy(HOSPITAL, tmp_path / "in")
+    query = nestream.query(EXAMPLE.read_text())
+    running: RunningStream = query.stream_files(
+        spark,
+        str(tmp_path / "in"),
+        str(tmp_path / "out"),
+        checkpoint=str(tmp_path / "c"),
+        watermark="1 second",
+    )
+    try:
+        for number in (1, 2, 3):
+            until = time.monotonic() + PATIENCE
+            while running.progress.events < 300 * number and time.monotonic() < until:
+                running.wait(0.2)
+            assert running.progress.events == 300 * number
+            running.wait(3)
+            shutil.copy(HOSPITAL, tmp_path / "in" / f"more{number}.csv")
+    finally:
+        running.stop()
+        spark.conf.set(pause, before or "10000")
+
+
 def test_a_folder_without_files_of_one_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(nestream.EventError, match="no folder"):
         format_of(str(tmp_path / "none"))

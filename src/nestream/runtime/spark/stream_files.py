@@ -81,7 +81,8 @@ class RunningStream:
 
     def _update(self) -> None:
         for entry in self.query.recentProgress:
-            if entry.batchId <= self._seen or not entry.stateOperators:
+            idle = "addBatch" not in entry.durationMs  # told under the number of the batch to come
+            if idle or entry.batchId <= self._seen or not entry.stateOperators:
                 continue
             self._seen = entry.batchId
             self._count(entry)
