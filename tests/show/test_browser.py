@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
-
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser
 
 import nestream
 from nestream.data import sample
 from tests.cli.commands import EXAMPLE
 
-playwright = pytest.importorskip("playwright.sync_api")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-
-PROGRAM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no chromium")
 QUERY = nestream.query(EXAMPLE.read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with playwright.sync_playwright() as started:
-        chromium = started.chromium.launch(executable_path=PROGRAM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 def shown() -> str:
@@ -46,9 +31,9 @@ def shown() -> str:
 
 @pytest.mark.parametrize(("background", "text"), [("#fff", "#1f2328"), ("#111", "#ddd")])
 def test_what_a_notebook_shows_is_accessible_on_light_and_on_dark(
-    browser: object, background: str, text: str
+    browser: Browser, background: str, text: str
 ) -> None:
-    page = browser.new_page()  # type: ignore[attr-defined]
+    page = browser.new_page()
     asked: list[str] = []
     said: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -59,11 +44,12 @@ def test_what_a_notebook_shows_is_accessible_on_light_and_on_dark(
         f'<!doctype html><html lang="en"><head><title>a notebook</title></head>'
         f'<body style="{style}"><main><h1>cells</h1>{shown()}</main></body></html>'
     )
-    found = axe.Axe().run(page)
+    found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     assert page.title() == "a notebook"
     assert page.locator("svg").count() == 3
-    assert all(page.locator("svg").nth(n).bounding_box()["height"] > 60 for n in range(3))
+    boxes = [page.locator("svg").nth(number).bounding_box() for number in range(3)]
+    assert all(box is not None and box["height"] > 60 for box in boxes)
     assert asked == []
     assert said == []
     page.close()

@@ -1,0 +1,34 @@
+"""The one browser that the tests share: a process can drive Chromium through one Playwright only."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def chromium() -> str | None:
+    """The browser that is there."""
+    named = os.environ.get("CHROMIUM")
+    return named or next((found for name in CHROMIUMS if (found := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, without a window."""
+    program = chromium()
+    if program is None:
+        pytest.skip(
+            "no Chromium was found, so pages are not tried: run scripts/setup --browser, "
+            "install the package chromium, or let CHROMIUM name one"
+        )
+    with sync_playwright() as playwright:
+        # The sandbox needs rights that a container may not give; the only pages opened are our own.
+        opened = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield opened
+        opened.close()
