@@ -84,6 +84,13 @@ def test_messages_are_json_that_browsers_read() -> None:
     assert "\n" not in dumps({"a": "one\ntwo\r\u2028"})
 
 
+def test_matches_that_come_together_are_told_in_the_order_of_their_times() -> None:
+    rows = [match("dirty", o=event(second, "A")) for second in (30, 10, 20)]
+    told = Live().take_matches(rows)
+    assert [one["number"] for one in told] == [1, 2, 3]
+    assert [one["end"] for one in told] == sorted(one["end"] for one in told)
+
+
 def test_what_is_held_of_a_job_is_bounded() -> None:
     live = Live()
     live.take_events([event(number % 3000, "A", id=number) for number in range(3 * RECENT_EVENTS)])

@@ -82,8 +82,12 @@ class Live:
         self.events.extend(bounded(event) for event in events[-RECENT_EVENTS:])
 
     def take_matches(self, rows: list[dict[str, Any]], trial: bool = False) -> list[dict[str, Any]]:
-        """Take committed matches, or those of a trial rule; gives them as the browser gets them."""
-        return [self._match(row, trial) for row in rows]
+        """Take committed matches, or those of a trial rule; gives them as the browser gets them.
+
+        Those that come together are put in the order of their times.
+        """
+        ordered = sorted(rows, key=lambda row: moment(row.get("match_end")) or 0.0)
+        return [self._match(row, trial) for row in ordered]
 
     def _match(self, row: dict[str, Any], trial: bool) -> dict[str, Any]:
         name = str(row.get("query", ""))[:120]
