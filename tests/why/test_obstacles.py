@@ -273,3 +273,24 @@ def test_only_a_window_of_many_events_is_looked_at() -> None:
     why = query.why(events, [99_999])
     assert why.matched
     assert max(why.events()) - min(why.events()) <= 100
+
+
+def test_a_variable_that_no_match_binds_is_refused_and_those_there_are_named() -> None:
+    text, events = "SEQ(A a, !(C c, c.id = a.id), B b) WITHIN 10", "a1(id=7) c2(id=7) b3(id=7)"
+    with pytest.raises(nestream.EventError, match="has no variable `z`: a match binds a, b"):
+        ask(text, events, {"a": 0, "z": 2})
+    with pytest.raises(nestream.EventError, match="`c` is negated, so no event of a match is"):
+        ask(text, events, {"a": 0, "c": 1})
+    with pytest.raises(nestream.EventError, match="event 0 was picked twice"):
+        ask(text, events, [0, 0])
+
+
+def test_sentences_call_events_by_numbers_from_any_first_one() -> None:
+    text, events = "SEQ(A a, !C c, B b) WITHIN 10", "a1(id=7) c2(id=7) b3(id=7)"
+    plain, moved = ask(text, events, [0, 2]), ask(text, events, [0, 2], first=1000)
+    assert "event 1 (C at 2)" in plain.obstacles[0].text
+    assert "event 1001 (C at 2)" in moved.obstacles[0].text
+    assert "a = event 1000, b = event 1002" in moved.text()
+    assert "* 1000  1  A" in moved.text()
+    assert moved.json()["alternatives"][0]["assignment"] == {"a": 0, "b": 2}
+    assert "<b>1000</b>" in moved._repr_html_()

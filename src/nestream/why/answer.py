@@ -138,7 +138,9 @@ class Why:
             ]
             picked = "*" if row in self.picked else " "
             at = str(event[self.schema.time]).replace("T", " ", 1)
-            rows.append((f"{picked} {row}", at, str(event[self.schema.type]), " ".join(others)))
+            rows.append(
+                (f"{picked} {row + self.words.first}", at, str(event[self.schema.type]), " ".join(others))
+            )
         widths = [max(len(cells[place]) for cells in rows) for place in range(3)]
         return [
             "  ".join(cell.ljust(width) for cell, width in zip(cells, [*widths, 0], strict=True)).rstrip()
@@ -150,10 +152,13 @@ class Why:
 
     def assigned(self, alternative: Alternative) -> str:
         """Which picked event is which variable, on one line."""
-        given = [f"{print_name(name)} = event {event.row}" for name, event in alternative.assignment.items()]
+        number = self.words.number
+        given = [
+            f"{print_name(name)} = {number(event.row)}" for name, event in alternative.assignment.items()
+        ]
         for name in alternative.missing:
             found = alternative.completion.get(name)
-            shown = "missing" if found is None else f"event {found.row}, not picked"
+            shown = "missing" if found is None else f"{number(found.row)}, not picked"
             given.append(f"{print_name(name)} {'=' if found else 'is'} {shown}")
         return ", ".join(given)
 
@@ -196,7 +201,10 @@ class Why:
             name for name in self.table.column_names if any(e[name] is not None for e in shown.values())
         ]
         head = "".join(f"<th>{escape(name)}</th>" for name in ("event", *columns))
-        body = "".join(_row_html(row, event, columns, row in self.picked) for row, event in shown.items())
+        first = self.words.first
+        body = "".join(
+            _row_html(row + first, event, columns, row in self.picked) for row, event in shown.items()
+        )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -211,7 +219,7 @@ def _wrapped(text: str) -> list[str]:
     )
 
 
-def _row_html(row: int, event: Mapping[str, Any], columns: Sequence[str], picked: bool) -> str:
-    number = f"<b>{row}</b>" if picked else str(row)
+def _row_html(number: int, event: Mapping[str, Any], columns: Sequence[str], picked: bool) -> str:
+    shown = f"<b>{number}</b>" if picked else str(number)
     cells = ("" if event[name] is None else escape(shortened(str(event[name]))) for name in columns)
-    return f"<tr><td>{number}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+    return f"<tr><td>{shown}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"

@@ -110,9 +110,8 @@ def _not_wanted(plan: Plan, event: Event, wanted: str, judge: Judge) -> Obstacle
     shown = judge.words.event(event)
     leaf: Leaf | None = next((leaf for leaf in leaves(plan.root) if leaf.variable == wanted), None)
     name = print_name(wanted)
-    if leaf is None or wanted not in target_variables(plan.root):
-        told = f"{name} is no variable that a match binds, so {shown} cannot be it"
-    elif event.type not in leaf.types:
+    assert leaf is not None, "variables that no match binds are refused before"
+    if event.type not in leaf.types:
         told = f"{shown} cannot be {name}, which is {' or '.join(leaf.types)}"
     else:
         told = f"{name} is part of another alternative, so {shown} cannot be it here"

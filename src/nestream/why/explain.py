@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nestream.logical.nodes import Plan
+from nestream.logical.nodes import Plan, target_variables
 from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
 from nestream.model.output import EventColumn
 from nestream.model.schema import EventError, Schema
+from nestream.model.text import print_name
 from nestream.reference import Binding, Event, Meaning, Order
 from nestream.why.answer import Alternative, Why
 from nestream.why.assign import Assigning, without_place
@@ -42,11 +44,13 @@ def explain_why(
     type: str = "type",
     types: Mapping[str, Iterable[str]] | None = None,
     order: str = "time",
+    first: int = 0,
 ) -> Why:
     """Tell whether the picked events are (part of) a match of the query, and everything that stops them.
 
     `picked` are row numbers of the events, from 0, or with `by` the values that they have in that column; a
-    mapping says which variable each is to be. The other arguments are those of `Query.match`.
+    mapping says which variable each is to be. `first` is what the event of row 0 is called in sentences. The
+    other arguments are those of `Query.match`.
     """
     table = to_table(events, type)
     schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
@@ -55,13 +59,14 @@ def explain_why(
         raise ValueError(f"unknown order {order!r}: one of {', '.join(Order)}")
     plan, _ = query.typed(schema)
     rows, wanted = _picked(picked if by is None else _rows_by(table, by, picked))
+    _check_variables(plan, wanted.values())
     unit = resolution(schema)
     timeline = Timeline(table, schema, unit)
     timeline.check(rows)
     meaning = Meaning(plan, Order(order), per_microsecond(unit))
     reach = timeline.around(rows, plan, meaning)
     names = {event: wanted[event.row] for event in reach.picked if event.row in wanted}
-    words = Words(schema, unit).dated(event.ts for event in (reach.events[0], reach.events[-1]))
+    words = Words(schema, unit, first=first).dated(event.ts for event in (reach.events[0], reach.events[-1]))
     judge = Judge(meaning, Places(query.bound.tree, plan, query.text), words, Search(meaning))
     read = {"time": time, "type": type, "types": schema.types or None, "order": order}
     completing = Completing(judge, reach, timeline, _shown(query, plan, table, read))
@@ -72,18 +77,32 @@ def explain_why(
 
 
 def _picked(picked: Sequence[int] | Mapping[str, int]) -> tuple[list[int], dict[int, str]]:
-    if isinstance(picked, Mapping):
-        rows = [int(row) for row in picked.values()]
-        if len(set(rows)) < len(rows):
-            raise EventError("an event was picked for two variables, and no event serves two in a match")
-        wanted = {int(row): name for name, row in picked.items()}
-    else:
-        rows, wanted = list(dict.fromkeys(int(row) for row in picked)), {}
+    named = isinstance(picked, Mapping)
+    rows = [int(row) for row in (picked.values() if isinstance(picked, Mapping) else picked)]
+    wanted = {int(row): name for name, row in picked.items()} if isinstance(picked, Mapping) else {}
+    twice = next((row for row, count in Counter(rows).items() if count > 1), None)
+    if twice is not None:
+        why = "for two variables" if named else "twice"
+        raise EventError(f"event {twice} was picked {why}, and no event serves two variables of a match")
     if len(rows) > MOST_PICKED:
         raise EventError(f"{len(rows)} events were picked, and at most {MOST_PICKED} can be asked about")
     if not rows:
         raise EventError("no event was picked\n  hint: give the numbers of one or more events, from 0")
     return rows, wanted
+
+
+def _check_variables(plan: Plan, names: Iterable[str]) -> None:
+    """Raise for a variable that no match binds."""
+    bound = [name for name in plan.variables if name in target_variables(plan.root)]
+    known = ", ".join(map(print_name, bound))
+    for name in names:
+        if name in bound:
+            continue
+        if name in plan.variables:
+            raise EventError(
+                f"`{name}` is negated, so no event of a match is `{name}`: a match binds {known}"
+            )
+        raise EventError(f"the query has no variable `{name}`: a match binds {known}")
 
 
 def _rows_by(

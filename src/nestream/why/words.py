@@ -33,12 +33,16 @@ _LONGEST = 60
 
 
 class Words:
-    """Writes what belongs to events of one schema; times are numbers in the resolution of computations."""
+    """Writes what belongs to events of one schema; times are numbers in the resolution of computations.
 
-    def __init__(self, schema: Schema, unit: str, date: str = "") -> None:
+    `first` is the number by which people know the event of row 0.
+    """
+
+    def __init__(self, schema: Schema, unit: str, date: str = "", first: int = 0) -> None:
         self.schema = schema
         self.unit = unit
         self.date = date
+        self.first = first
         self.scale = per_microsecond(unit)
         self.time_kind = schema.kind("ts") or Kind.INTEGER
 
@@ -56,7 +60,11 @@ class Words:
     def dated(self, times: Iterable[int]) -> Words:
         """The same, for times that are told beside these: if all are of one day, it is not repeated."""
         dates = {str(self.time(at))[:10] for at in times} if self.time_kind in _TIMES else set()
-        return Words(self.schema, self.unit, dates.pop() if len(dates) == 1 else "")
+        return Words(self.schema, self.unit, dates.pop() if len(dates) == 1 else "", self.first)
+
+    def number(self, row: int) -> str:
+        """An event by its number."""
+        return f"event {row + self.first}"
 
     def length_text(self, length: int) -> str:
         """A difference of times for people."""
@@ -89,7 +97,7 @@ class Words:
 
     def event(self, event: Event) -> str:
         """An event for people: its number, type and time."""
-        return f"event {event.row} ({event.type} at {self.time_text(event.ts)})"
+        return f"{self.number(event.row)} ({event.type} at {self.time_text(event.ts)})"
 
     def bound(self, variable: str, event: Event) -> str:
         """A variable with its event."""
@@ -117,7 +125,7 @@ class Words:
         return " and ".join(end for end in ends if end) or "anywhere"
 
     def _named(self, event: Event, names: Mapping[Event, str]) -> str:
-        return f"{names[event]} (event {event.row} at {self.time_text(event.ts)})"
+        return f"{names[event]} ({self.number(event.row)} at {self.time_text(event.ts)})"
 
     def _end_text(self, limit: Limit, names: Mapping[Event, str], strictly: str, loosely: str) -> str:
         word = loosely if limit.inclusive else strictly
