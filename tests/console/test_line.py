@@ -35,7 +35,7 @@ def after(hub: Hub, last: str | None) -> list[tuple[str, str, Any]]:
     async def first() -> bytes:
         line = hub.follow(last)
         chunk = await asyncio.wait_for(anext(line), 10)
-        await line.aclose()  # type: ignore[attr-defined]
+        await line.aclose()
         return chunk
 
     return told(asyncio.run(first()))

@@ -14,10 +14,11 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 from nestream.console.asked import Asked, AskedError
 from nestream.console.guard import TooLargeError
-from nestream.console.hub import MOST_BROWSERS, dumps
+from nestream.console.hub import Hub, dumps
 from nestream.console.pool import RunError
 from nestream.console.watch import Watch
 
@@ -31,6 +32,21 @@ class Plain(JSONResponse):
     def render(self, content: Any) -> bytes:
         """The bytes."""
         return dumps(content).encode()
+
+
+class Line(StreamingResponse):
+    """The line of live messages to a browser that has entered; with its end, however it ends, it has left."""
+
+    def __init__(self, hub: Hub, last: str | None) -> None:
+        super().__init__(hub.follow(last), media_type="text/event-stream")
+        self.hub = hub
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Tell until the browser is gone."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self.hub.leave()
 
 
 def application(watch: Watch, asked: Asked) -> Starlette:
@@ -52,10 +68,10 @@ def application(watch: Watch, asked: Asked) -> Starlette:
         return FileResponse(STATIC / "index.html")
 
     async def stream(request: Request) -> Response:
-        if watch.hub.browsers >= MOST_BROWSERS:
+        if not watch.hub.enter():
             return Plain({"ok": False, "error": "Too many pages are open."}, status_code=503)
         last = request.headers.get("last-event-id") or request.query_params.get("last")
-        return StreamingResponse(watch.hub.follow(last), media_type="text/event-stream")
+        return Line(watch.hub, last)
 
     async def begin(_: Request) -> Response:
         return Plain({"job": watch.described(), "data": asked.sources()})

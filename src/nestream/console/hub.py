@@ -11,7 +11,7 @@ import asyncio
 import json
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 MOST_MESSAGES = 2_000
@@ -19,10 +19,6 @@ MOST_BYTES = 16 << 20
 MOST_BROWSERS = 16
 HEARTBEAT = 15.0
 """Seconds after which a silent line gets a comment, so that a dead connection is noticed."""
-
-
-class TooManyError(Exception):
-    """More browsers than are served at once."""
 
 
 class Hub:
@@ -70,33 +66,38 @@ class Hub:
         first = self._ring[0][0] if self._ring else self.number + 1
         return int(number) if int(number) >= first - 1 else None
 
-    async def follow(self, last: str | None) -> AsyncIterator[bytes]:
-        """The messages after the last one that the browser has, for as long as it listens."""
+    def enter(self) -> bool:
+        """Count one more browser, if there is room for it; who enters must `leave`."""
         if self.browsers >= MOST_BROWSERS:
-            raise TooManyError
+            return False
         self.browsers += 1
-        try:
-            at = self._known(last)
-            while not self._closed:
-                if at is None:
-                    at = self.number
-                    yield self._message(at, "snapshot", self._snapshot())
-                first = self._ring[0][0] if self._ring else self.number + 1
-                if at < first - 1:  # fell behind what is kept
-                    at = None
-                    continue
-                more = self._more
-                waiting = [message for number, message in self._ring if number > at]
-                if waiting:
-                    at = self.number
-                    yield b"".join(waiting)
-                    continue
-                try:
-                    await asyncio.wait_for(more.wait(), HEARTBEAT)
-                except TimeoutError:
-                    yield b": still here\n\n"
-        finally:
-            self.browsers -= 1
+        return True
+
+    def leave(self) -> None:
+        """Count one browser less."""
+        self.browsers -= 1
+
+    async def follow(self, last: str | None) -> AsyncGenerator[bytes, None]:
+        """The messages after the last one that the browser has, for as long as it listens."""
+        at = self._known(last)
+        while not self._closed:
+            if at is None:
+                at = self.number
+                yield self._message(at, "snapshot", self._snapshot())
+            first = self._ring[0][0] if self._ring else self.number + 1
+            if at < first - 1:  # fell behind what is kept
+                at = None
+                continue
+            more = self._more
+            waiting = [message for number, message in self._ring if number > at]
+            if waiting:
+                at = self.number
+                yield b"".join(waiting)
+                continue
+            try:
+                await asyncio.wait_for(more.wait(), HEARTBEAT)
+            except TimeoutError:
+                yield b": still here\n\n"
 
 
 def dumps(value: Any) -> str:
