@@ -65,6 +65,33 @@ def test_it_serves_queries_on_files_without_a_job(tmp_path: Path) -> None:
         process.wait()
 
 
+def test_files_may_have_their_time_and_type_in_other_columns(tmp_path: Path) -> None:
+    data = tmp_path / "mine.csv"
+    data.write_text("when,what\n1,A\n2,B\n")
+    for columns in ((), ("--time", "when", "--type", "what")):
+        process = started("--data", str(data), *columns)
+        try:
+            with httpx.Client(follow_redirects=True, timeout=60) as client:
+                printed = address(process)
+                base = printed.split("/?")[0]
+                client.get(printed)
+                body = {"text": "SEQ(A a, B b) WITHIN 5", "data": "mine.csv"}
+                headers = {"origin": base}
+                answer = client.post(f"{base}/api/run", json=body, headers=headers).json()
+                rows = {**body, "rows": answer.get("rows", [])}
+                drawn = client.post(f"{base}/api/timeline", json=rows, headers=headers).json()
+        finally:
+            process.kill()
+            process.communicate()
+        if columns:
+            assert (answer["total"], answer["time"], answer["type"]) == (1, "when", "what")
+            assert drawn["timeline"]["lanes"] == ["A", "B"]
+        else:
+            assert "mine.csv has no time column 'ts'" in answer["error"]
+            assert "Name the time column with --time" in answer["error"]
+            assert str(tmp_path) not in answer["error"]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

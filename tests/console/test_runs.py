@@ -15,7 +15,6 @@ import pytest
 
 import nestream
 from nestream.console import asked, pool
-from nestream.console.tables import Events
 from nestream.data import sample
 from tests.console.served import RULE, Console, JobFolder, event, serving
 
@@ -216,15 +215,6 @@ def test_a_trial_that_is_no_query_is_refused_and_there_are_only_so_many(tmp_path
         for number in range(asked.MOST_TRIALS):
             assert ask(client, "trial", text=RULE, name=str(number))["ok"] is True
         assert ask(client, "trial", text=RULE, name="more")["ok"] is False
-
-
-def test_events_become_a_table_though_their_values_do_not_fit() -> None:
-    events = Events("ts", "type")
-    first = events.table([event(1, "A", id=1), event(2, "A", id=None)])
-    later = events.table([event(3, "A", id="seven"), event(4, "A", id=8), {"ts": 5, "type": 7, "more": []}])
-    assert later.schema.field("id").type == first.schema.field("id").type
-    assert later.column("id").to_pylist() == [None, 8, None]
-    assert later.column("ts").to_pylist()[2] is None
 
 
 def _snapshot(client: httpx.Client) -> dict[str, Any]:

@@ -29,6 +29,16 @@ def console(
             show_default=False,
         ),
     ] = None,
+    time: Annotated[
+        str,
+        typer.Option("--time", metavar="COLUMN", help="The column with the time, in the files of --data."),
+    ] = "ts",
+    type: Annotated[
+        str,
+        typer.Option(
+            "--type", metavar="COLUMN", help="The column with the event type, in the files of --data."
+        ),
+    ] = "type",
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the address in a browser.")
     ] = True,
@@ -53,7 +63,8 @@ def console(
             webbrowser.open(address)
 
     try:
-        serve(Path(job) if job is not None else None, port=port, data=files, ready=ready)
+        folder = Path(job) if job is not None else None
+        serve(folder, port=port, data=files, time=time, type=type, ready=ready)
     except JobError as error:
         show_error(str(error))
         raise typer.Exit(1) from None

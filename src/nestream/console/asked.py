@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,12 @@ class AskedError(ValueError):
 class Asked:
     """The answers to what pages ask."""
 
-    def __init__(self, watch: Watch, data: dict[str, Path] | None = None) -> None:
+    def __init__(
+        self, watch: Watch, data: dict[str, Path] | None = None, time: str = "ts", type: str = "type"
+    ) -> None:
         self.watch = watch
-        self.pool = Pool(dict(data or {}))
+        self.pool = Pool(dict(data or {}), time, type)
+        self._numbers = count(1)
 
     async def close(self) -> None:
         """End all workers."""
@@ -76,8 +80,7 @@ class Asked:
         rows = body.get("rows")
         if not isinstance(rows, list) or len(rows) > 100 or not all(isinstance(row, dict) for row in rows):
             raise AskedError("The rows are at most 100 matches.")
-        job = self.watch.job
-        columns = {"time": job.time, "type": job.type} if job and body.get("data") == LIVE else {}
+        columns = self._columns() if body.get("data") == LIVE else self.pool.columns(body.get("data"))
         return await self.pool.ask("timeline", text=_text(body), rows=rows, **columns)
 
     async def events(self, body: dict[str, Any]) -> dict[str, Any]:

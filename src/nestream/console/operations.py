@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 
 import nestream
-from nestream.console.tables import Events, plain, rows_of
+from nestream.console.tables import NO_EVENT, Events, numbered, plain, rows_of, sound
 from nestream.data import sample, sample_names
 from nestream.show import plan_graph, timeline_of_rows
-from nestream.source import read_events
+from nestream.source import SourceError, read_events
 
 MOST_TEXT = 20_000
 """The most characters of a query."""
@@ -29,7 +29,9 @@ KEPT_TABLES = 3
 class Operations:
     """The operations by name; each takes a request and gives plain data."""
 
-    def __init__(self, files: dict[str, str]) -> None:
+    def __init__(self, files: dict[str, str], time: str = "ts", type: str = "type") -> None:
+        self.time, self.type = time, type
+        """The columns of the files; the data sets have their own."""
         self.files = {name: Path(path) for name, path in files.items()}
         self.tables: OrderedDict[str, pa.Table] = OrderedDict()
         self.stream: Any = None
@@ -109,8 +111,11 @@ class Operations:
             "rows": rows,
             "total": total,
             "events": table.num_rows,
+            "left_out": len(request["events"]) - table.num_rows if "events" in request else 0,
             "seconds": seconds,
             "timeline": self._timeline(query, rows, time, type),
+            "time": time,
+            "type": type,
         }
 
     def timeline(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -124,10 +129,12 @@ class Operations:
     def why(self, request: dict[str, Any]) -> dict[str, Any]:
         """Why the picked events are no match."""
         query = self._query(request)
-        table, time, type = self._source(request)
+        table, time, type = self._source(request, whole=True)
         picked = [int(place) for place in request["picked"]][:MOST_PICKED]
         if not picked or not all(0 <= place < table.num_rows for place in picked):
             raise ValueError("Pick events that are still there.")
+        if NO_EVENT in table[type].take(picked).to_pylist():
+            raise ValueError("One of the picked events has no time or no type, so no query can match it.")
         told = plain(query.why(table, picked, time=time, type=type).json())
         for alternative in told["alternatives"]:
             for obstacle in alternative["obstacles"]:
@@ -189,19 +196,25 @@ class Operations:
             raise ValueError(f"A query has at most {MOST_TEXT:,} characters.")
         return nestream.query(text)
 
-    def _source(self, request: dict[str, Any]) -> tuple[pa.Table, str, str]:
-        """The events that a request names, or carries, and their columns of time and type."""
+    def _source(self, request: dict[str, Any], whole: bool = False) -> tuple[pa.Table, str, str]:
+        """The events that a request names, or carries, and their columns of time and type.
+
+        Of those that it carries some may have neither time nor type. As a whole they keep their numbers.
+        """
         if "events" in request:
             time, type = _columns(request)
-            return Events(time, type).table(request["events"]), time, type
-        return self._named(str(request["data"])), "ts", "type"
+            table = Events(time, type).table(request["events"])
+            return (numbered if whole else sound)(table, time, type), time, type
+        name = str(request["data"])
+        columns = (self.time, self.type) if name in self.files else ("ts", "type")
+        return self._named(name), *columns
 
     def _named(self, name: str) -> pa.Table:
         if name in self.tables:
             self.tables.move_to_end(name)
             return self.tables[name]
         if name in self.files:
-            self.tables[name] = read_events(self.files[name], "ts", "type").read_all()
+            self.tables[name] = self._read(name)
         elif name in sample_names():
             self.tables[name] = sample(name)
         else:
@@ -209,6 +222,13 @@ class Operations:
         while len(self.tables) > KEPT_TABLES:
             self.tables.popitem(last=False)
         return self.tables[name]
+
+    def _read(self, name: str) -> pa.Table:
+        path = self.files[name]
+        try:
+            return read_events(path, self.time, self.type).read_all()
+        except (SourceError, OSError) as error:  # pages know the name, and not where the file is
+            raise ValueError(str(error).replace(str(path), name)) from None
 
 
 def _has_source(request: dict[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +32,7 @@ class RunError(Exception):
 class Worker:
     """One process, which does one thing at a time."""
 
-    files: dict[str, str]
+    settings: dict[str, Any]
     process: asyncio.subprocess.Process | None = None
 
     async def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -41,7 +42,7 @@ class Worker:
         assert process.stdout is not None
         try:
             async with asyncio.timeout(seconds):
-                process.stdin.write(frame(request))
+                process.stdin.write(frame({**request, "seconds": seconds}))
                 await process.stdin.drain()
                 answer: dict[str, Any] = await receive_frame(process.stdout)
         except TimeoutError:
@@ -61,9 +62,10 @@ class Worker:
                 sys.executable,
                 "-m",
                 "nestream.console.worker",
-                dumps({"files": self.files, "memory": MEMORY}),
+                dumps({**self.settings, "memory": MEMORY, "parent": os.getpid()}),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
+                process_group=0,  # Ctrl-C is for the server, which ends its workers
             )
             await self._ready(self.process)
         return self.process
@@ -95,6 +97,9 @@ class Pool:
     """A few workers for all browsers, with a limit on who waits for one."""
 
     data: dict[str, Path] = field(default_factory=dict)
+    time: str = "ts"
+    type: str = "type"
+    """The columns of those files."""
     seconds: float = field(default_factory=lambda: SECONDS)
     waiting: int = 0
     _idle: asyncio.Queue[Worker] = field(default_factory=asyncio.Queue)
@@ -102,7 +107,13 @@ class Pool:
 
     def worker(self) -> Worker:
         """A worker outside of the pool, for something that lasts."""
-        return Worker({name: str(path) for name, path in self.data.items()})
+        files = {name: str(path) for name, path in self.data.items()}
+        return Worker({"files": files, "time": self.time, "type": self.type})
+
+    def columns(self, name: Any) -> dict[str, str]:
+        """The columns of the time and the type of a file or a data set."""
+        own = isinstance(name, str) and name in self.data
+        return {"time": self.time, "type": self.type} if own else {}
 
     async def ask(self, operation: str, **request: Any) -> dict[str, Any]:
         """The answer of some worker; raises `RunError`."""

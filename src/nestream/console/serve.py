@@ -27,6 +27,8 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 0,
     data: dict[str, Path] | None = None,
+    time: str = "ts",
+    type: str = "type",
     ready: Callable[[str], None] = print,
     stop: threading.Event | None = None,
     token: str | None = None,
@@ -34,14 +36,14 @@ def serve(
     """Serve the console for a job's folder until `stop` is set, or for ever.
 
     `ready` is called with the address, token included, once the server listens. Port 0 takes any that is
-    free. `data` names files of events that queries may be run on, beside the bundled data sets. Only the
-    addresses of this machine are listened on.
+    free. `data` names files of events that queries may be run on, beside the bundled data sets, and `time`
+    and `type` their columns. Only the addresses of this machine are listened on.
     """
     if host not in LOOPBACK:
         raise ValueError(f"the console listens on this machine alone: {', '.join(LOOPBACK)}, not {host}")
-    described = Job.read(Path(job)) if job is not None else None
+    watch = Watch(Job.read(Path(job)) if job is not None else None)
     with _listening(host, port) as listener:
-        asyncio.run(_serve(described, listener, host, data or {}, ready, stop, token))
+        asyncio.run(_serve(Asked(watch, data, time, type), listener, host, ready, stop, token))
 
 
 @contextlib.contextmanager
@@ -57,19 +59,17 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 async def _serve(
-    job: Job | None,
+    asked: Asked,
     listener: socket.socket,
     host: str,
-    data: dict[str, Path],
     ready: Callable[[str], None],
     stop: threading.Event | None,
     token: str | None,
 ) -> None:
     port = int(listener.getsockname()[1])
     secret = token or secrets.token_urlsafe(24)
-    watch = Watch(job)
     hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
-    guarded = Guard(application(watch, Asked(watch, data)), secret, hosts, f"nestream-{port}")
+    guarded = Guard(application(asked.watch, asked), secret, hosts, f"nestream-{port}")
     config = uvicorn.Config(
         guarded,
         log_level="warning",
@@ -90,6 +90,6 @@ async def _serve(
         ready(f"http://{shown}:{port}/?token={secret}")
     while not (running.done() or server.should_exit or (stop is not None and stop.is_set())):
         await asyncio.sleep(0.1)
-    watch.hub.close()
+    asked.watch.hub.close()
     server.should_exit = True
     await running

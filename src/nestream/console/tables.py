@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 MOMENT = pa.timestamp("us", "UTC")
+NO_EVENT = "(no time or type)"
+LEAST, MOST = -(2**63), 2**63 - 1
+UNFIT = (pa.ArrowException, OverflowError, UnicodeError)
+"""What pyarrow raises where a value does not fit a column."""
 
 
 class Events:
@@ -19,8 +25,12 @@ class Events:
         self.kinds: dict[str, pa.DataType] = {}
 
     def table(self, events: list[dict[str, Any]]) -> pa.Table:
-        """The events as a table; a value that does not fit its column is left out of it."""
-        names = dict.fromkeys([self.time, self.type, *(name for event in events for name in event)])
+        """The events as a table; a value that does not fit its column is left out of it.
+
+        So is an attribute whose name is no text: no query could name it.
+        """
+        given = dict.fromkeys(name for event in events for name in event)
+        names = dict.fromkeys([self.time, self.type, *filter(_is_text, given)])
         return pa.table({name: self._column(name, [event.get(name) for event in events]) for name in names})
 
     def _column(self, name: str, values: list[Any]) -> pa.Array:
@@ -29,7 +39,7 @@ class Events:
         known = self.kinds.get(name)
         try:
             column = pa.array(values, known)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        except UNFIT:
             fitting = known or _commonest(values)
             column = pa.array([_fitted(value, fitting) for value in values], fitting)
         if not pa.types.is_null(column.type):
@@ -39,27 +49,86 @@ class Events:
         return column
 
     def _times(self, values: list[Any]) -> pa.Array:
-        """Times of a clock from texts, or numbers as they are."""
-        if self.time not in self.kinds:
-            given = next((value for value in values if value is not None), None)
-            self.kinds[self.time] = pa.int64() if isinstance(given, int) else MOMENT
-        kind = self.kinds[self.time]
-        if kind == MOMENT:
-            return pa.array([_clock(value) for value in values], MOMENT)
-        return pa.array([value if isinstance(value, int) else None for value in values], kind)
+        """Times of a clock from texts, or whole numbers as they are: whichever most of the first ones are.
+
+        Where most are fractions the column has them, and the query refuses it in words.
+        """
+        kind = self.kinds.get(self.time)
+        if kind is None:
+            kinds = Counter(map(_kind_of_time, values))
+            del kinds[None]
+            kind = kinds.most_common(1)[0][0] if kinds else MOMENT
+            self.kinds[self.time] = kind
+        fitted = _clock if kind == MOMENT else _fraction if kind == pa.float64() else _whole
+        return pa.array([fitted(value) for value in values], kind)
+
+
+def sound(table: pa.Table, time: str, type: str) -> pa.Table:
+    """The events that have a time and a type: one without is none, and a query refuses the whole table."""
+    return table.filter(pc.and_(table[time].is_valid(), table[type].is_valid()))
+
+
+def numbered(table: pa.Table, time: str, type: str) -> pa.Table:
+    """All rows, so that their numbers stay: one without time or type is of a type that no query names."""
+    if table[time].null_count + table[type].null_count == 0:
+        return table
+    unsound = pc.invert(pc.and_(table[time].is_valid(), table[type].is_valid()))
+    times = pc.fill_null_backward(pc.fill_null_forward(table[time]))
+    types = pc.if_else(unsound, NO_EVENT, table[type].cast(pa.string()))
+    names = table.column_names
+    return table.set_column(names.index(time), time, times).set_column(names.index(type), type, types)
+
+
+def _kind_of_time(value: Any) -> pa.DataType | None:
+    for fitted, kind in ((_clock, MOMENT), (_whole, pa.int64()), (_fraction, pa.float64())):
+        if fitted(value) is not None:
+            return kind
+    return None
 
 
 def _clock(value: Any) -> datetime | None:
     try:
         found = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
+        if found is None or found.tzinfo is None:
+            return None if found is None else found.replace(tzinfo=UTC)
+        return found.astimezone(UTC)  # some that can be written are in no year that there is
+    except (ValueError, OverflowError):
         return None
-    return found if found is None or found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _whole(value: Any) -> int | None:
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return int(value) if whole and not isinstance(value, bool) and LEAST <= value <= MOST else None
+
+
+def _fraction(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def _text(value: Any) -> str:
+    """The value as a text that can be stored: a half of a surrogate pair is not, and is replaced."""
+    text = str(value)
+    return text if _is_text(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeError:
+        return False
+    return True
 
 
 def _commonest(values: list[Any]) -> pa.DataType:
     kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
     found = {kinds.get(type(value), pa.string()) for value in values if value is not None}
+    if len(found) == 1:
+        return found.pop()
     if found <= {pa.int64(), pa.float64()}:
         return pa.float64()
     return pa.string()
@@ -69,10 +138,12 @@ def _fitted(value: Any, kind: pa.DataType) -> Any:
     if value is None:
         return None
     if pa.types.is_string(kind):
-        return str(value)
+        return _text(value)
+    if pa.types.is_floating(kind):
+        return _fraction(value)
     try:
         return pa.scalar(value, kind).as_py()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+    except UNFIT:
         return None
 
 

@@ -6,10 +6,17 @@ import json
 import os
 import signal
 import sys
+import threading
+import time
 import warnings
 
 from nestream.console.frames import frame, read_frame
 from nestream.console.operations import Operations
+
+LOOK = 0.5
+"""Seconds between two looks whether the server is still there."""
+GRACE = 5.0
+"""Seconds beyond its time after which a run ends though nobody ends it."""
 
 
 def limit_memory(most: int) -> None:
@@ -21,22 +28,46 @@ def limit_memory(most: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
+def end_with(parent: int) -> None:
+    """End this process, whatever it does, once the one that started it is no more."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def limit_time(seconds: float) -> None:
+    """Let the system end the process after so many seconds, 0 for never.
+
+    The server does so itself and earlier. This is for a run that lets no other thread of the process go on,
+    so that it would not notice the server's end.
+    """
+    if hasattr(signal, "setitimer"):  # Windows has none
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
 def main() -> None:
     """Serve one request after the other."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where there are no process groups, Ctrl-C comes here too
     settings = json.loads(sys.argv[1])
     limit_memory(settings["memory"])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends its workers
+    end_with(settings["parent"])
     warnings.simplefilter("ignore")
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not come between the answers
-    operations = Operations(settings["files"])
+    operations = Operations(settings["files"], settings["time"], settings["type"])
     answers.write(frame({"ok": True}))  # ready for requests
     answers.flush()
     while (request := read_frame(sys.stdin.buffer)) is not None:
+        limit_time(request["seconds"] + GRACE)
         try:
             answer = operations.answer(request)
         except Exception as error:  # the process goes on; what went wrong is for the one who asked
             answer = {"ok": False, "error": f"{type(error).__name__}: {error}"[:2000]}
+        limit_time(0)
         answers.write(frame(answer))
         answers.flush()
 
