@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nestream.console import Job, JobError
 from nestream.console.tail import FileTail, FolderTail, SetTail, SinkTail
+from nestream.hospital.job import Job as HospitalJob
+from nestream.hospital.job import Settings
+from nestream.hospital.score import found_matches
 from tests.console.served import JobFolder, event, match
 
 
@@ -140,19 +143,38 @@ def test_whenever_one_looks_every_match_is_given_once(tmp_path: Path) -> None:
         folder = JobFolder(tmp_path / str(seed))
         tail = SinkTail(folder.path / "matches")
         found: list[int] = []
+        written: list[int] = []
         for number in range(25):
             some = [numbered(10 * number + part) for part in range(chance.randrange(3))]
             folder.matches(*some, compact=number % 5 == 4)
+            written += numbers(some)
             if number % 5 == 4 and chance.random() < 0.5:  # what was compacted is removed
                 for old in range(number):
                     (folder.path / "matches" / "_spark_metadata" / str(old)).unlink(missing_ok=True)
             if chance.random() < 0.4:
                 found += numbers(tail.new())
         found += numbers(tail.new())
-        whole = SinkTail(folder.path / "matches")
-        assert found == numbers(whole.new())
-        assert len(found) == len(set(found))
+        assert found == written
         assert tail.missing == 0
+
+
+def test_the_console_and_the_summary_of_the_demo_read_the_same_of_a_compacted_log(folder: JobFolder) -> None:
+    job = HospitalJob(folder.path, Settings())
+    tail = SinkTail(folder.path / "matches")
+    read: Counter[int] = Counter()
+    for number in range(25):
+        folder.uncommitted(numbered(1000 + number))
+        folder.matches(
+            *(numbered(10 * number + part) for part in range(number % 3)), compact=number % 10 == 9
+        )
+        if number % 10 == 9:
+            for old in range(number - 3):
+                (folder.path / "matches" / "_spark_metadata" / str(old)).unlink(missing_ok=True)
+        if number % 4 == 3:
+            read.update(numbers(tail.new()))
+    read.update(numbers(tail.new()))
+    assert read.total() == 24
+    assert found_matches(job) == Counter({("dirty", (one,)): many for one, many in read.items()})
 
 
 def test_late_events_are_read_once_though_their_file_is_written_again(tmp_path: Path) -> None:
@@ -178,16 +200,3 @@ def test_a_line_of_progress_counts_when_it_is_whole(tmp_path: Path) -> None:
     assert tail.new() == [{"batch": 1}]
     path.write_text('{"batch": 0}\n')
     assert tail.new() == [{"batch": 0}]
-
-
-def test_a_rules_first_lines_give_its_title_and_severity(folder: JobFolder) -> None:
-    (folder.path / "rules" / "broken.neel").write_text("SEQ(A a,")
-    rules = Job.read(folder.path).read_rules()
-    assert (rules["dirty"].title, rules["dirty"].severity) == ("Used without washing", "high")
-    assert (rules["broken"].title, rules["broken"].severity) == ("broken", "medium")
-    assert rules["broken"].problem is not None
-
-
-def test_a_folder_that_is_no_job_is_refused_with_a_hint(tmp_path: Path) -> None:
-    with pytest.raises(JobError, match=r"no job\.json.*\n.*hint"):
-        Job.read(tmp_path)

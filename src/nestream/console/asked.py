@@ -125,7 +125,7 @@ class Asked:
         self.watch.trials = [trial for trial in self.watch.trials if trial.stopped is None]
         if len(self.watch.trials) >= MOST_TRIALS:
             raise AskedError(f"There are {MOST_TRIALS} trials already; stop one first.")
-        trial = Trial(name, _text(body), self.pool.worker(), self.watch.tried)
+        trial = Trial(next(self._numbers), name, _text(body), self.pool.worker(), self.watch.tried)
         first, events = self.watch.recent()
         trial.next = first if body.get("before") else first + len(events)
         trial.take(first, events)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(millisecond|second|minute|hour|d
 _SECONDS = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 _LARGEST = 1 << 20
 """The most bytes that are read of job.json, floor.json or a rule."""
+_ROOM = '{"name": "OR-1", "kind": "operating", "x": 0, "y": 0, "w": 10, "h": 8}'
 
 
 class JobError(ValueError):
@@ -53,6 +55,7 @@ class Job:
     time: str = "ts"
     type: str = "type"
     trigger: float = 1.0
+    watermark: str = "0 seconds"
     lateness: timedelta = timedelta()
     events: Path | None = None
     matches: Path | None = None
@@ -60,7 +63,6 @@ class Job:
     progress: Path | None = None
     rules: Path | None = None
     floor: dict[str, Any] | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> Job:
@@ -68,31 +70,38 @@ class Job:
         place = folder.parent if folder.name == "job.json" else folder
         described = _object(place / "job.json")
         watermark = str(described.get("watermark", "0 seconds"))
-        trigger = described.get("trigger", 1.0)
-        if not isinstance(trigger, int | float):
-            raise JobError(f"job.json: the trigger {trigger!r} is not a number of seconds")
+        trigger = _finite(described.get("trigger", 1.0))
+        if trigger is None:
+            shown = json.dumps(described["trigger"])[:80]
+            raise JobError(f"job.json: the trigger {shown} is not a number of seconds\n  hint: write 1.0")
         floor = place / str(described.get("floor", "floor.json"))
         return cls(
             place,
             str(described.get("name", place.name)),
             str(described.get("time", "ts")),
             str(described.get("type", "type")),
-            float(trigger),
+            trigger,
+            watermark,
             duration(watermark),
             **{name: _path(place, described, name) for name in ("events", "matches", "late", "progress")},
             rules=_path(place, described, "rules"),
             floor=_floor(_object(floor)) if floor.is_file() else None,
-            settings={"watermark": watermark},
         )
 
     def read_rules(self) -> dict[str, Rule]:
         """The rules by name, read anew; a rule that is no query keeps its place with its problem."""
         if self.rules is None or not self.rules.is_dir():
             return {}
-        return {
-            path.stem: rule_of(path.stem, path.read_text(encoding="utf-8", errors="replace")[:_LARGEST])
-            for path in sorted(self.rules.glob("*.neel"))
-        }
+        return {path.stem: _rule(path) for path in sorted(self.rules.glob("*.neel"))}
+
+
+def _rule(path: Path) -> Rule:
+    with path.open("rb") as file:
+        text = file.read(_LARGEST).decode(errors="replace")
+        if not file.read(1):
+            return rule_of(path.stem, text)
+    problem = f"{path.name} is larger than {_LARGEST >> 20} MB and is not read; the first lines are shown"
+    return Rule(path.stem, text[:1000], path.stem, "medium", problem)
 
 
 def rule_of(name: str, text: str) -> Rule:
@@ -122,7 +131,12 @@ def duration(text: str) -> timedelta:
     found = _DURATION.match(text)
     if found is None:
         raise JobError(f"job.json: the watermark {text!r} is not a duration\n  hint: write `10 seconds`")
-    return timedelta(seconds=float(found[1]) * _SECONDS[found[2].lower()])
+    try:
+        return timedelta(seconds=float(found[1]) * _SECONDS[found[2].lower()])
+    except OverflowError:
+        raise JobError(
+            "job.json: the watermark is longer than all times\n  hint: write `10 seconds`"
+        ) from None
 
 
 def _path(place: Path, described: dict[str, Any], name: str) -> Path | None:
@@ -132,29 +146,35 @@ def _path(place: Path, described: dict[str, Any], name: str) -> Path | None:
 
 def _object(path: Path) -> dict[str, Any]:
     try:
-        with path.open(encoding="utf-8") as file:
-            found = json.loads(file.read(_LARGEST))
+        with path.open("rb") as file:
+            read = file.read(_LARGEST + 1)
+        if len(read) > _LARGEST:
+            raise ValueError(f"it is larger than {_LARGEST >> 20} MB")
+        found = json.loads(read)
     except FileNotFoundError:
         raise JobError(
             f"there is no {path.name} in {path.parent}\n  hint: a job is a folder that a pipeline writes;"
             " `nestream demo hospital` makes one"
         ) from None
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise JobError(f"{path} cannot be read: {problem}") from None
     if not isinstance(found, dict):
-        raise JobError(f"{path} holds no JSON object")
+        raise JobError(f"{path} holds no JSON object\n  hint: begin it with {{ and end it with }}")
     return found
 
 
 def _floor(described: dict[str, Any]) -> dict[str, Any]:
     """The floor plan with only what is drawn, and only as numbers and texts."""
+    given = described.get("rooms", [])
+    if not isinstance(given, list) or not all(isinstance(room, dict) for room in given):
+        raise JobError(f'floor.json: its rooms are not a list of objects\n  hint: write "rooms": [{_ROOM}]')
     rooms = [
         {
             "name": str(room.get("name", "")),
             "kind": str(room.get("kind", "hall")),
             **{side: _number(room, side) for side in ("x", "y", "w", "h")},
         }
-        for room in described.get("rooms", [])[:500]
+        for room in given[:500]
     ]
     return {
         "title": str(described.get("title", "")),
@@ -165,9 +185,21 @@ def _floor(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _number(described: dict[str, Any], name: str) -> float:
-    value = described.get(name)
-    if not isinstance(value, int | float):
+    value = _finite(described.get(name))
+    if value is None:
+        shown = json.dumps(described.get(name))[:80]
         raise JobError(
-            f"floor.json: {name} of {described.get('name', 'the floor')} is not a number: {value!r}"
+            f"floor.json: {name} of {described.get('name', 'the floor')} is not a number: {shown}\n"
+            f"  hint: a room is {_ROOM}, and the floor has a width and a height"
         )
-    return float(value)
+    return value
+
+
+def _finite(value: Any) -> float | None:
+    """The number as one that can be drawn and waited for, None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # an integer beyond all floats
+        return None

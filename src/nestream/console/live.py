@@ -71,36 +71,39 @@ class Live:
     latest: float | None = None
     """The greatest event time seen."""
 
-    def take_events(self, events: list[dict[str, Any]]) -> None:
-        """Take events of the stream, in the order of their arrival."""
+    def take_events(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Take events of the stream, in the order of their arrival; gives them as they are held."""
         for event in events:
             ts = moment(event.get(self.time))
             if ts is not None and (self.latest is None or ts > self.latest):
                 self.latest = ts
             self.ward.move(event, event.get(self.type), ts)
-        self.events_in += len(events)
-        self.events.extend(bounded(event) for event in events[-RECENT_EVENTS:])
+        held = [bounded(event) for event in events]
+        self.events_in += len(held)
+        self.events.extend(held)
+        return held
 
-    def take_matches(self, rows: list[dict[str, Any]], trial: bool = False) -> list[dict[str, Any]]:
-        """Take committed matches, or those of a trial rule; gives them as the browser gets them.
+    def take_matches(self, rows: list[dict[str, Any]], trial: int | None = None) -> list[dict[str, Any]]:
+        """Take committed matches, or those of the trial of a number; gives them as the browser gets them.
 
         Those that come together are put in the order of their times.
         """
         ordered = sorted(rows, key=lambda row: moment(row.get("match_end")) or 0.0)
         return [self._match(row, trial) for row in ordered]
 
-    def _match(self, row: dict[str, Any], trial: bool) -> dict[str, Any]:
+    def _match(self, row: dict[str, Any], trial: int | None) -> dict[str, Any]:
         name = str(row.get("query", ""))[:120]
         rule = self.rules.get(name)
+        given = row.get("events")
         events = [
             {"variable": str(part.get("variable", ""))[:80], "event": bounded(part["event"])}
-            for part in row.get("events") or []
+            for part in (given if isinstance(given, list) else [])
             if isinstance(part, dict) and isinstance(part.get("event"), dict)
         ][:50]
         found: dict[str, Any] = {
             "query": name,
             "title": rule.title if rule else name,
-            "severity": "trial" if trial else (rule.severity if rule else "medium"),
+            "severity": "trial" if trial is not None else (rule.severity if rule else "medium"),
             "start": moment(row.get("match_start")),
             "end": moment(row.get("match_end")),
             "events": events,
@@ -110,7 +113,7 @@ class Live:
             "seen": time.time() * 1000,
             "trial": trial,
         }
-        if trial:
+        if trial is not None:
             self.trials_in += 1
             found["number"] = -self.trials_in
         else:
@@ -130,15 +133,19 @@ class Live:
         if found["end"] is not None:
             self.by_hour.add(hour_of(found["end"]))
 
-    def take_late(self, events: list[dict[str, Any]]) -> None:
-        """Take events that the stream set aside, with their reasons."""
+    def take_late(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Take events that the stream set aside, with their reasons; gives the last as they are held."""
+        held = [bounded(event) for event in events[-RECENT_LATE:]]
         self.late_in += len(events)
-        self.late.extend(bounded(event) for event in events[-RECENT_LATE:])
+        self.late.extend(held)
+        return held
 
-    def take_progress(self, lines: list[dict[str, Any]]) -> None:
-        """Take what the pipeline says of its micro-batches; the last line counts."""
-        if lines:
-            self.progress = {**bounded(lines[-1]), "leaves": lines[-1].get("leaves")}
+    def take_progress(self, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Take what the pipeline says of its micro-batches; the last line counts, and is given."""
+        if not lines:
+            return []
+        self.progress = {**bounded(lines[-1]), "leaves": lines[-1].get("leaves")}
+        return [self.progress]
 
     def sample(self) -> dict[str, Any]:
         """One point of the health page's series: the totals now."""
@@ -178,6 +185,7 @@ class Live:
             "late": self.late_in,
             "latest": self.latest,
             "workers": len(self.ward.workers),
+            "left_out": self.ward.left_out,
         }
 
     def snapshot(self, matches: int = 300) -> dict[str, Any]:

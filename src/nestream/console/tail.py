@@ -1,7 +1,8 @@
 """Readers that follow the parts of a job's folder as they grow: each gives what is new since its last look.
 
 Nothing is given twice and nothing is left out: event files are whole once they are visible, matches count
-when Spark's own log of the sink names their file, and a line of progress when its line break is there.
+when Spark's own log of the sink names their file, and a line of progress when its line break is there. A look
+that fails gives what it read before, and the next one goes on after that.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,39 +31,47 @@ class Lines:
     def __init__(self) -> None:
         self.unreadable = 0
 
-    def of(self, path: Path) -> Iterator[dict[str, Any]]:
-        """The objects of a file, read as they are asked for."""
+    def of(self, path: Path, offset: int) -> Iterator[tuple[int, dict[str, Any] | None]]:
+        """Of each line of a file from an offset on where it ends, and its object."""
         with path.open("rb") as file:
+            file.seek(offset)
             while line := file.readline(LONGEST_LINE):
+                offset += len(line)
                 if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                     self.unreadable += 1
-                    while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
-                        pass
+                    while rest := file.readline(LONGEST_LINE):
+                        offset += len(rest)
+                        if rest.endswith(b"\n"):
+                            break
+                    yield offset, None
                 else:
-                    yield from self.parsed([line])
+                    yield offset, self.parsed(line)
 
-    def parsed(self, lines: list[bytes]) -> Iterator[dict[str, Any]]:
-        """The objects among the lines."""
-        for line in lines:
-            if not line.strip():
-                continue
-            try:
-                found = json.loads(line)
-            except (ValueError, RecursionError):
-                found = None
-            if isinstance(found, dict):
-                yield found
-            else:
-                self.unreadable += 1
+    def parsed(self, line: bytes) -> dict[str, Any] | None:
+        """The object of a line."""
+        if not line.strip():
+            return None
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, dict):
+            return found
+        self.unreadable += 1
+        return None
 
 
 class Tail:
     """Gives what is new, so many lines at a look."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self.lines = Lines()
+        self.failed: Exception | None = None
+        """What ended the last look before its time, if something did."""
         self._reading: Iterator[dict[str, Any]] | None = None
+        self._begun: tuple[str, int] = ("", 0)
+        """The file that was read last, and how far."""
 
     @property
     def has_more(self) -> bool:
@@ -69,16 +79,32 @@ class Tail:
         return self._reading is not None
 
     def new(self) -> list[dict[str, Any]]:
-        """What has come since the last look."""
+        """What has come since the last look; where that cannot all be read, what could, and `failed`."""
         if self._reading is None:
             self._reading = self._flow()
-        found = list(islice(self._reading, MANY))
+        found: list[dict[str, Any]] = []
+        self.failed = None
+        try:
+            for one in islice(self._reading, MANY):
+                found.append(one)
+        except Exception as error:
+            self.failed = error
         if len(found) < MANY:
             self._reading = None
         return found
 
     def _flow(self) -> Iterator[dict[str, Any]]:
+        """All that is there now and was not given before. What was given is remembered line by line."""
         raise NotImplementedError
+
+    def _rest(self, name: str) -> Iterator[dict[str, Any]]:
+        """The objects of a file in the folder, without those that a look gave before it failed."""
+        if self._begun[0] != name:
+            self._begun = (name, 0)
+        for end, found in self.lines.of(self.path / name, self._begun[1]):
+            self._begun = (name, end)
+            if found is not None:
+                yield found
 
 
 class FolderTail(Tail):
@@ -99,17 +125,17 @@ class FolderTail(Tail):
 
     def _flow(self) -> Iterator[dict[str, Any]]:
         for name in self._newer():
-            yield from self.lines.of(self.folder / name)
+            yield from self._rest(name)
             self.last = name
 
     def _newer(self) -> list[str]:
         try:
-            changed = os.stat(self.folder).st_mtime_ns
+            changed = os.stat(self.path).st_mtime_ns
         except FileNotFoundError:
             return []
         if changed == self._seen:
             return []
-        names = sorted(name for name in _visible(self.folder) if name > self.last)
+        names = sorted(name for name in _visible(self.path) if name > self.last)
         # Clocks of file systems are coarse: what has just changed may change again within the same tick.
         settled = not names and time.time_ns() - changed > 2 * 10**9
         self._seen = changed if settled else 0
@@ -124,11 +150,11 @@ class SetTail(Tail):
         self._done: dict[str, int] = {}
 
     def _flow(self) -> Iterator[dict[str, Any]]:
-        for name in sorted(_visible(self.folder)):
+        for name in sorted(_visible(self.path)):
             run, number = _numbered(name)
             if number > self._done.get(run, -1):
+                yield from self._rest(name)
                 self._done[run] = number
-                yield from self.lines.of(self.folder / name)
 
 
 def _numbered(name: str) -> tuple[str, int]:
@@ -151,6 +177,7 @@ class SinkTail(Tail):
         self.next = 0
         self.missing = 0
         self._last: str | None = None
+        """The last file that was read to its end."""
 
     def _flow(self) -> Iterator[dict[str, Any]]:
         for batch, path in self._commits():
@@ -158,16 +185,18 @@ class SinkTail(Tail):
                 names = self._added(path)
             except FileNotFoundError:  # removed since it was listed: a compact one has its entries
                 return
-            for name in names:
+            for name, size in names:
                 try:
-                    yield from self.lines.of(self.folder / name)
+                    if size:
+                        yield from self._rest(name)
                 except FileNotFoundError:
                     self.missing += 1
+                self._last = name
             self.next = batch + 1
 
     def _commits(self) -> Iterator[tuple[int, Path]]:
         """The log's files that are to be read, in order: all that follow, or from the last that holds all."""
-        log = self.folder / LOG
+        log = self.path / LOG
         known: dict[int, str] = {}
         for name in _visible(log):
             matched = _COMMIT.match(name)
@@ -183,34 +212,27 @@ class SinkTail(Tail):
             yield min(whole), log / known[min(whole)]
             known = {batch: name for batch, name in known.items() if batch >= self.next}
 
-    def _added(self, path: Path) -> list[str]:
-        """The names of the files that a commit adds, without those that are empty."""
+    def _added(self, path: Path) -> list[tuple[str, int]]:
+        """The names and sizes of the files that a commit adds, without those that were read."""
         names = []
         for line in path.read_text(encoding="utf-8").splitlines()[1:]:
             entry = json.loads(line)
             if entry.get("action", "add") == "add":
                 # Of the path only the name counts: the folder may have been moved.
                 names.append((unquote(str(entry["path"])).rsplit("/", 1)[-1], int(entry.get("size", 1))))
-        if path.name.endswith(".compact") and self._last is not None:
-            places = [place for place, (name, _) in enumerate(names) if name == self._last]
-            names = names[places[-1] + 1 :] if places else names
-        if names:
-            self._last = names[-1][0]
-        return [name for name, size in names if size]
+        # A compact commit repeats those before it, and one that could not be read to its end is read again.
+        places = [place for place, (name, _) in enumerate(names) if name == self._last]
+        return names[places[-1] + 1 :] if places else names
 
 
-class FileTail:
+class FileTail(Tail):
     """The lines of one file that only grows."""
 
-    has_more = False
-
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.lines = Lines()
+        super().__init__(path)
         self._offset = 0
 
-    def new(self) -> list[dict[str, Any]]:
-        """The whole lines that were added since the last look."""
+    def _flow(self) -> Iterator[dict[str, Any]]:
         try:
             with self.path.open("rb") as file:
                 if os.fstat(file.fileno()).st_size < self._offset:  # begun anew
@@ -218,12 +240,15 @@ class FileTail:
                 file.seek(self._offset)
                 added = file.read(8 * LONGEST_LINE)
         except FileNotFoundError:
-            return []
+            return
         whole = added.rfind(b"\n") + 1
         if not whole and len(added) == 8 * LONGEST_LINE:  # a line without end is nothing to wait for
             whole = len(added)
-        self._offset += whole
-        return list(self.lines.parsed(added[:whole].split(b"\n")))
+        for line in BytesIO(added[:whole]):
+            self._offset += len(line)
+            found = self.lines.parsed(line)
+            if found is not None:
+                yield found
 
 
 def _visible(folder: Path) -> Iterator[str]:

@@ -7,7 +7,6 @@ come. One that cannot keep up is stopped, so that it holds no more than so many 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,12 +22,14 @@ MOST_MATCHES = 100_000
 
 @dataclass
 class Trial:
-    """One query over the live events; `found` is called with its matches."""
+    """One query over the live events; `found` is called with its number and its matches."""
 
+    number: int
+    """Tells it from those before it of the same name, whose matches a browser may still have."""
     name: str
     text: str
     worker: Worker
-    found: Callable[[list[dict[str, Any]]], None]
+    found: Callable[[int, list[dict[str, Any]]], None]
     next: int = 0
     """The number of the first event that it has not taken."""
     matches: int = 0
@@ -36,7 +37,6 @@ class Trial:
     busy: float = 0.0
     held: dict[str, Any] = field(default_factory=dict)
     stopped: str | None = None
-    begun: float = field(default_factory=time.time)
     _waiting: list[list[dict[str, Any]]] = field(default_factory=list)
     _more: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
@@ -86,7 +86,7 @@ class Trial:
         self.busy += answer["busy"]
         self.held = answer["held"]
         if answer["rows"]:
-            self.found(answer["rows"])
+            self.found(self.number, answer["rows"])
         if self.matches > MOST_MATCHES:
             self.stopped = f"it has found {self.matches:,} matches"
 
@@ -101,6 +101,7 @@ class Trial:
     def json(self) -> dict[str, Any]:
         """How it goes, for the browser."""
         return {
+            "number": self.number,
             "name": self.name,
             "text": self.text,
             "matches": self.matches,

@@ -38,6 +38,7 @@ class Ward:
     workers: dict[str, Worker] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     left_out: int = 0
+    """How many events were those of workers beyond that number."""
 
     def move(self, event: dict[str, Any], kind: Any, ts: float | None) -> None:
         """Take an event of a worker: it may move them, and change their state."""

@@ -6,6 +6,8 @@ import asyncio
 import threading
 import time
 import traceback
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from nestream.console.hub import Hub
@@ -20,6 +22,7 @@ TICK = 0.25
 FILES_BEFORE = 40
 """How many of the newest event files that were there before are read; matches are read from the first."""
 MOST_IN_MESSAGE = 200
+Take = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 
 
 class Watch:
@@ -57,11 +60,8 @@ class Watch:
             begin = time.monotonic()
             try:
                 message, number, events = await asyncio.to_thread(self.look)
-                self.problem = None
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                if self.problem is None:
-                    traceback.print_exception(error)
-                self.problem = f"the job's folder could not be read: {error}"[:500]
+            except Exception as error:  # whatever it is, the next look may do better
+                self.problem = self._told_problem(error)
                 message, number, events = {}, 0, []
             for trial in self.trials:
                 trial.take(number, events)
@@ -70,22 +70,23 @@ class Watch:
             await asyncio.sleep(0.01 if behind else max(0.02, TICK - (time.monotonic() - begin)))
 
     def look(self) -> tuple[dict[str, Any], int, list[dict[str, Any]]]:
-        """Read what is new; gives what to tell, and the new events with the number of the first."""
-        new: dict[str, list[dict[str, Any]]] = {
-            name: tail.new() for name, tail in self._tails.items() if name != "matches"
-        }
+        """Read what is new; gives what to tell, and the new events with the number of the first.
+
+        Each part is read and taken for itself: what is wrong with one keeps no other from being told.
+        """
+        live = self.live
+        problems: list[Exception] = []
+        events = self._part("events", live.take_events, problems)
+        late = self._part("late", live.take_late, problems)
+        progress = self._part("progress", live.take_progress, problems)
         # Last, so that the events of a match are there when it is.
-        found = self._tails["matches"].new() if "matches" in self._tails else []
+        matches = self._part("matches", live.take_matches, problems)
+        self.problem = self._told_problem(problems[0]) if problems else None
         with self.lock:
-            live = self.live
-            live.take_events(new.get("events", []))
-            matches = live.take_matches(found)
-            live.take_late(new.get("late", []))
-            live.take_progress(new.get("progress", []))
             message: dict[str, Any] = {"moves": live.ward.moved(), "matches": matches}
-            if new.get("late"):
-                message["late"] = [*live.late][-min(len(new["late"]), 50) :]
-            if new.get("progress"):
+            if late:
+                message["late"] = late[-50:]
+            if progress:
                 message["progress"] = live.progress
             if time.monotonic() - self._sampled >= 1:
                 self._sampled = time.monotonic()
@@ -94,8 +95,31 @@ class Watch:
                     self._told["matches"] = live.matches_in
                     message["statistics"] = live.statistics()
             message["totals"] = live.totals()
-            events = new.get("events", [])
             return message, live.events_in - len(events), events
+
+    def _part(self, name: str, take: Take, problems: list[Exception]) -> list[dict[str, Any]]:
+        """What is new of one part of the job, as it was taken."""
+        tail = self._tails.get(name)
+        if tail is None:
+            return []
+        found = tail.new()
+        if tail.failed is not None:
+            problems.append(tail.failed)
+        try:
+            with self.lock:
+                return take(found)
+        except Exception as error:
+            problems.append(error)
+            return []
+
+    def _told_problem(self, error: Exception) -> str:
+        """The problem in words; the first time, with where it came from on stderr."""
+        where = f"{Path(error.filename).name}: " if isinstance(error, OSError) and error.filename else ""
+        what = error.strerror if where and isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        told = f"the job's folder could not be read: {where}{what}"[:500]
+        if told != self.problem:
+            traceback.print_exception(error)
+        return told
 
     def _tell(self, message: dict[str, Any]) -> None:
         """Put the message on the line, in parts where many matches came at once."""
@@ -113,10 +137,10 @@ class Watch:
         if not matches:
             self.hub.publish("update", message)
 
-    def tried(self, rows: list[dict[str, Any]]) -> None:
-        """Tell the matches of a trial rule."""
+    def tried(self, trial: int, rows: list[dict[str, Any]]) -> None:
+        """Tell the matches of a trial."""
         with self.lock:
-            found = self.live.take_matches(rows, trial=True)
+            found = self.live.take_matches(rows, trial)
         for start in range(0, len(found), MOST_IN_MESSAGE):
             self.hub.publish("update", {"matches": found[start : start + MOST_IN_MESSAGE]})
 
@@ -137,7 +161,7 @@ class Watch:
             "time": self.job.time,
             "type": self.job.type,
             "trigger": self.job.trigger,
-            "watermark": self.job.settings.get("watermark"),
+            "watermark": self.job.watermark,
             "floor": self.job.floor,
             "rules": [rule.json() for rule in self.live.rules.values()],
             "skipped": self.skipped,
