@@ -113,3 +113,18 @@ def test_a_run_tells_how_many_events_had_no_time_or_type() -> None:
     request = {"operation": "run", "text": RULE, "events": [*LIVE, {"ts": "?"}, {"type": "A"}]}
     answer = Operations({}).answer({**request, "time": "ts", "type": "type"})
     assert (answer["events"], answer["left_out"]) == (2, 2)
+
+
+def test_why_speaks_of_live_events_by_their_numbers_and_leaves_their_texts_alone() -> None:
+    said = "event 1 at event 2 ("  # what looks like the number of an event, and is none
+    events = [event(1, "Recycle", id=said), event(2, "Washing", id=said), event(3, "Operating", id=said)]
+    request = {"operation": "why", "events": events, "time": "ts", "type": "type", "first": 500}
+
+    def obstacle(text: str) -> dict[str, Any]:
+        answer = Operations({}).answer({**request, "text": text, "picked": [0, 2]})
+        (found,) = answer["why"]["alternatives"][0]["obstacles"]
+        return dict(found)
+
+    assert "event 501 (Washing" in obstacle(RULE)["text"]
+    assert obstacle(RULE)["events"] == [1]
+    assert said in obstacle("SEQ(Recycle r, Operating o, r.id != o.id) WITHIN 5 hours")["text"]

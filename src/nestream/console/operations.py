@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time as clock
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -127,7 +126,7 @@ class Operations:
         return plain(timeline_of_rows(query, rows, time=time, type=type).json())
 
     def why(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Why the picked events are no match."""
+        """Why the picked events are no match; sentences have the numbers that the page has for events."""
         query = self._query(request)
         table, time, type = self._source(request, whole=True)
         picked = [int(place) for place in request["picked"]][:MOST_PICKED]
@@ -135,11 +134,9 @@ class Operations:
             raise ValueError("Pick events that are still there.")
         if NO_EVENT in table[type].take(picked).to_pylist():
             raise ValueError("One of the picked events has no time or no type, so no query can match it.")
-        told = plain(query.why(table, picked, time=time, type=type).json())
-        for alternative in told["alternatives"]:
-            for obstacle in alternative["obstacles"]:
-                obstacle["text"] = _renumbered(obstacle["text"], int(request.get("first", 0)))
-        return {"ok": True, "why": told}
+        first = int(request.get("first", 0))
+        told = query.why(table, picked, time=time, type=type, first=first)
+        return {"ok": True, "why": plain(told.json())}
 
     def measure(self, request: dict[str, Any]) -> dict[str, Any]:
         """How long each rule takes over the events of a source."""
@@ -249,8 +246,3 @@ def _found(table: pa.Table, wanted: str, kind: str | None, type: str) -> Iterato
             ):
                 yield {"place": place, "event": shown}
             place += 1
-
-
-def _renumbered(text: str, first: int) -> str:
-    """The text with the rows of the live events told by the numbers that the page has for them."""
-    return re.sub(r"\bevent (\d+)(?= at | \()", lambda found: f"event {int(found[1]) + first}", text)
