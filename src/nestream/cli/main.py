@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
-from typing import Annotated, Any
+from contextlib import suppress
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -153,4 +155,22 @@ def main() -> None:
     for screen in (sys.stdout, sys.stderr):
         if hasattr(screen, "reconfigure"):  # a file's name may hold what the terminal cannot show
             screen.reconfigure(errors="backslashreplace")
-    app(prog_name="nestream")
+    code = 0
+    try:
+        app(prog_name="nestream")
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process without taking the interpreter apart.
+
+    Threads of Arrow may still hold objects of Python's. One that lets go of them while the interpreter ends
+    is ended itself, in code of C++ that does not expect it, and the process aborts instead of exiting.
+    """
+    atexit._run_exitfuncs()
+    for screen in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # nobody reads on, or it is closed
+            screen.flush()
+    os._exit(code)
