@@ -166,6 +166,14 @@ def test_other_rules_take_the_place_of_the_bundled_ones_in_a_new_job_alone(tmp_p
     assert (job.rules / "one.neel").read_text() == (mine / "one.neel").read_text()
 
 
+def test_a_first_start_that_was_stopped_half_way_is_begun_again(tmp_path: Path) -> None:
+    prepare(tmp_path, SMALL)
+    (tmp_path / "job.json").rename(tmp_path / ".job.json")
+    job = prepare(tmp_path, SMALL)
+    assert settings_of(tmp_path) == SMALL
+    assert len(list(job.rules.glob("*.neel"))) == 6
+
+
 def test_a_folder_with_other_things_is_refused_and_kept(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("chapter 1")
     for fresh in (False, True):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean, median
@@ -119,16 +119,15 @@ def compare(
         names = ", ".join(name for name, _, _ in small_set())
         raise BenchError(f"there is no such query in the small set. It has {names}.")
     results = []
-    with checked_out(root, base) as first, checked_out(root, head) as second:
-        programs = [_program(first), _program(second)]
-        try:
-            for place, (name, benchmark, count) in enumerate(chosen):
-                tell(name, place, len(chosen))
-                path = events_file(benchmark.data, count, folder or cache_folder())
-                results.append(_in_turns(programs, name, benchmark, path, turns))
-        finally:
-            for program in programs:
-                program.end()
+    with checked_out(root, base) as first, checked_out(root, head) as second, ExitStack() as started:
+        programs = []
+        for tree in (first, second):
+            programs.append(_program(tree))
+            started.callback(programs[-1].end)
+        for place, (name, benchmark, count) in enumerate(chosen):
+            tell(name, place, len(chosen))
+            path = events_file(benchmark.data, count, folder or cache_folder())
+            results.append(_in_turns(programs, name, benchmark, path, turns))
     return results
 
 

@@ -111,7 +111,9 @@ def hospital(
     port: Annotated[
         int, typer.Option("--port", min=0, max=65_535, help="The console's port; 0 is any that is free.")
     ] = 0,
-    console: Annotated[bool, typer.Option(" /--no-console", help="Go without the console.")] = True,
+    console: Annotated[
+        bool, typer.Option(" /--no-console", help="Go without the console.", show_default=False)
+    ] = True,
     master: Annotated[str, typer.Option("--master", metavar="URL", help="Where Spark runs.")] = "local[*]",
 ) -> None:
     """Watch a hospital ward: hand hygiene of workers, and instruments on their way to the next operation.
@@ -149,7 +151,7 @@ def chosen(
     speed: float | None,
     rate: float | None,
 ) -> tuple[Settings, float]:
-    """The settings and the speed; what is not told is that of the run that is there."""
+    """The settings, where not told those of the run that is there; and the speed, which no run keeps."""
     if rate is not None and workers is not None and speed is not None:
         raise typer.BadParameter(
             "with --workers and --speed the rate is given: leave out one of the three.",

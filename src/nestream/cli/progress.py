@@ -5,7 +5,7 @@ at           when it began
 events, matches, late, malformed
              totals since the first start; a stream that goes on adds to those of the file's last line
 watermark    up to where events are decided, null before the first event
-lag          the seconds from there to `at`
+lag          the seconds from there to `at`; `nestream demo` tells its own, as its events have another clock
 state_bytes  the size of the state
 rate         events a second in this micro-batch
 leaves       null: Spark tells the size of the state, and not what of the query it is held for

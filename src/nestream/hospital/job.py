@@ -95,7 +95,8 @@ def prepare(
         raise JobError(f"there is no .neel file in {rules}\n  hint: examples/hospital has the bundled rules")
     described = folder / "job.json"
     there = settings_of(folder)
-    if there is None and folder.is_dir() and any(path.name != LOCK for path in folder.iterdir()):
+    own = {LOCK, HIDDEN, *_PARTS}  # what a first start leaves that was stopped before it wrote job.json
+    if there is None and folder.is_dir() and any(path.name not in own for path in folder.iterdir()):
         raise JobError(f"{folder} has files and is no job\n  hint: name a folder that is empty, or a new one")
     if there is not None and fresh:
         _remove(folder)
@@ -128,7 +129,7 @@ def _describe(path: Path, settings: Settings, trigger: float) -> None:
         "floor": "floor.json",
         "simulation": asdict(settings),
     }
-    hidden = path.with_name(".job.json")
+    hidden = path.with_name(HIDDEN)
     hidden.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     os.replace(hidden, path)
 
@@ -168,6 +169,7 @@ def _remove(folder: Path) -> None:
 
 
 LOCK = ".lock"
+HIDDEN = ".job.json"
 
 
 @contextmanager
