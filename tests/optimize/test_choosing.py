@@ -116,7 +116,7 @@ def test_a_cheap_query_is_not_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_choice_is_remembered_until_the_events_are_others(monkeypatch: pytest.MonkeyPatch) -> None:
     gathered: list[int] = []
-    gather = choosing.statistics_of  # type: ignore[attr-defined]
+    gather = statistics_of
 
     def noted(shapes: Any, schema: Any, events: pa.Table, **options: Any) -> Any:
         gathered.append(events.num_rows)

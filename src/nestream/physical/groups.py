@@ -21,7 +21,7 @@ from nestream.engine.program import (
     Sharing,
     Witness,
 )
-from nestream.logical.nodes import Plan, WinOr
+from nestream.logical.nodes import Plan, WinOr, positive
 from nestream.physical.choices import choices
 from nestream.physical.likeness import Steps, alike, is_sharable
 
@@ -177,11 +177,11 @@ def _fitting(
 
 def _blocks_of_expressions(plan: Plan) -> list[int | None]:
     """For each branch of the root OR the number of its block, None where it has several."""
-    branches = plan.root.components if isinstance(plan.root, WinOr) else (plan.root,)
+    branches = positive(plan.root) if isinstance(plan.root, WinOr) else (plan.root,)
     found: list[int | None] = []
     total = 0
     for branch in branches:
-        count = len(choices(branch))  # type: ignore[arg-type]
+        count = len(choices(branch))
         found.append(total if count == 1 else None)
         total += count
     return found
