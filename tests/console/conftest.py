@@ -1,4 +1,4 @@
-"""A pipeline for the tests of the pages to look at: simulator, Spark stream, console."""
+"""A pipeline for the tests of the pages to look at, simulator, Spark stream, console, and a page of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, Page, expect
 
+from tests.console.browsing import PATIENCE
 from tests.console.pipeline import Pipeline, running_pipeline
 
 HERE = Path(__file__).parent
@@ -28,3 +30,23 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
     """One job for all tests of the pages, with a Spark stream that runs for as long as they do."""
     with running_pipeline(tmp_path_factory.mktemp("pipeline") / "job") as running:
         yield running
+
+
+@pytest.fixture
+def page(browser: Browser, pipeline: Pipeline, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page of a new visitor, who has opened the printed address; errors of its scripts fail the test."""
+    context = browser.new_context(
+        viewport={"width": 1360, "height": 860},
+        color_scheme="dark" if "dark" in request.node.name else "light",
+        reduced_motion="reduce",
+    )
+    opened = context.new_page()
+    opened.set_default_timeout(PATIENCE)
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    opened.goto(pipeline.console.address)
+    expect(opened.locator("#connection")).to_contain_text("live", timeout=PATIENCE)
+    yield opened
+    context.close()
+    assert errors == []

@@ -16,6 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from nestream.hospital.job import WATERMARK, Job, Settings, prepare
+from nestream.hospital.score import found_matches
 from nestream.hospital.simulator import Moment, simulate
 from nestream.hospital.writer import EventFiles
 from tests.console.served import Console, serving
@@ -31,10 +32,10 @@ COMMAND = "from nestream.cli.main import main; main()"
 class Pipeline:
     """A job whose events are written on request."""
 
-    def __init__(self, job: Job, console: Console, stream: subprocess.Popen[bytes], seed: int) -> None:
+    def __init__(self, job: Job, console: Console, seed: int) -> None:
         self.job = job
         self.console = console
-        self.stream = stream
+        self.stream: subprocess.Popen[bytes] | None = None
         self.files = EventFiles(job)
         self.moments = simulate(seed, workers=8, violations=0.3)
         self.planted = 0
@@ -61,10 +62,8 @@ class Pipeline:
         return taken
 
     def committed(self) -> int:
-        """How many matches the sink has committed, by its own log."""
-        from nestream.console.tail import SinkTail
-
-        return len(SinkTail(self.job.matches).new())
+        """How many matches the sink has committed, by its own log, not read by the console."""
+        return found_matches(self.job).total()
 
     def committed_at(self, number: int, seconds: float = 60) -> float:
         """Wait until so many matches are committed; the time at which the last of them was."""
@@ -74,6 +73,7 @@ class Pipeline:
 
     def check(self) -> None:
         """Fail where the stream has ended."""
+        assert self.stream is not None
         assert self.stream.poll() is None, (self.job.folder / "stream.log").read_text()[-3000:]
 
 
@@ -113,7 +113,7 @@ def running_pipeline(folder: Path, seed: int = 4) -> Iterator[Pipeline]:
     """A job, its stream and its console; the first violations are found."""
     job = prepare(folder, Settings(seed=seed, workers=8), trigger=TRIGGER)
     with serving(folder) as console:
-        made = Pipeline(job, console, None, seed)  # type: ignore[arg-type]
+        made = Pipeline(job, console, seed)
         made.go_on(3)
         with running_stream(job) as made.stream:
             made.committed_at(made.planted, 300)  # Spark's start is part of it

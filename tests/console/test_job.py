@@ -12,7 +12,7 @@ from nestream.console import Job, JobError
 from tests.console.served import JobFolder
 
 ROOM = {"name": "OR-1", "kind": "operating", "x": 0, "y": 0, "w": 10, "h": 8}
-FLOOR = {"title": "Floor", "width": 20, "height": 10, "rooms": [ROOM]}
+FLOOR: dict[str, Any] = {"title": "Floor", "width": 20, "height": 10, "rooms": [ROOM]}
 
 
 @pytest.fixture

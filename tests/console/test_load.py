@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from nestream.console.tail import SinkTail
+from nestream.hospital.job import Job, Settings
+from nestream.hospital.score import found_matches
 from tests.console.pipeline import COMMAND, wait
 
 SECONDS = float(os.environ.get("NESTREAM_LOAD_SECONDS", "600"))
@@ -107,7 +108,7 @@ def test_under_load_all_stays_bounded_and_nothing_is_lost(browser: Browser, tmp_
                 looks.append(look(page, server))
                 time.sleep(LOOK)
             wait(lambda: demo.poll() is not None, SECONDS + 600)
-            committed = len(_all(folder))
+            committed = found_matches(Job(folder, Settings())).total()
             wait(lambda: page.evaluate("nestream.received") >= committed, 60)
             counters = page.evaluate("fetch('/api/counters').then((answer) => answer.json())")
             missed, received = page.evaluate("[nestream.missed, nestream.received]")
@@ -122,15 +123,6 @@ def test_under_load_all_stays_bounded_and_nothing_is_lost(browser: Browser, tmp_
     assert sorted(one.answer for one in looks)[int(0.95 * len(looks))] < SLOWEST
     half = len(looks) // 2  # after the buffers are full the server no longer grows
     assert max(one.server for one in looks[half:]) < 1.25 * max(one.server for one in looks[:half])
-
-
-def _all(folder: Path) -> list[dict[str, Any]]:
-    """All that the sink has committed."""
-    tail = SinkTail(folder / "matches")
-    found: list[dict[str, Any]] = []
-    while more := tail.new():
-        found += more
-    return found
 
 
 def _runs(demo: subprocess.Popen[str], folder: Path) -> None:

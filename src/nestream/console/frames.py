@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import struct
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from nestream.console.hub import dumps
 
@@ -19,7 +19,7 @@ def frame(value: Any) -> bytes:
     return _LENGTH.pack(len(data)) + data
 
 
-def read_frame(pipe: BinaryIO) -> Any:
+def read_frame(pipe: IO[bytes]) -> Any:
     """The next message, None at the end."""
     head = pipe.read(_LENGTH.size)
     if len(head) < _LENGTH.size:

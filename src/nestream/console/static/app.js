@@ -10,7 +10,7 @@ import { health } from "./health.js";
 const pages = { "/ward": ["Ward", ward], "/queries": ["Queries", queries], "/matches": ["Matches", matches], "/health": ["Health", health] };
 let leave = () => {};
 
-export function go(address) {
+function go(address) {
   history.pushState(null, "", address);
   show(true);
 }

@@ -5,7 +5,7 @@ import { ask, state } from "./store.js";
 import { highlighted } from "./highlight.js";
 import { timeline } from "./timeline.js";
 
-export function eventTable(parts, caption) {
+function eventTable(parts, caption) {
   const { time, type } = state.job || { time: "ts", type: "type" };
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
     h("table", {}, h("caption", { class: "visually-hidden" }, caption),
@@ -22,7 +22,7 @@ export function row(match) {
 const stamp = (value) => (typeof value === "number" && value > 1e11 ? new Date(value).toISOString() : value);
 
 export async function openMatch(match, go) {
-  const trial = state.trials.find((one) => one.name === match.query);
+  const trial = state.trials.find((one) => one.number === match.trial);
   const rule = match.trial && trial ? { ...trial, title: match.title } : state.rules.get(match.query);
   const drawn = h("div", { class: "drawn" }, h("p", { class: "hint" }, "Drawing the timeline."));
   const dialog = h("dialog", { class: "detail", "aria-labelledby": "detail-title", onclose: () => dialog.remove() },

@@ -14,7 +14,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-export function append(element, children) {
+function append(element, children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
     element.append(child instanceof Node ? child : document.createTextNode(String(child)));
@@ -49,7 +49,7 @@ export function when(value, seconds = true) {
   return moment.toISOString().slice(11, seconds ? 19 : 16);
 }
 
-export function zoned(value) {
+function zoned(value) {
   return typeof value === "string" && !/(?:Z|[+-]\d\d:?\d\d)$/.test(value) ? value + "Z" : value;
 }
 
@@ -85,6 +85,16 @@ export function fillSelect(list, options, value) {
   list.dataset.options = JSON.stringify(known);
   replace(list, known.map(([key, name]) => h("option", { value: key }, name)));
   list.value = value;
+}
+
+// Answers may come in another order than they were asked for: each call begins a turn, and gives a function that tells
+// whether it is still the last one.
+export function turns() {
+  let last = 0;
+  return () => {
+    const own = (last += 1);
+    return () => own === last;
+  };
 }
 
 // What an event holds beside its time and type, in one line.

@@ -5,7 +5,7 @@ import { ask } from "./store.js";
 import { highlighted, offsets } from "./highlight.js";
 
 const PATIENCE = 250;
-export const MOST_TEXT = 20000;
+const MOST_TEXT = 20000;
 
 export class Editor {
   // `source` gives the name of the events that the query is for; `checked` is told what was found.
@@ -57,7 +57,10 @@ export class Editor {
     const written = this.area.value;
     if (!written.trim()) {
       text(this.verdict, "Write a query, or load a rule.");
+      delete this.verdict.dataset.state;
       replace(this.list);
+      this.area.removeAttribute("aria-invalid");
+      this.checked({ ok: false });
       return;
     }
     const answer = await ask("check", { text: written, data: this.source() });

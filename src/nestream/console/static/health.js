@@ -47,7 +47,7 @@ export function health(page) {
     card("events", number(last(events), last(events) < 10 ? 1 : 0), `${number(state.totals.events)} seen by the console${progress.events === undefined ? "" : `, ${number(progress.events)} taken by the stream`}`, events);
     card("matches", number(last(matches), last(matches) < 10 ? 1 : 0), `${number(state.totals.matches)} committed, ${number(state.received)} received here${state.missed ? `, ${number(state.missed)} MISSED` : ""}`, matches);
     const behind = state.series.map((point) => point.behind);
-    card("lag", span(behind[behind.length - 1]), told || `the watermark behind the newest event, by event time; ${span(progress.lag)} behind the clock`, behind);
+    card("lag", span(behind[behind.length - 1]), told || `the watermark behind the newest event, by event time; the pipeline itself tells of ${span(progress.lag)}`, behind);
     card("watermark", progress.watermark ? when(progress.watermark) : "–", told || `on ${String(progress.watermark ?? "–").slice(0, 10)}; events may be ${state.job?.watermark ?? "–"} late`);
     card("state", bytes(progress.state_bytes), told || "held by the stream's state store", state.series.map((point) => point.state));
     card("late", number(progress.late ?? state.totals.late), "behind the watermark when they came", state.series.map((point) => point.late));

@@ -12,7 +12,7 @@ const WORD = new RegExp([
   "(?<name>[\\p{L}_][\\p{L}\\p{N}_]*(?:-[\\p{L}\\p{N}_]+)*)",
 ].join("|"), "giu");
 
-export function words(text) {
+function words(text) {
   const found = [];
   let at = 0;
   for (const match of text.matchAll(WORD)) {

@@ -1,14 +1,15 @@
 // The matches page: a query's matches as a table and a timeline, and why picked events did not match.
 
-import { attributesOf, h, number, replace, select, text, when } from "./dom.js";
+import { attributesOf, h, number, replace, select, text, turns, when } from "./dom.js";
 import { ask, state } from "./store.js";
 import { editorText } from "./queries.js";
 import { highlighted } from "./highlight.js";
-import { matchTable } from "./results.js";
+import { leftOut, matchTable } from "./results.js";
 import { timeline } from "./timeline.js";
 import { answered } from "./why.js";
 
 const EDITOR = "";
+const MOST_PICKED = 50;
 
 export function matches(page, address) {
   const picked = new Map();
@@ -22,7 +23,7 @@ export function matches(page, address) {
   const data = select("Events", state.data.map((source) => [source.name, source.title]), view.data, (name) => {
     view.data = name;
     view.kind = "";
-    picked.clear();
+    forget();
     remember();
     find();
     list();
@@ -37,6 +38,8 @@ export function matches(page, address) {
   const choices = h("div", { class: "scroll tall", tabindex: "0", role: "group", "aria-label": "Events to pick from" });
   const basket = h("ul", { class: "picked", "aria-label": "Picked events" });
   const why = h("button", { type: "button", class: "primary", disabled: true, onclick: question }, "Why did these not match?");
+  const limit = h("p", { class: "hint", role: "status" });
+  const [finding, drawing, listing, asking] = [turns(), turns(), turns(), turns()];
   const answer = h("div", { class: "answer", role: "region", "aria-label": "Answer", "aria-live": "polite" });
 
   replace(page,
@@ -48,7 +51,7 @@ export function matches(page, address) {
       h("h2", { id: "why-title" }, "Why did this not match?"),
       h("p", { class: "hint" }, "Pick the events that you expected to be a match, then ask."),
       h("div", { class: "controls" }, kind, h("label", { class: "field" }, h("span", {}, "Search"), search)),
-      choices, basket, h("p", { class: "actions" }, why, h("button", { type: "button", onclick: () => { picked.clear(); pickedNow(); list(); } }, "Clear")), answer));
+      choices, limit, basket, h("p", { class: "actions" }, why, h("button", { type: "button", onclick: () => { forget(); list(); } }, "Clear")), answer));
 
   function remember() {
     const parameters = new URLSearchParams({ ...(view.rule ? { rule: view.rule } : {}), data: view.data });
@@ -56,28 +59,37 @@ export function matches(page, address) {
   }
 
   async function find() {
+    const current = finding();
     const written = query();
+    drawing(); // what is being drawn is of the matches before
     replace(shown, highlighted(written));
     if (!written) {
       text(status, "There is no query in the editor yet.");
+      replace(drawn);
+      replace(table);
       return;
     }
     text(status, "running");
     const found = await ask("run", { text: written, data: view.data, name: view.rule || "query" });
-    if (written !== query()) return;
-    text(status, found.ok ? `${number(found.total)} matches in ${number(found.events)} events` : "");
+    if (!current()) return;
+    drawing();
+    text(status, found.ok ? `${number(found.total)} matches in ${number(found.events)} events${leftOut(found)}` : "");
     replace(drawn, found.ok && found.rows.length ? timeline(found.timeline, "Timeline of the matches") : null);
-    replace(table, found.ok ? matchTable(found.rows, columns, "Matches", one) : h("p", { class: "problem" }, found.error));
+    replace(table, found.ok ? matchTable(found.rows, found, "Matches", (row) => one(row, written)) : h("p", { class: "problem" }, found.error));
   }
 
-  async function one(row) {
-    const found = await ask("timeline", { text: query(), rows: [row], data: view.data });
+  async function one(row, written) {
+    const current = drawing();
+    const found = await ask("timeline", { text: written, rows: [row], data: view.data });
+    if (!current()) return;
     replace(drawn, found.ok ? timeline(found.timeline, "Timeline of one match") : h("p", { class: "problem" }, found.error));
     drawn.scrollIntoView({ block: "nearest" });
   }
 
   async function list() {
+    const current = listing();
     const found = await ask("events", { data: view.data, kind: view.kind, text: view.text });
+    if (!current()) return;
     if (!found.ok) {
       replace(choices, h("p", { class: "problem" }, found.error));
       return;
@@ -90,18 +102,30 @@ export function matches(page, address) {
     replace(choices, h("table", {}, h("caption", { class: "visually-hidden" }, "Events"),
       h("thead", {}, h("tr", {}, ["pick", "row", "time", "type", "attributes"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, found.rows.map(({ place, event }) => h("tr", {},
-        h("td", {}, h("input", { type: "checkbox", checked: picked.has(place), "aria-label": `Pick ${event[columns.type]} at ${when(event[columns.time])}, row ${place}`, onchange: (change) => choose(place, event, change.target.checked) })),
+        h("td", {}, h("input", { type: "checkbox", checked: picked.has(place), "aria-label": `Pick ${event[columns.type]} at ${when(event[columns.time])}, row ${place}`, onchange: (change) => choose(place, event, change.target) })),
         h("td", {}, number(place)), h("td", { class: "moment" }, when(event[columns.time])), h("td", {}, String(event[columns.type] ?? "–")), h("td", {}, attributesOf(event, columns.time, columns.type)))))),
       h("p", { class: "hint" }, `${number(found.rows.length)} of ${number(found.total)} events are shown; search for others.`));
   }
 
-  function choose(place, event, wanted) {
-    if (wanted && picked.size < 50) picked.set(place, event);
+  function choose(place, event, box) {
+    const full = box.checked && picked.size >= MOST_PICKED;
+    if (full) box.checked = false;
+    else if (box.checked) picked.set(place, event);
     else picked.delete(place);
     pickedNow();
+    if (full) text(limit, `At most ${MOST_PICKED} events can be picked; put one back first.`);
+  }
+
+  // What was picked, and what was answered about it.
+  function forget() {
+    asking();
+    picked.clear();
+    pickedNow();
+    replace(answer);
   }
 
   function pickedNow() {
+    text(limit, "");
     why.disabled = !picked.size;
     replace(basket, [...picked].sort(([a], [b]) => a - b).map(([place, event]) => h("li", {},
       h("strong", {}, String(event[columns.type] ?? "–")), ` ${when(event[columns.time])} `, attributesOf(event, columns.time, columns.type), " ",
@@ -109,10 +133,14 @@ export function matches(page, address) {
   }
 
   async function question() {
+    const current = asking();
+    const written = query();
+    const names = columns;
     replace(answer, h("p", { class: "hint" }, "Looking."));
     const places = [...picked.keys()].sort((a, b) => a - b);
-    const found = await ask("why", { text: query(), data: view.data, picked: places });
-    replace(answer, found.ok ? answered(found, query(), columns) : h("p", { class: "problem" }, found.error));
+    const found = await ask("why", { text: written, data: view.data, picked: places });
+    if (!current()) return;
+    replace(answer, found.ok ? answered(found, written, names) : h("p", { class: "problem" }, found.error));
   }
 
   list().then(find);

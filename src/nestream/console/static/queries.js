@@ -1,10 +1,10 @@
 // The queries page: write a query, see what is wrong with it, its plan, its matches, and try it on the live stream.
 
-import { h, number, replace, select, text } from "./dom.js";
+import { h, number, replace, select, text, turns } from "./dom.js";
 import { ask, listen, state } from "./store.js";
 import { Editor } from "./editor.js";
 import { graph } from "./graph.js";
-import { matchTable } from "./results.js";
+import { leftOut, matchTable } from "./results.js";
 import { timeline } from "./timeline.js";
 import { row } from "./detail.js";
 import { tabs } from "./tabs.js";
@@ -51,7 +51,8 @@ export function queries(page, address) {
   const results = tabs({ matches: "Matches", nested: "Plan", rewritten: "Rewritten plan", explain: "Explanation", trial: "Live trial" });
   replace(results.panels.matches, h("p", { class: "hint" }, "Run the query to see its matches."));
   for (const name of ["nested", "rewritten", "explain"]) replace(results.panels[name], h("p", { class: "hint" }, "Ask for the plan to see it."));
-  replace(results.panels.trial, h("p", { class: "hint" }, "Try the query on the live stream to see its matches here and on the ward as they come."));
+  const untried = () => h("p", { class: "hint" }, "Try the query on the live stream to see its matches here and on the ward as they come.");
+  replace(results.panels.trial, untried());
 
   replace(page,
     h("h1", { class: "visually-hidden" }, "Queries"),
@@ -63,20 +64,27 @@ export function queries(page, address) {
         trial),
       h("section", { class: "panel", "aria-label": "Results" }, status, results.element)));
 
+  // Running and planning share the line of status, so the later one has it.
+  const asking = turns();
+
   async function runIt() {
+    const current = asking();
     text(status, "running");
     results.show("matches");
     const answer = await ask("run", { text: editor.value, data: kept.data, name: kept.rule || "query" });
-    text(status, answer.ok ? `${number(answer.total)} matches in ${number(answer.events)} events, ${number(1000 * answer.seconds)} ms` : "");
+    if (!current()) return;
+    text(status, answer.ok ? `${number(answer.total)} matches in ${number(answer.events)} events${leftOut(answer)}, ${number(1000 * answer.seconds)} ms` : "");
     replace(results.panels.matches, answer.ok
-      ? [answer.rows.length ? timeline(answer.timeline, "Timeline of the matches") : null, matchTable(answer.rows, columns(), "Matches")]
+      ? [answer.rows.length ? timeline(answer.timeline, "Timeline of the matches") : null, matchTable(answer.rows, answer, "Matches")]
       : h("p", { class: "problem" }, answer.error));
   }
 
   async function planIt() {
+    const current = asking();
     text(status, "planning");
     results.show("nested");
     const answer = await ask("plan", { text: editor.value, data: kept.data });
+    if (!current()) return;
     text(status, answer.ok ? "Estimated rows, and rows found over the chosen events." : "");
     const problem = answer.ok ? null : h("p", { class: "problem" }, answer.error);
     replace(results.panels.nested, problem || graph(answer.nested, "The plan as it is written"));
@@ -90,20 +98,21 @@ export function queries(page, address) {
     if (answer.ok) results.show("trial");
   }
 
-  const columns = () => (kept.data === "live" && state.job ? { time: state.job.time, type: state.job.type } : { time: "ts", type: "type" });
-
   let shown = "";
   function refresh() {
     const mine = state.trials.find((one) => one.name === "trial");
     stop.hidden = !mine;
     if (!mine) {
-      if (shown) text(trial, "The trial has ended.");
+      if (shown) {
+        text(trial, "The trial has ended.");
+        replace(results.panels.trial, untried());
+      }
       shown = "";
       return;
     }
     text(trial, `${mine.stopped ? `The trial was stopped: ${mine.stopped}. ` : "On trial: "}${number(mine.matches)} matches in ${number(mine.events)} events, ${number(1000 * mine.busy)} ms of work.`);
-    const found = state.matches.filter((match) => match.trial && match.query === "trial");
-    const key = `${found.length}-${found.length ? found[found.length - 1].number : 0}`;
+    const found = state.matches.filter((match) => match.trial === mine.number);
+    const key = `${mine.number}-${found.length}-${found.length ? found[found.length - 1].number : 0}`;
     if (key !== shown) {
       shown = key;
       replace(results.panels.trial, matchTable(found.slice(-50).reverse().map(row), { time: state.job.time, type: state.job.type }, "Matches of the trial"));

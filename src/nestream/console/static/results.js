@@ -2,6 +2,8 @@
 
 import { attributesOf, h, number, when } from "./dom.js";
 
+export const leftOut = (found) => (found.left_out ? ` (${number(found.left_out)} without time or type left out)` : "");
+
 const MOST_SHOWN = 100;
 
 export function matchTable(rows, columns, caption, pick = null) {

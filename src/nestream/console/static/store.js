@@ -2,7 +2,7 @@
 
 import { text } from "./dom.js";
 
-export const MOST_MATCHES = 1000;
+const MOST_MATCHES = 1000;
 const MOST_LATE = 100;
 const MOST_POINTS = 300;
 
@@ -58,16 +58,24 @@ function connect() {
 function snapshot(found) {
   takeJob(found.job);
   state.workers = new Map(found.workers.map((row) => [row[0], row]));
-  state.matches = [...found.matches, ...state.matches.filter((match) => match.trial)].slice(-MOST_MATCHES);
+  state.matches = [...found.matches, ...state.matches.filter((match) => match.trial)];
   state.received = found.totals.matches;
   state.expected = found.totals.matches;
   for (const name of ["late", "statistics", "progress", "series", "trials", "totals"]) state[name] = found[name];
+  bound();
   tell();
+}
+
+// Keeps of the matches so many, and of those of trials only what the trials of now have found.
+function bound() {
+  const numbers = new Set(state.trials.map((trial) => trial.number));
+  state.matches = state.matches.filter((match) => !match.trial || numbers.has(match.trial)).slice(-MOST_MATCHES);
 }
 
 function update(found) {
   for (const row of found.moves || []) state.workers.set(row[0], row);
   for (const match of found.matches || []) {
+    if (!match.trial && state.expected !== null && match.number <= state.expected) continue; // the snapshot had it
     state.matches.push(match);
     if (match.trial) continue;
     // The numbers of matches have no gaps, so one that is lost on the way is noticed.
@@ -79,8 +87,12 @@ function update(found) {
   if (found.late) state.late = [...state.late, ...found.late].slice(-MOST_LATE);
   if (found.point) state.series = [...state.series, found.point].slice(-MOST_POINTS);
   for (const name of ["statistics", "progress", "totals"]) if (found[name]) state[name] = found[name];
-  state.trials = found.trials || (found.totals ? [] : state.trials);
-  state.problem = found.problem || null;
+  // A message with only matches, as those of a trial come, tells nothing of the trials that there are.
+  if (found.totals || found.problem) {
+    state.trials = found.trials || [];
+    state.problem = found.problem || null;
+    bound();
+  }
   tell();
 }
 

@@ -89,7 +89,8 @@ export function ward(page, address, go) {
     if (floor) {
       const rows = [...state.workers.values()].filter((row) => (!view.worker || row[0] === view.worker) && (!view.area || row[1] === view.area));
       const { totals } = floor.show(rows, counts.room, view.area, recent(found));
-      text(people, Object.entries(totals).filter(([, many]) => many).map(([key, many]) => `${many} ${STATE_NAMES[key] || key}`).join(" · "));
+      text(people, Object.entries(totals).filter(([, many]) => many).map(([key, many]) => `${many} ${STATE_NAMES[key] || key}`).join(" · ")
+        + (state.totals.left_out ? " · there are more workers, who are left out" : ""));
     }
     text(clock, state.totals.latest ? `event time ${when(state.totals.latest)}` : "no events yet");
     listed((held || found).slice(-MOST_SHOWN).reverse());
