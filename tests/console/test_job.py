@@ -79,6 +79,7 @@ def test_a_floor_that_cannot_be_drawn_is_refused_with_a_hint(
         ("[" * 100_000, r"floor\.json cannot be read"),
         ('{"title": "' + "x" * (1 << 20) + '"}', r"floor\.json cannot be read: it is larger than 1 MB"),
     ],
+    ids=["a list", "cut off", "too deep", "too large"],
 )
 def test_a_floor_that_is_no_json_object_is_refused(folder: JobFolder, text: str, said: str) -> None:
     (folder.path / "floor.json").write_text(text)

@@ -12,8 +12,10 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.requests import ClientDisconnect
 
 from nestream.console import hub as hubs
+from nestream.console.app import Line
 from nestream.console.hub import Hub, dumps
 from nestream.console.live import RECENT_EVENTS, RECENT_MATCHES, Live
 from tests.console.served import Console, JobFolder, event, match, serving
@@ -160,6 +162,23 @@ def test_over_any_number_of_breaks_every_match_is_received_once(console: Console
                 last = number
                 received += [one["number"] for one in data.get("matches", ())]
     assert received == list(range(1, 276))
+
+
+def test_a_line_that_is_cut_before_its_first_message_is_counted_off() -> None:
+    hub = Hub(dict)
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(3600)
+        return {}
+
+    async def cut(_: Any) -> None:
+        raise OSError("the browser is gone")
+
+    assert [hub.enter() for _ in range(hubs.MOST_BROWSERS + 1)] == [True] * hubs.MOST_BROWSERS + [False]
+    with pytest.raises(ClientDisconnect):
+        asyncio.run(Line(hub, None)({"type": "http", "asgi": {"spec_version": "2.4"}}, receive, cut))
+    assert hub.browsers == hubs.MOST_BROWSERS - 1
+    assert hub.enter()
 
 
 def test_more_browsers_than_are_served_are_turned_away(console: Console) -> None:
