@@ -18,6 +18,7 @@ from nestream.console import hub as hubs
 from nestream.console.app import Line
 from nestream.console.hub import Hub, dumps
 from nestream.console.live import RECENT_EVENTS, RECENT_MATCHES, Live
+from nestream.console.ward import Ward
 from tests.console.served import Console, JobFolder, event, match, serving
 
 
@@ -108,6 +109,12 @@ def test_what_is_held_of_a_job_is_bounded() -> None:
     long = {f"field {n}": "x" * 10_000 for n in range(1000)}
     live.take_events([long])
     assert len(dumps(live.events[-1])) < 50_000
+
+
+def test_workers_beyond_those_that_are_shown_are_told_of() -> None:
+    live = Live(ward=Ward(most=2))
+    live.take_events([event(number, "Hall", wID=number % 3, room="OR-1") for number in range(6)])
+    assert (live.totals()["workers"], live.totals()["left_out"]) == (2, 2)
 
 
 @pytest.fixture
