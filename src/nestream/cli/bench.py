@@ -181,7 +181,7 @@ _command(
     "strategies",
     "Every strategy on the workloads of the other suites, and auto beside the best of them.",
     quick_events=1_500,
-    usual=5,
+    usual=8,
     limit=300,
 )
 _command(
