@@ -131,7 +131,7 @@ class Matcher:
             return
         round = rounds.of(self.program) if rounds else Round(store, Shared(self.events, self.groups))
         runs = runs_of(self.program, round, self.limit, self.caches, at_once=at_once, shelves=self.shelves)
-        self._repeats = not told_by_last(self.program, at_once=at_once)
+        self._repeats = self.given is not None and not told_by_last(self.program, at_once=at_once)
         first = max(min(self.decided) - base, 0)
         end = max(targets) - base
         length = int(store.pos[-1]) + 1
