@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.console.browsing import PATIENCE, slowed, visit
 from tests.console.pipeline import Pipeline, wait
@@ -31,6 +31,12 @@ def test_the_matches_page_draws_lanes_and_tells_why_events_did_not_match(
     assert answer.locator("mark.blamed").count() > 0
 
 
+def source(page: Page) -> Locator:
+    """Where the events come from; the names of the sources are part of its label."""
+    label = page.locator("label.field").filter(has=page.get_by_text("Events", exact=True))
+    return label.locator("select")
+
+
 def test_what_comes_late_is_not_shown_as_that_of_another_source(page: Page, pipeline: Pipeline) -> None:
     visit(page, pipeline, "/matches?rule=unfinished-instrument&data=hospital")
     status = page.get_by_role("region", name="Matches").get_by_role("status")
@@ -39,9 +45,9 @@ def test_what_comes_late_is_not_shown_as_that_of_another_source(page: Page, pipe
     rows = page.get_by_role("group", name="Events to pick from")
     listed = rows.inner_text()
     with slowed(page, "run") as run_now, slowed(page, "events") as list_now:
-        page.get_by_label("Events", exact=True).select_option("live")
+        source(page).select_option("live")
         wait(lambda: run_now.is_asked() and list_now.is_asked(), 30, lambda: page.wait_for_timeout(20))
-        page.get_by_label("Events", exact=True).select_option("hospital")
+        source(page).select_option("hospital")
         expect(status).to_have_text(of_hospital, timeout=PATIENCE)
         run_now()
         list_now()
@@ -56,7 +62,7 @@ def test_another_source_takes_back_what_was_picked_and_answered(page: Page, pipe
     page.get_by_role("button", name="Why did these not match?").click()
     answer = page.get_by_role("region", name="Answer")
     expect(answer).to_contain_text(re.compile("match"), timeout=PATIENCE)
-    page.get_by_label("Events", exact=True).select_option("live")
+    source(page).select_option("live")
     expect(page.get_by_role("list", name="Picked events").get_by_role("listitem")).to_have_count(0)
     expect(answer).to_be_empty()
     expect(page.get_by_role("button", name="Why did these not match?")).to_be_disabled()
