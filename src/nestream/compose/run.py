@@ -18,13 +18,14 @@ from nestream.model.columns import per_microsecond
 from nestream.model.schema import Kind, Schema
 from nestream.physical.compile import compile_plan
 from nestream.physical.mixing import compile_mixed
+from nestream.physical.planner import plan_native
 from nestream.reference import Order
 from nestream.runtime.adaptive import AdaptiveRun
 from nestream.runtime.local import LocalRun
 
 VIEWS = {f"views-{kind}": kind for kind in Views}
 """The strategies that answer inner queries from views."""
-STRATEGIES = ("auto", "reference", "nested", "flat", *VIEWS, "bounds")
+STRATEGIES = ("auto", "reference", "nested", "flat", *VIEWS, "bounds", "native")
 """How a query can be run. By the columnar engine: as the planner sees fit, by the papers' iterative nested
 execution, rewritten to flat expressions that share their work, by nested execution with views of inner
 queries, or with negations as bounds on the positive events. Or by the reference evaluator."""
@@ -109,6 +110,8 @@ def compiled(
 ) -> Program:
     """The program of a plan by a strategy of the engine; `leaves` are those of other programs beside it."""
     options = options_of(options)
+    if strategy == "native":
+        return replace(plan_native(plan, schema, scale, by_arrival, leaves), memory=options.memory)
     if strategy != "flat":
         views = VIEWS.get(strategy)
         nested = strategy == "nested" or views is not None

@@ -19,7 +19,13 @@ from nestream.engine.distinct import Given
 from nestream.engine.events import Events, Ints
 from nestream.engine.join import outermost
 from nestream.engine.keys import attribute_groups
-from nestream.engine.order import in_output_order
+from nestream.engine.native import NativeProgram, key_classes
+from nestream.engine.native import runs_of as native_runs
+from nestream.engine.evaluation import Evaluation
+from nestream.engine.evaluation import Shared as NativeShared
+from nestream.engine.operators.operator import Asked
+from nestream.engine.kernels.stack import first_of_time
+from nestream.engine.ordering import in_output_order
 from nestream.engine.program import Decided, Measure, Program
 from nestream.engine.runs import BlockRun
 from nestream.engine.sase.plan import is_planned
@@ -58,15 +64,16 @@ class Matcher:
         self._repeats = True
         """Whether a match that was given may be found again later."""
         self.caches: dict[int, PreCache] = {}
-        self.shelves = {number: Shelf(program) for number, block in enumerate(program.blocks) if block.viewed}
+        self.native = isinstance(program, NativeProgram)
+        self.shelves = {} if self.native else {number: Shelf(program) for number, block in enumerate(program.blocks) if block.viewed}
         """The views of each block that has some."""
         width = max(len(block.leaves) for block in program.blocks)
-        self.limit = max(1, min(PIECE, program.options.memory // (64 * (width + 1))))
+        self.limit = max(1, min(PIECE, (program.memory if self.native else program.options.memory) // (64 * (width + 1))))
 
     @cached_property
     def groups(self) -> Mapping[str, str]:
         """The attributes that the program compares with each other."""
-        return attribute_groups([self.program])
+        return key_classes([self.program]) if self.native else attribute_groups([self.program])
 
     # -- matches out ---------------------------------------------------------------------------------------
 
@@ -103,6 +110,12 @@ class Matcher:
         self.events.seal()
         if not len(self.store):
             return 0
+        if self.native:
+            if self.given is not None:
+                return sum(matches.count for matches in self.advance(END))
+            evaluation = Evaluation(NativeShared(self.events, self.groups), self.program.spans, self.limit)
+            asked = Asked(0, len(evaluation))
+            return sum(sum(operator.counts(evaluation, asked)) for operator in self.program.operators)
         planned = any(is_planned(block, self.program.options) for block in self.program.blocks)
         alone = self.given is None and not self.program.groups and not planned
         if alone and all(is_chain(block) for block in self.program.blocks):
@@ -118,8 +131,15 @@ class Matcher:
         if len(parts) < 2:
             return parts
         columns = [np.concatenate([part.rows[name] for part in parts]) for name in self.program.kept]
-        columns = in_output_order(columns, self.store)
+        columns = in_output_order(columns, self.moment)
         return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
+
+    @property
+    def moment(self):
+        events = self.events
+        if getattr(self, "_moment_of", None) is not events.ts:
+            self._moment_of, self._moment = events.ts, first_of_time(events.ts)
+        return self._moment
 
     def _decide(self, targets: list[int], *, at_once: bool, rounds: Rounds | None) -> Iterator[Matches]:
         """Give the matches up to the target positions, by their last events where all are decided at once."""
@@ -129,8 +149,14 @@ class Matcher:
         if self._nothing_new(targets, at_once=at_once):
             self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
             return
-        round = rounds.of(self.program) if rounds else Round(store, Shared(self.events, self.groups))
-        runs = runs_of(self.program, round, self.limit, self.caches, at_once=at_once, shelves=self.shelves)
+        if self.native:
+            shared = rounds.native if rounds else NativeShared(self.events, self.groups)
+            first = max(min(self.decided) - base, 0)
+            since = int(np.searchsorted(store.pos, first)) if first else 0
+            runs = native_runs(self.program, shared, self.limit, at_once=at_once, since=since)
+        else:
+            round = rounds.of(self.program) if rounds else Round(store, Shared(self.events, self.groups))
+            runs = runs_of(self.program, round, self.limit, self.caches, at_once=at_once, shelves=self.shelves)
         self._repeats = self.given is not None and not told_by_last(self.program, at_once=at_once)
         first = max(min(self.decided) - base, 0)
         end = max(targets) - base
@@ -241,7 +267,7 @@ class Matcher:
             return []
         columns = [
             np.concatenate(
-                [b.rows[name] if name in b.rows else np.full(b.count, UNBOUND, np.int64) for b in held]
+                [b.rows[name] if name in b.rows else np.full(b.count, UNBOUND, np.int32) for b in held]
             )
             for name in self.program.kept
         ]
@@ -249,7 +275,7 @@ class Matcher:
             columns = self.given.new(_with_an_event(columns), self.store, repeated=repeated)
             if not len(columns[0]):
                 return []
-        columns = in_output_order(columns, self.store)
+        columns = in_output_order(columns, self.moment)
         return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
 
     # -- what is held --------------------------------------------------------------------------------------
@@ -285,6 +311,7 @@ class Rounds:
 
     def __init__(self, events: Events, groups: Mapping[str, str]) -> None:
         self.shared = Shared(events, groups)
+        self.native = NativeShared(events, groups)
         self._rounds: dict[tuple[Measure, int, bool], Round] = {}
 
     def of(self, program: Program) -> Round:

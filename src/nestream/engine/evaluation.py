@@ -1,0 +1,155 @@
+"""What the operators of one evaluation share: coordinates of the events, keys, stacks and staircases.
+
+An event is a row of the buffer, which is in the order of time and arrival, so *x comes before y* is
+`row[x] < low[y]` and *x is in a window that ends with y* is `row[x] >= reach[y]`. Everything here is built when
+it is first asked for, once for all the queries of a set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from nestream.engine.events import Events
+from nestream.engine.kernels import Rows
+from nestream.engine.kernels.search import places
+from nestream.engine.kernels.stack import first_of_time, sorted_by_key, window_starts
+from nestream.engine.numbering import Numbering
+from nestream.engine.program import Measure
+from nestream.engine.values import Vector
+from nestream.model.expression import Expression
+
+Mask = npt.NDArray[np.bool_]
+_LEAST = int(np.iinfo(np.int64).min)
+_Made = TypeVar("_Made")
+
+
+@dataclass(frozen=True)
+class Window:
+    """How far apart the events of a match may be."""
+
+    measure: Measure
+    size: int
+    exclusive: bool
+
+
+@dataclass
+class Bindings:
+    """Partial matches as columns: for each bound variable the rows of its events.
+
+    `outer` says, for matches of a negated expression, which outer match each belongs to.
+    """
+
+    rows: dict[str, Rows]
+    count: int
+    outer: Rows | None = None
+
+    def only(self, which: npt.NDArray[Any]) -> Bindings:
+        """Some of the partial matches, by a mask or by their numbers."""
+        rows = {name: column[which] for name, column in self.rows.items()}
+        outer = None if self.outer is None else self.outer[which]
+        count = int(np.count_nonzero(which)) if which.dtype == np.bool_ else len(which)
+        return Bindings(rows, count, outer)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The rows of a leaf by key, in the order of time within one.
+
+    Key k has the places `begin[k]` to `begin[k + 1]`; without a key there is one, 0.
+    """
+
+    rows: Rows
+    begin: Rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class Shared:
+    """What does not depend on a window: ties, the numbers of keys, and stacks."""
+
+    def __init__(self, events: Events, classes: Mapping[str, str]) -> None:
+        self.events = events
+        self.numbering = Numbering(events, classes)
+        self.moment: Rows = first_of_time(events.ts)
+        """For each row the first row with the same time."""
+        self.low: Rows = np.arange(len(events), dtype=np.int32) if events.by_arrival else self.moment
+        """For each row the first row that does not come before it."""
+        self.made: dict[Hashable, Any] = {}
+        self._reach: dict[Window, Rows] = {}
+
+    def reach(self, window: Window) -> Rows:
+        """For each row the first row that fits in a window ending with it."""
+        if window not in self._reach:
+            self._reach[window] = self._window_starts(window)
+        return self._reach[window]
+
+    def _window_starts(self, window: Window) -> Rows:
+        events = self.events
+        if window.measure is Measure.NONE or not len(events):
+            return np.zeros(len(events), np.int32)
+        if window.measure is Measure.EVENTS:
+            return window_starts(events.pos, events.pos - (window.size - 1))
+        times = events.ts
+        earliest = times - (window.size - 1 if window.exclusive else window.size)
+        return window_starts(times, np.where(times < _LEAST + window.size, _LEAST, earliest))
+
+
+class Evaluation:
+    """One evaluation of a query over the events held."""
+
+    def __init__(self, shared: Shared, window: Window, limit: int, since: int = 0) -> None:
+        self.shared = shared
+        self.since = since
+        """The first row that a match asked for may end with: what comes before was evaluated earlier."""
+        self.window = window
+        self.limit = limit
+        """How many partial matches may be held at once."""
+        self.events = shared.events
+        self.numbering = shared.numbering
+        self.low = shared.low
+        self.reach = shared.reach(window)
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def made(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
+        """What was made for all the queries that ask for the same, however their variables are called."""
+        if what not in self.shared.made:
+            self.shared.made[what] = make()
+        found: _Made = self.shared.made[what]
+        return found
+
+    def stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
+        """The events of a leaf, by the attributes of the key."""
+        return self.made((leaf, key), lambda: self._stack(leaf, key))
+
+    def leaf_rows(self, leaf: int) -> Rows:
+        """The events of a leaf in the order of time."""
+        return self.made(leaf, lambda: self.events.leaf_rows[leaf].astype(np.int32))
+
+    def _stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
+        rows = self.leaf_rows(leaf)
+        if key is None:
+            return Stack(rows, np.array((0, len(rows)), np.int32))
+        return Stack(*sorted_by_key(rows, self.numbering.of(key), self.numbering.size(key)))
+
+    def satisfied(self, formula: Expression, bindings: Bindings) -> Mask:
+        """Which of the partial matches satisfy a formula whose variables are all bound."""
+
+        def fetch(variable: str, attribute: str) -> Vector:
+            return self.events.attribute(attribute).take(bindings.rows[variable])
+
+        return self.events.evaluator.satisfied(formula, fetch, bindings.count)
+
+
+def places_in(stack: Stack, measure: Rows, number: Rows, wanted: npt.NDArray[Any]) -> Rows:
+    """For each query the first place of its key whose measure (by row) is not less than the wanted row."""
+    values = stack.rows if measure is stack.rows else measure[stack.rows]
+    found: Rows = places(values, stack.begin, number, wanted)
+    return found

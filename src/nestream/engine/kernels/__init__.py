@@ -1,0 +1,68 @@
+"""The loops of the engine: plain functions over arrays, compiled when there is enough to do.
+
+A kernel is an ordinary Python function over NumPy arrays, written as one loop. Called with few elements it
+runs as it stands; called with many it is compiled by Numba, once for an installation, and from then on the
+compiled form runs. Both are the same text, so the tests run every kernel interpreted, where a wrong index
+raises, and compiled.
+
+`python -m nestream.engine.kernels` compiles all of them in advance.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Rows = npt.NDArray[np.int32]
+"""Numbers of rows, or places in a stack."""
+
+SMALL = 1 << 14
+"""Below this number of elements a kernel is interpreted while Numba is not loaded: importing it takes longer."""
+
+_KERNELS: list[Kernel] = []
+
+
+class Kernel:
+    """A function that is compiled when it is first called with many elements."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self._compiled: Callable[..., Any] | None = None
+        _KERNELS.append(self)
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._compiled is None:
+            small = "numba" not in sys.modules and sum(map(np.size, arguments)) < SMALL
+            if small:
+                return self.function(*arguments)
+            self.compile()
+            assert self._compiled is not None
+        return self._compiled(*arguments)
+
+    def compile(self) -> Any:
+        """The function as Numba compiles it; the machine code is cached beside the source."""
+        if self._compiled is None:
+            import numba
+
+            # A kernel may call others by name: the compiled one has to see those compiled.
+            names = {
+                name: value.compile() if isinstance(value, Kernel) and value is not self else value
+                for name, value in self.function.__globals__.items()
+                if name in self.function.__code__.co_names
+            }
+            plain = FunctionType(self.function.__code__, {**names, "__name__": self.function.__module__})
+            plain.__module__, plain.__qualname__ = self.function.__module__, self.function.__qualname__
+            self._compiled = numba.njit(plain, nogil=True, cache=True, boundscheck=False)
+        return self._compiled
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Declare a kernel."""
+    return Kernel(function)

@@ -1,0 +1,51 @@
+"""Binary search, alone and for whole arrays within the stretches of a stack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nestream.engine.kernels import kernel
+
+
+@kernel
+def first_at_least(values: Any, low: int, high: int, wanted: int) -> int:
+    """The first place in `values[low:high]`, which do not go down, that is not less than `wanted`."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def places(values: Any, begin: Any, number: Any, wanted: Any) -> Any:
+    """For each query, the first place of its key's stretch whose value is not less than the wanted one.
+
+    `values` do not go down within a stretch. A query without a key (-1) gets place 0.
+    """
+    found = np.empty(len(wanted), np.int32)
+    for i in range(len(wanted)):
+        key = number[i]
+        if key < 0:
+            found[i] = 0
+        else:
+            found[i] = first_at_least(values, begin[key], begin[key + 1], wanted[i])
+    return found
+
+
+@kernel
+def latest(ends: Any, begin: Any, starts: Any, number: Any, before: Any) -> Any:
+    """For each query, the start at the last end of its key before a row; -1 where there is none."""
+    found = np.empty(len(before), np.int32)
+    for i in range(len(before)):
+        key = number[i]
+        if key < 0:
+            found[i] = -1
+            continue
+        place = first_at_least(ends, begin[key], begin[key + 1], before[i])
+        found[i] = starts[place - 1] if place > begin[key] else -1
+    return found

@@ -1,0 +1,124 @@
+"""Keys as small numbers: attributes that are compared for equality share one numbering of their values.
+
+Numbers are dense enough to index arrays and hold for the events of one evaluation. NULL has none (-1), because
+it equals nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nestream.engine.events import Events
+from nestream.engine.kernels import Rows
+
+_FEW = 4096
+
+
+class Numbering:
+    """The numbers of key values for the rows of the events.
+
+    `classes` names for each attribute the first of those it is compared with.
+    """
+
+    def __init__(self, events: Events, classes: Mapping[str, str]) -> None:
+        self.events = events
+        self.classes = classes
+        self._found: dict[tuple[str, ...], tuple[Rows, int]] = {}
+        self._occurring: dict[tuple[str, ...], npt.NDArray[np.int64]] = {}
+
+    def of(self, attributes: tuple[str, ...]) -> Rows:
+        """The number of the attributes' values for every row, the same for equal values."""
+        return self._of(attributes)[0]
+
+    def size(self, attributes: tuple[str, ...]) -> int:
+        """One more than the greatest number of the attributes' values."""
+        return self._of(attributes)[1]
+
+    def _of(self, attributes: tuple[str, ...]) -> tuple[Rows, int]:
+        if attributes not in self._found:
+            if len(attributes) == 1:
+                self._number(attributes[0])
+            else:
+                columns = [self.of((name,)) for name in attributes]
+                self._found[attributes] = self._combined(attributes, columns)
+        return self._found[attributes]
+
+    def combine(self, attributes: tuple[str, ...], columns: Sequence[Rows]) -> Rows:
+        """The number under `attributes` for the numbers of single attributes that are compared with them."""
+        return self._combined(attributes, columns)[0]
+
+    def _combined(self, attributes: tuple[str, ...], columns: Sequence[Rows]) -> tuple[Rows, int]:
+        numbers, size = columns[0].astype(np.int64), self.size(attributes[:1])
+        missing = numbers < 0
+        for place, column in enumerate(columns[1:], 1):
+            count = self.size((attributes[place],))
+            missing = missing | (column < 0)
+            numbers, size = numbers * count + column, size * count
+            if size > self._most:
+                numbers, known, size = self._renumbered(attributes[: place + 1], numbers)
+                missing = missing | ~known
+        return np.where(missing, -1, numbers).astype(np.int32), size
+
+    @property
+    def _most(self) -> int:
+        """The greatest number worth an array of that length."""
+        return max(4 * len(self.events), _FEW)
+
+    def _renumbered(
+        self, attributes: tuple[str, ...], numbers: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], int]:
+        """Numbers of the combinations that occur in some row, and which of the wanted ones do."""
+        slots = tuple(self.classes.get(name, name) for name in attributes)
+        if slots not in self._occurring:
+            members = [[name for name, of in self.classes.items() if of == slot] or [slot] for slot in slots]
+            parts = []
+            for names in product(*members):
+                before, last = self.of(names[:-1]).astype(np.int64), self.of(names[-1:])
+                both = (before >= 0) & (last >= 0)
+                parts.append((before * self.size(names[-1:]) + last)[both])
+            self._occurring[slots] = np.unique(np.concatenate(parts))
+        occurring = self._occurring[slots]
+        if not len(occurring):
+            return np.zeros(len(numbers), np.int64), np.zeros(len(numbers), bool), 1
+        found = np.minimum(np.searchsorted(occurring, numbers), len(occurring) - 1)
+        return found, occurring[found] == numbers, len(occurring)
+
+    def _number(self, attribute: str) -> None:
+        """Number the values of an attribute and of all that it is compared with."""
+        own = self.classes.get(attribute, attribute)
+        names = [name for name, of in self.classes.items() if of == own] or [attribute]
+        vectors = [self.events.attribute(name) for name in names]
+        if vectors[0].is_string:
+            joined = pa.chunked_array([vector.values for vector in vectors])
+            numbers, size = _encoded(joined.combine_chunks())
+        else:
+            values = vectors[0].values if len(names) == 1 else np.concatenate([v.values for v in vectors])
+            numbers, size = _numbered(values, self._most)
+        for name, part, vector in zip(names, np.split(numbers, len(names)), vectors, strict=True):
+            if not vector.is_string and vector.valid is not None:
+                part = np.where(vector.valid, part, np.int32(-1))
+            self._found[name,] = part, max(size, 1)
+
+
+def _encoded(values: pa.Array) -> tuple[Rows, int]:
+    encoded = values.dictionary_encode()
+    indices = np.array(encoded.indices.fill_null(-1), np.int32)  # a copy: kernels take arrays they could write to
+    return indices, len(encoded.dictionary)
+
+
+def _numbered(values: npt.NDArray[Any], most: int) -> tuple[Rows, int]:
+    if not len(values):
+        return np.empty(0, np.int32), 1
+    if values.dtype.kind == "f":
+        return _encoded(pa.array(values + 0.0))  # 0.0 and -0.0 are equal
+    values = values.astype(np.int64, copy=False)
+    least, greatest = int(values.min()), int(values.max())
+    if greatest - least < most:
+        return (values - least).astype(np.int32), greatest - least + 1
+    return _encoded(pa.array(values))

@@ -1,0 +1,253 @@
+"""Derived: the latest starts of an inner expression's matches, computed once for all the outer matches.
+
+Let LS(r) be the greatest start of an inner match that ends before r. Some inner match lies inside (l, r)
+exactly if LS(r) comes after l. So a negation whose matches depend on the outer match by its interval and a key
+alone never looks at an inner match twice: a staircase holds LS at every end of an inner match, by key.
+docs/engine.md, "Negation", proves it.
+
+The staircase of a leaf, a sequence or a conjunction without predicates is built from its parts, without building an
+inner match; that of any other expression from the matches of its own operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from nestream.engine.block import Term
+from nestream.engine.evaluation import Evaluation, Mask
+from nestream.engine.kernels import Rows
+from nestream.engine.kernels.chain import extend_prefixes
+from nestream.engine.kernels.search import latest
+from nestream.engine.kernels.stack import key_of_place, sorted_by_key
+from nestream.engine.kernels.staircase import latest_starts
+from nestream.engine.operators.operator import Asked, Operator
+
+NONE = -1
+_EMPTY = np.empty(0, np.int32)
+_DEAR = 64
+"""Inner matches are built for all outer ones only if there are at most so many to an event."""
+_CHEAP = 1 << 20
+"""Or so many in all."""
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """The ends of inner matches by key and row, each with the start of the latest match that ended by then.
+
+    Within a key neither goes down.
+    """
+
+    ends: Rows
+    begin: Rows
+    starts: Rows
+
+    def latest(self, number: Rows, before: Rows) -> Rows:
+        """The latest start of the matches of a key that end before a row; NONE where there are none."""
+        found: Rows = latest(self.ends, self.begin, self.starts, number, before)
+        return found
+
+    def latest_by(self, measure: Rows, number: Rows, limit: Rows) -> Rows:
+        """The latest start of the matches whose last event's measure is not greater than a limit."""
+        found: Rows = latest(measure[self.ends], self.begin, self.starts, number, limit + 1)
+        return found
+
+
+class Stair(Protocol):
+    """How a staircase is built. Equal ones make the same staircase, whatever their variables are called."""
+
+    def build(self, evaluation: Evaluation) -> Staircase | None:
+        """The staircase over the events of an evaluation; None where it would cost more than it saves."""
+        ...
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The inner matches of a negation: their staircase, and the attributes by which it is keyed."""
+
+    stair: Stair
+    key: tuple[str, ...] = ()
+
+    def staircase(self, evaluation: Evaluation) -> Staircase | None:
+        """The staircase over the events of an evaluation, built once."""
+        what: Hashable = (self.stair, evaluation.window if isinstance(self.stair, MatchStair) else None)
+        return evaluation.made(what, lambda: self.stair.build(evaluation))
+
+    def numbers(self, evaluation: Evaluation, terms: Sequence[tuple[str, Rows]], count: int) -> Rows:
+        """The key of each outer match, from the attributes that equal it and the rows they are of."""
+        if not self.key:
+            return np.zeros(count, np.int32)
+        return keys_of(evaluation, self.key, terms)
+
+
+def keys_of(evaluation: Evaluation, key: tuple[str, ...], terms: Sequence[tuple[str, Rows]]) -> Rows:
+    """The number, under the attributes of `key`, of the attributes of some rows."""
+    numbering = evaluation.numbering
+    columns = [numbering.of((attribute,))[rows] for attribute, rows in terms]
+    return columns[0] if len(columns) == 1 else numbering.combine(key, columns)
+
+
+@dataclass(frozen=True)
+class LeafStair:
+    """Of a single event: itself."""
+
+    leaf: int
+    key: tuple[str, ...] | None
+
+    def build(self, evaluation: Evaluation) -> Staircase:
+        """The stack of the leaf."""
+        stack = evaluation.stack(self.leaf, self.key)
+        return Staircase(stack.rows, stack.begin, stack.rows)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A negation between two items of a sequence: derived, by the key of the sequence or by none."""
+
+    derived: Derived
+    keyed: bool
+
+
+@dataclass(frozen=True)
+class SequenceStair:
+    """Of a sequence: each item takes the latest start of the prefixes that end before it.
+
+    `gaps[i]` are the negations between item i and item i + 1.
+    """
+
+    items: tuple[Stair, ...]
+    gaps: tuple[tuple[Gap, ...], ...]
+
+    def build(self, evaluation: Evaluation) -> Staircase | None:
+        """The last item's ends that some prefix reaches."""
+        prefix = self.items[0].build(evaluation)
+        for item, gaps in zip(self.items[1:], self.gaps, strict=True):
+            step = item.build(evaluation)
+            if prefix is None or step is None:
+                return None
+            bound = _EMPTY
+            for gap in gaps:
+                staircase = gap.derived.staircase(evaluation)
+                if staircase is None:
+                    return None
+                number = key_of_place(step.begin if gap.keyed else np.array((0, len(step.ends)), np.int32), len(step.ends))
+                start = staircase.latest(number, evaluation.low[step.starts])
+                low = np.where(start < 0, NONE, evaluation.low[start]).astype(np.int32)
+                bound = low if not len(bound) else np.maximum(bound, low)
+            stay, begin, starts, _, _ = extend_prefixes(
+                prefix.ends, prefix.begin, prefix.starts, step.ends, step.begin, step.starts, bound, evaluation.low, _EMPTY
+            )
+            prefix = Staircase(step.ends[stay], begin, starts)
+        return prefix
+
+
+@dataclass(frozen=True)
+class ConjunctionStair:
+    """Of a conjunction: at each end of a part, the least of the parts' latest starts."""
+
+    items: tuple[Stair, ...]
+
+    def build(self, evaluation: Evaluation) -> Staircase | None:
+        """The ends of all parts at which every part has ended."""
+        parts = []
+        for item in self.items:
+            part = item.build(evaluation)
+            if part is None:
+                return None
+            parts.append(part)
+        keys = len(parts[0].begin) - 1
+        number = np.concatenate([key_of_place(part.begin, len(part.ends)) for part in parts])
+        ends = np.concatenate([part.ends for part in parts])
+        order = np.lexsort((ends, number))
+        ends, number = ends[order], number[order]
+        starts = np.full(len(ends), len(evaluation), np.int32)
+        for part in parts:
+            starts = np.minimum(starts, part.latest(number, ends + np.int32(1)))
+        stays = starts >= 0
+        begin = np.searchsorted(number[stays], np.arange(keys + 1)).astype(np.int32)
+        return Staircase(ends[stays], begin, starts[stays])
+
+
+@dataclass(frozen=True)
+class AllKeysStair:
+    """Of all keys together: where only the inner events share a key, the latest start of any."""
+
+    inner: Stair
+
+    def build(self, evaluation: Evaluation) -> Staircase | None:
+        """The steps of every key in the order of their ends."""
+        keyed = self.inner.build(evaluation)
+        if keyed is None:
+            return None
+        order = np.argsort(keyed.ends, kind="stable")
+        starts = keyed.starts[order]
+        if len(starts):
+            starts = np.maximum.accumulate(starts)
+        return Staircase(keyed.ends[order], np.array((0, len(order)), np.int32), starts)
+
+
+@dataclass(frozen=True, eq=False)
+class MatchStair:
+    """Of any other expression: from its matches, found by its own operator, with the terms of their key."""
+
+    operator: Operator
+    key: tuple[Term, ...] = field(default=())
+
+    def build(self, evaluation: Evaluation) -> Staircase | None:
+        """The latest starts of its matches; None where there are too many to build."""
+        asked = Asked(0, len(evaluation))
+        budget = max(_DEAR * len(evaluation), _CHEAP)
+        expected = self.operator.expected(evaluation, asked)
+        if expected is not None and expected > budget:
+            return None
+        attributes = tuple(attribute for _, attribute in self.key)
+        keys = evaluation.numbering.size(attributes) if attributes else 1
+        held: list[tuple[Rows, Rows, Rows]] = []
+        total = count = 0
+        for found in self.operator.run(evaluation, asked):
+            columns = list(found.rows.values())
+            number = np.zeros(found.count, np.int32)
+            if attributes:
+                number = keys_of(evaluation, attributes, [(a, found.rows[name]) for name, a in self.key])
+            held.append((number, np.minimum.reduce(columns), np.maximum.reduce(columns)))
+            total, count = total + found.count, count + found.count
+            if total > budget:
+                return None
+            if len(held) > 1 and count > 4 * evaluation.limit:
+                held, count = [_reduced(held, keys)], 0
+        if not held:
+            return Staircase(_EMPTY, np.zeros(keys + 1, np.int32), _EMPTY)
+        number, starts, ends = _reduced(held, keys)
+        return Staircase(ends, np.searchsorted(number, np.arange(keys + 1)).astype(np.int32), starts)
+
+
+def _reduced(held: list[tuple[Rows, Rows, Rows]], keys: int) -> tuple[Rows, Rows, Rows]:
+    """The latest starts of some matches, given as keys, starts and ends, by key and end."""
+    number, starts, ends = (np.concatenate(columns) for columns in zip(*held, strict=True))
+    by_end = np.argsort(ends, kind="stable").astype(np.int32)
+    order, begin = sorted_by_key(by_end, number, keys)
+    stair_ends, stair_begin, stair_starts = latest_starts(order, begin, starts, ends)
+    return key_of_place(stair_begin, len(stair_ends)), stair_starts, stair_ends
+
+
+def occurs(staircase: Staircase, evaluation: Evaluation, number: Rows, upto: tuple[str, Rows], after: Rows | None, since: Rows | None) -> Mask:
+    """Whether an inner match ends by `upto` and starts after an event, or at or after a row.
+
+    `upto` names the measure of the end: "before" a row, or "reach" or "low" up to one.
+    """
+    measure, limit = upto
+    match measure:
+        case "before":
+            start = staircase.latest(number, limit)
+        case "reach":
+            start = staircase.latest_by(evaluation.reach, number, limit)
+        case _:
+            start = staircase.latest_by(evaluation.low, number, limit)
+    if after is not None:
+        found: Mask = (start >= 0) & (evaluation.low[start] > after)
+        return found
+    assert since is not None
+    return (start >= 0) & (start >= since)

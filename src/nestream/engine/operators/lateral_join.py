@@ -1,0 +1,362 @@
+"""LateralJoin: leaf by leaf in any order, with negations looked for match by match. Always right.
+
+Each next leaf has for every partial match a range of its stack: between the events already bound, within the
+window, within the key that equalities give. A negation that is not derived is looked for in the same way, inside
+its interval, until one match is found. Partial matches are taken in pieces, so that what is built stays within the
+budget whatever the fan-out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from nestream.engine.block import Block, Negation
+from nestream.engine.evaluation import Bindings, Evaluation, Mask, Stack, places_in
+from nestream.engine.kernels import Rows
+from nestream.engine.kernels.chain import extend
+from nestream.engine.operators.alike import alike
+from nestream.engine.operators.derived import occurs
+from nestream.engine.operators.operator import Asked
+from nestream.engine.pieces import pieces
+from nestream.engine.program import Edge, Equality
+from nestream.model.expression import Expression, variables
+
+Ranges = Mapping[str, tuple[int, int]]
+"""For some variables, the rows `[first, end)` that their events must have."""
+
+_NEARLY = 4
+"""A leaf with an equality comes first unless another is so many times rarer: the equality is used next."""
+_FEW = 4
+"""How many events a lateral join tries first for each outer match; then so many times more."""
+_SAMPLE = 256
+"""How many partial matches are looked at to choose the next leaf."""
+
+
+class LateralJoin:
+    """The matches of any block."""
+
+    def __init__(self, block: Block, root: Block | None = None, negation: Negation | None = None) -> None:
+        """`root` is the block of the whole query, whose first and last events the edges of intervals refer to."""
+        self.block = block
+        self.root = root or block
+        self.negation = negation
+        self._inner: dict[int, LateralJoin] = {}
+
+    def explain(self) -> str:
+        return "LateralJoin"
+
+    def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
+        """The matches, in no particular order."""
+        for ranges in ranges_of(self.block, asked, len(evaluation)):
+            yield from self._started(evaluation, ranges)
+
+    def expected(self, evaluation: Evaluation, asked: Asked) -> float | None:
+        """Not known before they are built."""
+        return None
+
+    def counts(self, evaluation: Evaluation, asked: Asked) -> Iterator[int]:
+        """The number of matches, piece by piece."""
+        return (found.count for found in self.run(evaluation, asked))
+
+    # -- leaf by leaf --------------------------------------------------------------------------------------
+
+    def _started(self, evaluation: Evaluation, ranges: Ranges) -> Iterator[Bindings]:
+        """The matches whose variables lie in the ranges, from the rarest leaf on."""
+        sizes = {name: len(self._rows(evaluation, name, ranges)) for name in self.block.leaves}
+        least = min(sizes.values())
+        linked = {name for e in self.block.equalities for name in (e.left[0], e.right[0]) if name in sizes}
+        looked_up = [name for name in sizes if name in linked and sizes[name] <= _NEARLY * least]
+        name = min(looked_up or sizes, key=lambda name: (sizes[name], name not in ranges))
+        rows = self._rows(evaluation, name, ranges)
+        if not least:
+            return
+        for start in range(0, len(rows), evaluation.limit):
+            piece = rows[start : start + evaluation.limit]
+            bindings = self._filtered(evaluation, Bindings({name: piece}, len(piece)), name, ranges)
+            yield from self._extended(evaluation, bindings, ranges, None)
+
+    def _rows(self, evaluation: Evaluation, name: str, ranges: Ranges) -> Rows:
+        rows = evaluation.leaf_rows(self.block.leaves[name])
+        if name not in ranges:
+            return rows
+        first, end = np.searchsorted(rows, ranges[name])
+        return rows[first:end]
+
+    def _extended(
+        self, evaluation: Evaluation, bindings: Bindings, ranges: Ranges, found: Mask | None
+    ) -> Iterator[Bindings]:
+        """The matches that partial matches extend to, piece by piece.
+
+        With `found`, partial matches of outer matches for which one was already found are left out.
+        """
+        if found is not None and bindings.outer is not None:
+            bindings = bindings.only(~found[bindings.outer])
+        if not bindings.count:
+            return
+        remaining = [name for name in self.block.leaves if name not in bindings.rows]
+        if not remaining:
+            yield bindings
+            return
+        name = self._next_leaf(evaluation, remaining, bindings)
+        stack, first, end = self._range(evaluation, name, bindings)
+        if found is not None and len(remaining) == len(self.block.leaves):
+            assert bindings.outer is not None
+            few = _FEW  # of an outer match, a few at a time: for most of them these are enough
+            while few < (end - first).max(initial=0):
+                some = np.maximum(end - few, first)
+                yield from self._taken(evaluation, name, bindings, stack, some, end, ranges, found)
+                rest = ~found[bindings.outer] & (some > first)
+                bindings, first, end = bindings.only(rest), first[rest], some[rest]
+                few *= _FEW
+        yield from self._taken(evaluation, name, bindings, stack, first, end, ranges, found)
+
+    def _taken(
+        self,
+        evaluation: Evaluation,
+        name: str,
+        bindings: Bindings,
+        stack: Stack,
+        first: Rows,
+        end: Rows,
+        ranges: Ranges,
+        found: Mask | None,
+    ) -> Iterator[Bindings]:
+        """The matches of partial matches that are extended by ranges of a leaf's stack."""
+        counts = np.maximum(end - first, 0).astype(np.int64)
+        limit = evaluation.limit
+        for piece in pieces(counts, limit):
+            total = int(counts[piece].sum())
+            if not total:
+                continue
+            if total <= limit:
+                number = np.arange(piece.start, piece.stop, dtype=np.int32).reshape(1, -1)
+                longer, _ = extend(number, first[piece], first, end, total)
+                parts = [(longer[1], longer[0])]
+            else:  # one partial match alone has too many
+                cuts = range(int(first[piece.start]), int(end[piece.start]), limit)
+                own = [np.arange(s, min(s + limit, int(end[piece.start])), dtype=np.int32) for s in cuts]
+                parts = [(np.full(len(places), piece.start, np.int32), places) for places in own]
+            for origin, places in parts:
+                more = bindings.only(origin)
+                more.rows[name] = stack.rows[places]
+                yield from self._extended(evaluation, self._filtered(evaluation, more, name, ranges), ranges, found)
+
+    def _next_leaf(self, evaluation: Evaluation, remaining: list[str], bindings: Bindings) -> str:
+        """The leaf that promises the fewest partial matches, measured on a sample."""
+        if len(remaining) == 1:
+            return remaining[0]
+        sample = bindings.only(np.arange(0, bindings.count, max(1, bindings.count // _SAMPLE)))
+
+        def promised(name: str) -> int:
+            _, first, end = self._range(evaluation, name, sample)
+            return int(np.maximum(end - first, 0).sum())
+
+        return min(remaining, key=promised)
+
+    # -- the range of a leaf -------------------------------------------------------------------------------
+
+    def _range(self, evaluation: Evaluation, name: str, bindings: Bindings) -> tuple[Stack, Rows, Rows]:
+        """For each partial match, the places of the leaf's stack whose events may extend it."""
+        stack, number = self._lookup(evaluation, name, bindings)
+        first = self._lower(evaluation, name, bindings, stack, number)
+        end = self._upper(evaluation, name, bindings, stack, number)
+        end = np.where(number < 0, first, np.maximum(first, end))  # a NULL key equals nothing
+        return stack, first, end
+
+    def _lookup(self, evaluation: Evaluation, name: str, bindings: Bindings) -> tuple[Stack, Rows]:
+        """The leaf's stack by the attributes that equal bound ones, and each match's number in it."""
+        own: list[str] = []
+        columns: list[Rows] = []
+        numbering = evaluation.numbering
+        for equality in self._equalities:
+            for mine, theirs in ((equality.left, equality.right), (equality.right, equality.left)):
+                if mine[0] == name and theirs[0] in bindings.rows and mine[1] not in own:
+                    own.append(mine[1])
+                    columns.append(numbering.of((theirs[1],))[bindings.rows[theirs[0]]])
+        leaf = self.block.leaves[name]
+        if not own:
+            return evaluation.stack(leaf, None), np.zeros(bindings.count, np.int32)
+        number = columns[0] if len(own) == 1 else numbering.combine(tuple(own), columns)
+        return evaluation.stack(leaf, tuple(own)), number
+
+    @cached_property
+    def _order(self) -> frozenset[tuple[str, str]]:
+        """The order of the variables with all that follows from it: neighbours may be bound last."""
+        return closure(self.block.order)
+
+    @cached_property
+    def _equalities(self) -> list[Equality]:
+        """The equalities of the block, those of its key included."""
+        found = list(self.block.equalities)
+        for left, own in (self.block.key or {}).items():
+            for right, other in (self.block.key or {}).items():
+                if left < right:
+                    found += [Equality((left, a), (right, b)) for a, b in zip(own, other, strict=True)]
+        return found
+
+    def _lower(
+        self, evaluation: Evaluation, name: str, bindings: Bindings, stack: Stack, number: Rows
+    ) -> Rows:
+        earlier = [bindings.rows[x] for x, y in self._order if y == name and x in bindings.rows]
+        if earlier:
+            return places_in(stack, evaluation.low, number, np.maximum.reduce(earlier) + 1)
+        since = np.zeros(bindings.count, np.int32)
+        if self.negation is None:
+            since = evaluation.reach[np.maximum.reduce(list(bindings.rows.values()))]
+        elif self.negation.interval.after is Edge.WINDOW_START:
+            since = evaluation.reach[last_of(bindings, self.root)]
+        return places_in(stack, stack.rows, number, since)
+
+    def _upper(
+        self, evaluation: Evaluation, name: str, bindings: Bindings, stack: Stack, number: Rows
+    ) -> Rows:
+        later = [evaluation.low[bindings.rows[y]] for x, y in self._order if x == name and y in bindings.rows]
+        ends: list[Rows] = []
+        if later:
+            ends.append(places_in(stack, stack.rows, number, np.minimum.reduce(later)))
+        if self.negation is None:
+            if not later:
+                first = np.minimum.reduce(list(bindings.rows.values()))
+                ends.append(places_in(stack, evaluation.reach, number, first + 1))
+        elif self.negation.interval.before is Edge.WINDOW_END:
+            ends.append(places_in(stack, evaluation.reach, number, first_of(bindings, self.root) + 1))
+        elif self.negation.interval.before is Edge.MATCH_END:
+            ends.append(places_in(stack, evaluation.low, number, last_of(bindings, self.root) + 1))
+        return np.minimum.reduce(ends) if ends else stack.begin[1:][number]
+
+    # -- filters -------------------------------------------------------------------------------------------
+
+    def _filtered(self, evaluation: Evaluation, bindings: Bindings, name: str, ranges: Ranges) -> Bindings:
+        """The partial matches that pass everything that is known once `name` is bound."""
+        bound = set(bindings.rows)
+        if name in ranges and bindings.count:
+            first, end = ranges[name]
+            rows = bindings.rows[name]
+            bindings = bindings.only((rows >= first) & (rows < end))
+        for x, y in self.block.apart:
+            if name in (x, y) and {x, y} <= bound and bindings.count:
+                bindings = bindings.only(bindings.rows[x] != bindings.rows[y])
+        for predicate in self._due(name, bound):
+            if bindings.count:
+                bindings = bindings.only(evaluation.satisfied(predicate, bindings))
+        for equality in self._not_looked_up(name, bound):
+            left, right = (
+                evaluation.numbering.of((attribute,))[bindings.rows[variable]]
+                for variable, attribute in (equality.left, equality.right)
+            )
+            bindings = bindings.only((left == right) & (left >= 0))
+        return self._without_negated(evaluation, bindings, name)
+
+    def _due(self, name: str, bound: set[str]) -> list[Expression]:
+        """The predicates to be tested now that `name` is bound."""
+        own = set(self.block.leaves)
+        read = [(predicate, variables(predicate)) for predicate in self.block.predicates]
+        return [p for p, names in read if names <= bound and (name in names or not names & own)]
+
+    def _not_looked_up(self, name: str, bound: set[str]) -> list[Equality]:
+        """The equalities that the lookup of `name` could not use: a second one on the same attribute."""
+        used: set[str] = set()
+        rest = []
+        for equality in self._equalities:
+            for mine, theirs in ((equality.left, equality.right), (equality.right, equality.left)):
+                if mine[0] == name and theirs[0] in bound:
+                    if mine[1] in used:
+                        rest.append(equality)
+                    used.add(mine[1])
+        return rest
+
+    def _without_negated(self, evaluation: Evaluation, bindings: Bindings, name: str) -> Bindings:
+        """The partial matches without those that a negation drops, for the negations now decidable."""
+        bound = set(bindings.rows)
+        for negation in self.block.negations:
+            wanted = negation.needs(self.root)
+            own = wanted & set(self.block.leaves)
+            if bindings.count and wanted <= bound and (not own or name in own):
+                bindings = bindings.only(~self.drops(evaluation, negation, bindings))
+        return bindings
+
+    # -- negations -----------------------------------------------------------------------------------------
+
+    def drops(self, evaluation: Evaluation, negation: Negation, bindings: Bindings) -> Mask:
+        """Which partial matches have a match of the negation in its interval."""
+        derived = negation.derived
+        staircase = derived.staircase(evaluation) if derived is not None else None
+        if derived is not None and staircase is not None:
+            terms = [(attribute, bindings.rows[name]) for name, attribute in negation.link]
+            number = derived.numbers(evaluation, terms, bindings.count)
+            return occurs(staircase, evaluation, number, *self._limits(evaluation, negation, bindings))
+        some = alike(bindings, negation.needs(self.root), len(evaluation))
+        if some is None:
+            return self._joined(evaluation, negation, bindings)
+        return self._joined(evaluation, negation, bindings.only(some.first))[some.number]
+
+    def _limits(
+        self, evaluation: Evaluation, negation: Negation, bindings: Bindings
+    ) -> tuple[tuple[str, Rows], Rows | None, Rows | None]:
+        """The interval of a negation as `occurs` takes it."""
+        interval = negation.interval
+        after = since = None
+        if isinstance(interval.after, Edge):
+            since = evaluation.reach[last_of(bindings, self.root)]
+        else:
+            after = np.maximum.reduce([bindings.rows[name] for name in interval.after])
+        if interval.before is Edge.WINDOW_END:
+            return ("reach", first_of(bindings, self.root)), after, since
+        if interval.before is Edge.MATCH_END:
+            return ("low", last_of(bindings, self.root)), after, since
+        before = np.minimum.reduce([evaluation.low[bindings.rows[name]] for name in interval.before])
+        return ("before", before), after, since
+
+    def _joined(self, evaluation: Evaluation, negation: Negation, bindings: Bindings) -> Mask:
+        """Which partial matches a match of the negation is found for."""
+        if id(negation) not in self._inner:
+            self._inner[id(negation)] = LateralJoin(negation.block, self.root, negation)
+        inner = self._inner[id(negation)]
+        found = np.zeros(bindings.count, bool)
+        around = Bindings(dict(bindings.rows), bindings.count, np.arange(bindings.count, dtype=np.int32))
+        for predicate in negation.block.predicates:
+            if not variables(predicate) & set(negation.block.leaves):
+                around = around.only(evaluation.satisfied(predicate, around))
+        for match in inner._extended(evaluation, around, {}, found):
+            assert match.outer is not None
+            found[match.outer] = True
+        return found
+
+
+def first_of(bindings: Bindings, root: Block) -> Rows:
+    """The rows of the first events of the outer matches."""
+    return np.minimum.reduce([bindings.rows[name] for name in root.leaves])
+
+
+def last_of(bindings: Bindings, root: Block) -> Rows:
+    """The rows of the last events of the outer matches."""
+    return np.maximum.reduce([bindings.rows[name] for name in root.leaves])
+
+
+def closure(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """Every pair that follows from the pairs."""
+    reach = frozenset(order)
+    while True:
+        more = {(a, d) for a, b in reach for c, d in reach if b == c} - reach
+        if not more:
+            return reach
+        reach |= more
+
+
+def ranges_of(block: Block, asked: Asked, length: int) -> Iterator[Ranges]:
+    """The ranges whose matches together are those with their last (or first) event in the rows asked for."""
+    if asked.first <= 0 and asked.end >= length:
+        yield {}
+        return
+    ends = block.outermost(last=asked.by_last)
+    for number, name in enumerate(ends):
+        ranges = {name: (asked.first, asked.end)}
+        for other in ends[:number]:
+            ranges[other] = (0, asked.first) if asked.by_last else (asked.end, length)
+        for other in ends[number + 1 :]:
+            ranges[other] = (0, asked.end) if asked.by_last else (asked.first, length)
+        yield ranges

@@ -1,0 +1,127 @@
+"""Product: a conjunction of events in any order, as ranges of the others around each event as the last one.
+
+Of a match, the event with the greatest row is the last. The events that each other part may then have are those of
+its stack in the window that ends there: ranges that do not depend on each other, so the matches of a last event
+are all their combinations, and none of them is a dead end. Predicates, negations and parts that might be the same
+event filter the matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from nestream.engine.block import Block
+from nestream.engine.evaluation import Bindings, Evaluation
+from nestream.engine.kernels import Rows
+from nestream.engine.kernels.product import combinations, combine
+from nestream.engine.kernels.search import places
+from nestream.engine.operators.lateral_join import LateralJoin
+from nestream.engine.operators.operator import Asked
+from nestream.engine.pieces import pieces
+
+
+class Product:
+    """The matches of a block whose variables have no order and are equal on a key, if on anything."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.join = LateralJoin(block)
+
+    def explain(self) -> str:
+        return "Product"
+
+    def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
+        """The matches, in the order of their last events for each part that may be the last."""
+        if not asked.by_last:
+            yield from self.join.run(evaluation, asked)
+            return
+        for last in self.block.leaves:
+            yield from self._ending_in(evaluation, last, asked)
+
+    def _ranges(self, evaluation: Evaluation, last: str, asked: Asked) -> tuple[Rows, Rows, Rows]:
+        """The events that a part contributes as the last of a match, and the ranges of the other parts."""
+        block, numbering = self.block, evaluation.numbering
+        rows = evaluation.leaf_rows(block.leaves[last])
+        rows = rows[np.searchsorted(rows, asked.first) : np.searchsorted(rows, asked.end)]
+        number = np.zeros(len(rows), np.int32)
+        if block.key:
+            number = numbering.of(block.key[last])[rows]
+            rows, number = rows[number >= 0], number[number >= 0]
+        others = [name for name in block.leaves if name != last]
+        lows, highs = np.empty((2, len(others), len(rows)), np.int32)
+        for place, name in enumerate(others):
+            stack = evaluation.stack(block.leaves[name], block.key[name] if block.key else None)
+            lows[place] = places(stack.rows, stack.begin, number, evaluation.reach[rows])
+            highs[place] = places(stack.rows, stack.begin, number, rows)
+        return rows, lows, highs
+
+    def _ending_in(self, evaluation: Evaluation, last: str, asked: Asked) -> Iterator[Bindings]:
+        block = self.block
+        rows, lows, highs = self._ranges(evaluation, last, asked)
+        others = [name for name in block.leaves if name != last]
+        stacks = [evaluation.stack(block.leaves[n], block.key[n] if block.key else None) for n in others]
+        counts = combinations(lows, highs)
+        for piece in pieces(counts, evaluation.limit):
+            total = int(counts[piece].sum())
+            if not total:
+                continue
+            parts = (np.ascontiguousarray(lows[:, piece]), np.ascontiguousarray(highs[:, piece]))
+            for low, high, size in _cut(*parts, total, evaluation.limit):
+                found, origin = combine(low, high, size)
+                bound = {name: stack.rows[found[n]] for n, (name, stack) in enumerate(zip(others, stacks, strict=True))}
+                bound[last] = rows[piece][origin]
+                bindings = Bindings({name: bound[name] for name in block.leaves}, size)
+                yield self._filtered(evaluation, bindings)
+
+    def _filtered(self, evaluation: Evaluation, bindings: Bindings) -> Bindings:
+        for x, y in self.block.apart:
+            if bindings.count:
+                bindings = bindings.only(bindings.rows[x] != bindings.rows[y])
+        for predicate in self.block.predicates:
+            if bindings.count:
+                bindings = bindings.only(evaluation.satisfied(predicate, bindings))
+        for negation in self.block.negations:
+            if bindings.count:
+                bindings = bindings.only(~self.join.drops(evaluation, negation, bindings))
+        return bindings
+
+    def expected(self, evaluation: Evaluation, asked: Asked) -> float | None:
+        """How many matches there are if all pass the filters."""
+        if not asked.by_last:
+            return None
+        total = 0.0
+        for last in self.block.leaves:
+            _, lows, highs = self._ranges(evaluation, last, asked)
+            total += float(combinations(lows, highs).sum())
+        return total
+
+    def counts(self, evaluation: Evaluation, asked: Asked) -> Iterator[int]:
+        """The number of matches: products of lengths where nothing filters."""
+        block = self.block
+        if not asked.by_last or block.apart or block.predicates or block.negations:
+            yield from (found.count for found in self.run(evaluation, asked))
+            return
+        for last in block.leaves:
+            _, lows, highs = self._ranges(evaluation, last, asked)
+            lengths = np.maximum(highs - lows, 0).astype(np.int64)
+            yield sum(map(int, np.prod(lengths.astype(object), axis=0))) if lengths.size else 0
+
+
+def _cut(lows: Rows, highs: Rows, total: int, limit: int) -> Iterator[tuple[Rows, Rows, int]]:
+    """Ranges with at most `limit` combinations: those of a single event with more are cut at the first part."""
+    if total <= limit:
+        yield lows, highs, total
+        return
+    widths = (highs - lows)[:, 0].astype(object)
+    rest = int(np.prod(widths[1:])) if len(widths) > 1 else 1
+    width = max(limit // rest, 1)
+    for start in range(int(lows[0, 0]), int(highs[0, 0]), width):
+        low, high = lows.copy(), highs.copy()
+        low[0, 0], high[0, 0] = start, min(start + width, int(highs[0, 0]))
+        if rest <= limit or len(widths) == 1:
+            yield low, high, (int(high[0, 0]) - start) * rest
+            continue
+        for inner_low, inner_high, size in _cut(low[1:], high[1:], rest, limit):
+            yield np.vstack([low[:1], inner_low]), np.vstack([high[:1], inner_high]), size

@@ -1,0 +1,169 @@
+"""Decides whether a negation is derived: whether its matches depend on the outer match by interval and key alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from nestream.engine.block import Block, Negation, Term
+from nestream.engine.operators.derived import (
+    AllKeysStair,
+    ConjunctionStair,
+    Derived,
+    Gap,
+    LeafStair,
+    MatchStair,
+    SequenceStair,
+    Stair,
+)
+from nestream.engine.program import Equality
+from nestream.logical.nodes import Component, Leaf, WinAnd, WinOr, WinSeq
+from nestream.logical.nodes import Negation as LogicalNegation
+from nestream.model.expression import Attribute, Expression, transform, variables
+from nestream.physical.choices import Chosen
+from nestream.physical.equality import classes, linked_key
+
+if TYPE_CHECKING:
+    from nestream.physical.planner import Outer, Planner
+
+Key = Mapping[str, tuple[str, ...]]
+
+
+def derive(planner: Planner, chosen: Chosen, negation: Negation, outer: Outer) -> Negation:
+    """The negation, derived where that is right, with the reason why or why not."""
+    block, own = negation.block, set(negation.block.leaves)
+    if any(not pair <= own for pair in map(set, block.apart)):
+        return replace(negation, reason="an event could be one of the match's own")
+    if any(not variables(predicate) <= own for predicate in block.predicates):
+        return replace(negation, reason="a predicate relates it to the match by more than equality")
+    derived = _from_parts(chosen, block, outer.facts, list(outer.types))
+    if derived is not None:
+        return replace(negation, derived=derived[0], link=derived[1], reason="from its parts")
+    return _from_matches(planner, chosen, negation, outer.facts)
+
+
+# -- from parts, without building an inner match -----------------------------------------------------------
+
+
+def _from_parts(
+    chosen: Chosen, block: Block, facts: Sequence[Equality], outer: list[str]
+) -> tuple[Derived, tuple[Term, ...]] | None:
+    """The staircase of an expression whose events are related by nothing but one key."""
+    names = list(block.leaves)
+    keyed = linked_key(block.equalities, facts, names, outer)
+    if keyed is None or block.predicates or block.apart:
+        return None
+    key, link = keyed
+    stair = _stair(chosen, block, key) if not block.negations else _with_gaps(block, key, link)
+    if stair is None:
+        return None
+    if key is None:
+        return Derived(stair), ()
+    if link is None:
+        return Derived(AllKeysStair(stair)), ()
+    return Derived(stair, key[names[0]]), tuple((link[0], attribute) for attribute in link[1])
+
+
+def _stair(chosen: Chosen, block: Block, key: Key | None) -> Stair:
+    """The staircase of an expression without negations."""
+    match chosen.node:
+        case Leaf(variable=variable):
+            return LeafStair(block.leaves[variable], key[variable] if key else None)
+        case WinSeq():
+            items = tuple(_stair(part, block, key) for part in chosen.parts)
+            return SequenceStair(items, ((),) * (len(items) - 1))
+        case WinAnd():
+            return ConjunctionStair(tuple(_stair(part, block, key) for part in chosen.parts))
+
+
+def _with_gaps(block: Block, key: Key | None, link: tuple[str, tuple[str, ...]] | None) -> Stair | None:
+    """The staircase of a sequence of events with derived negations between them, of the same key or none."""
+    if block.chain is None:
+        return None
+    pairs = [((left,), (right,)) for left, right in pairwise(block.chain)]
+    gaps: list[list[Gap]] = [[] for _ in pairs]
+    for inner in block.negations:
+        place = (inner.interval.after, inner.interval.before)
+        if place not in pairs or inner.derived is None or not _same_key(inner, key, link):
+            return None
+        gaps[pairs.index(place)].append(Gap(inner.derived, bool(inner.link)))
+    leaves = tuple(LeafStair(block.leaves[name], key[name] if key else None) for name in block.chain)
+    return SequenceStair(leaves, tuple(map(tuple, gaps)))
+
+
+def _same_key(inner: Negation, key: Key | None, link: tuple[str, tuple[str, ...]] | None) -> bool:
+    """Whether an inner negation has no key, or the very key of the expression around it."""
+    if not inner.link:
+        return True
+    names = {name for name, _ in inner.link}
+    if len(names) > 1:
+        return False
+    name, attributes = names.pop(), tuple(attribute for _, attribute in inner.link)
+    if key is not None and name in key:
+        return key[name] == attributes
+    return link == (name, attributes)
+
+
+# -- from matches ------------------------------------------------------------------------------------------
+
+
+def _from_matches(
+    planner: Planner, chosen: Chosen, negation: Negation, facts: Sequence[Equality]
+) -> Negation:
+    """The negation derived from the matches of its expression, run on its own, by what links it to the outer match."""
+    from nestream.physical.planner import edges, operator_of
+
+    own = set(negation.block.leaves)
+    link: list[Term] = []
+    key: list[Term] = []
+    inner_of: dict[Term, Term] = {}
+    for terms in classes([e for e in negation.block.equalities]):
+        inside = sorted(term for term in terms if term[0] in own)
+        for term in sorted(terms - set(inside)):
+            if any(term in known and other in known for known in classes(facts) for other in inner_of if other in terms):
+                inner_of[term] = inside[0]
+                continue
+            link.append(term)
+            key.append(inside[0])
+            inner_of[term] = inside[0]
+    free = planner.root_block(_substituted(chosen, inner_of))
+    needed = {name for predicate in free.predicates for name in variables(predicate)}
+    for inner in free.negations:
+        needed |= inner.needs(free)
+    if edges(free) or not needed <= own:
+        return replace(negation, reason="a negation inside it looks at the match around it")
+    attributes = tuple(attribute for _, attribute in key)
+    derived = Derived(MatchStair(operator_of(free), tuple(key)), attributes)
+    return replace(negation, derived=derived, link=tuple(link), reason="from its matches")
+
+
+def _substituted(chosen: Chosen, inner_of: Mapping[Term, Term]) -> Chosen:
+    """The same expression with the terms of the outer match replaced by inner ones that equal them."""
+
+    def term(part: Expression) -> Expression:
+        if isinstance(part, Attribute) and (part.variable, part.name) in inner_of:
+            return Attribute(*inner_of[part.variable or "", part.name])
+        return part
+
+    def formulas(found: tuple[Expression, ...]) -> tuple[Expression, ...]:
+        return tuple(transform(formula, term) for formula in found)
+
+    def node(component: Component) -> Component:
+        match component:
+            case Leaf(predicates=predicates):
+                return replace(component, predicates=formulas(predicates))
+            case LogicalNegation(body=body):
+                return replace(component, body=node(body))
+            case WinSeq() | WinAnd() | WinOr():
+                parts = tuple(map(node, component.components))
+                return replace(component, components=parts, predicates=formulas(component.predicates))
+            case _:
+                return component
+
+    return Chosen(
+        node(chosen.node),  # type: ignore[arg-type]
+        tuple(_substituted(part, inner_of) for part in chosen.parts),
+        formulas(chosen.predicates),
+    )
