@@ -8,10 +8,13 @@ import numpy as np
 
 from nestream.engine.kernels import kernel
 
+MOST = 1 << 40
+"""More combinations of a single event than this are not counted exactly."""
+
 
 @kernel
 def combinations(lows: Any, highs: Any) -> Any:
-    """How many combinations each event has: the product of the lengths of its ranges."""
+    """How many combinations each event has: the product of the lengths of its ranges, MOST where that is more."""
     counts = np.empty(lows.shape[1], np.int64)
     for i in range(lows.shape[1]):
         product = 1
@@ -19,8 +22,8 @@ def combinations(lows: Any, highs: Any) -> Any:
             product *= max(highs[part, i] - lows[part, i], 0)
             if product == 0:
                 break
-            if product > 1 << 40:
-                product = 1 << 40
+            if product > MOST:
+                product = MOST
         counts[i] = product
     return counts
 

@@ -13,13 +13,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from nestream.engine.block import Block
-from nestream.engine.evaluation import Bindings, Evaluation
+from nestream.engine.evaluation import Bindings, Evaluation, Stack
 from nestream.engine.kernels import Rows
-from nestream.engine.kernels.product import combinations, combine
+from nestream.engine.kernels.product import MOST, combinations, combine
 from nestream.engine.kernels.search import places
+from nestream.engine.kernels.stack import key_of_place
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked
-from nestream.engine.pieces import pieces
+from nestream.engine.pieces import Counts, pieces
 
 
 class Product:
@@ -40,29 +41,10 @@ class Product:
         for last in self.block.leaves:
             yield from self._ending_in(evaluation, last, asked)
 
-    def _ranges(self, evaluation: Evaluation, last: str, asked: Asked) -> tuple[Rows, Rows, Rows]:
-        """The events that a part contributes as the last of a match, and the ranges of the other parts."""
-        block, numbering = self.block, evaluation.numbering
-        rows = evaluation.leaf_rows(block.leaves[last])
-        rows = rows[np.searchsorted(rows, asked.first) : np.searchsorted(rows, asked.end)]
-        number = np.zeros(len(rows), np.int32)
-        if block.key:
-            number = numbering.of(block.key[last])[rows]
-            rows, number = rows[number >= 0], number[number >= 0]
-        others = [name for name in block.leaves if name != last]
-        lows, highs = np.empty((2, len(others), len(rows)), np.int32)
-        for place, name in enumerate(others):
-            stack = evaluation.stack(block.leaves[name], block.key[name] if block.key else None)
-            lows[place] = places(stack.rows, stack.begin, number, evaluation.reach[rows])
-            highs[place] = places(stack.rows, stack.begin, number, rows)
-        return rows, lows, highs
-
     def _ending_in(self, evaluation: Evaluation, last: str, asked: Asked) -> Iterator[Bindings]:
-        block = self.block
-        rows, lows, highs = self._ranges(evaluation, last, asked)
-        others = [name for name in block.leaves if name != last]
-        stacks = [evaluation.stack(block.leaves[n], block.key[n] if block.key else None) for n in others]
-        counts = combinations(lows, highs)
+        rows, lows, highs, counts = self._ranges(evaluation, last, asked)
+        names = [name for name in self.block.leaves if name != last]
+        stacks = [self._stack(evaluation, name) for name in names]
         for piece in pieces(counts, evaluation.limit):
             total = int(counts[piece].sum())
             if not total:
@@ -70,10 +52,49 @@ class Product:
             parts = (np.ascontiguousarray(lows[:, piece]), np.ascontiguousarray(highs[:, piece]))
             for low, high, size in _cut(*parts, total, evaluation.limit):
                 found, origin = combine(low, high, size)
-                bound = {name: stack.rows[found[n]] for n, (name, stack) in enumerate(zip(others, stacks, strict=True))}
+                bound = {name: stack.rows[places] for name, stack, places in zip(names, stacks, found, strict=True)}
                 bound[last] = rows[piece][origin]
-                bindings = Bindings({name: bound[name] for name in block.leaves}, size)
+                bindings = Bindings({name: bound[name] for name in self.block.leaves}, size)
                 yield self._filtered(evaluation, bindings)
+
+    def _ranges(self, evaluation: Evaluation, last: str, asked: Asked) -> tuple[Rows, Rows, Rows, Counts]:
+        """The events that are the last of a match, the ranges of the other parts, and their combinations."""
+        rows, lows, highs, counts = evaluation.made(
+            (self, evaluation.window, evaluation.since, last), lambda: self._all_ranges(evaluation, last)
+        )
+        part = slice(*np.searchsorted(rows, (asked.first, asked.end)))
+        return rows[part], lows[:, part], highs[:, part], counts[part]
+
+    def _all_ranges(self, evaluation: Evaluation, last: str) -> tuple[Rows, Rows, Rows, Counts]:
+        """The same for all that an evaluation may ask for, in the order of rows."""
+        rows, number = self._last_events(evaluation, last)
+        others = [name for name in self.block.leaves if name != last]
+        lows, highs = np.empty((2, len(others), len(rows)), np.int32)
+        for place, name in enumerate(others):
+            stack = self._stack(evaluation, name)
+            lows[place] = places(stack.rows, stack.begin, number, evaluation.reach[rows])
+            highs[place] = places(stack.rows, stack.begin, number, rows)
+        counts = combinations(lows, highs)
+        order = np.flatnonzero(counts)
+        order = order[np.argsort(rows[order])]
+        return rows[order], np.take(lows, order, axis=1), np.take(highs, order, axis=1), counts[order]
+
+    def _last_events(self, evaluation: Evaluation, last: str) -> tuple[Rows, Rows]:
+        """The events of a part from the first that may be asked for, by key, with the number of their key."""
+        if not self.block.key:
+            rows = evaluation.leaf_rows(self.block.leaves[last])
+            rows = rows[np.searchsorted(rows, evaluation.since) :]
+            return rows, np.zeros(len(rows), np.int32)
+        stack = self._stack(evaluation, last)
+        number = key_of_place(stack.begin, len(stack))
+        if not evaluation.since:
+            return stack.rows, number
+        new = stack.rows >= evaluation.since
+        return stack.rows[new], number[new]
+
+    def _stack(self, evaluation: Evaluation, name: str) -> Stack:
+        key = self.block.key[name] if self.block.key else None
+        return evaluation.stack(self.block.leaves[name], key)
 
     def _filtered(self, evaluation: Evaluation, bindings: Bindings) -> Bindings:
         for x, y in self.block.apart:
@@ -91,11 +112,7 @@ class Product:
         """How many matches there are if all pass the filters."""
         if not asked.by_last:
             return None
-        total = 0.0
-        for last in self.block.leaves:
-            _, lows, highs = self._ranges(evaluation, last, asked)
-            total += float(combinations(lows, highs).sum())
-        return total
+        return float(sum(self._ranges(evaluation, last, asked)[3].sum() for last in self.block.leaves))
 
     def counts(self, evaluation: Evaluation, asked: Asked) -> Iterator[int]:
         """The number of matches: products of lengths where nothing filters."""
@@ -104,9 +121,14 @@ class Product:
             yield from (found.count for found in self.run(evaluation, asked))
             return
         for last in block.leaves:
-            _, lows, highs = self._ranges(evaluation, last, asked)
-            lengths = np.maximum(highs - lows, 0).astype(np.int64)
-            yield sum(map(int, np.prod(lengths.astype(object), axis=0))) if lengths.size else 0
+            counts = self._ranges(evaluation, last, asked)[3]
+            yield int(counts.sum()) if counts.max(initial=0) < MOST else _exact(counts, *self._ranges(evaluation, last, asked)[1:3])
+
+
+def _exact(counts: Counts, lows: Rows, highs: Rows) -> int:
+    """The number of combinations where some event has more than a kernel counts."""
+    lengths = (highs - lows).astype(object)
+    return int(np.prod(lengths, axis=0).sum())
 
 
 def _cut(lows: Rows, highs: Rows, total: int, limit: int) -> Iterator[tuple[Rows, Rows, int]]:
