@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nestream.engine.kernels.scan import of_known_types
 from nestream.engine.program import LeafSpec
 from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator, Vector
@@ -36,9 +37,22 @@ class Piece:
     pos: Ints
     ts: Ints
     type: npt.NDArray[np.int16]
-    payload: pa.Table
+    source: pa.Table
+    """The columns of the batch that the events came in."""
+    taken: Ints | None
+    """Their rows in it; None for all."""
     members: dict[int, Ints]
     """For each leaf that has some, the rows of this piece that belong to it."""
+
+    @property
+    def payload(self) -> pa.Table:
+        """The columns of the events."""
+        return self.source if self.taken is None else self.source.take(pa.array(self.taken))
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One of them."""
+        found = self.source.column(name)
+        return found if self.taken is None else found.take(pa.array(self.taken))
 
 
 class Events:
@@ -73,6 +87,8 @@ class Events:
         self.ts: Ints = np.empty(0, np.int64)
         self.type: npt.NDArray[np.int16] = np.empty(0, np.int16)
         self.low: Ints = self.pos
+        self._source: tuple[pa.Table, Ints] | None = None
+        """The batch that all the events came in, and their rows in it, while there is but one."""
         self.payload = pa.schema(
             [pa.field(name, schema.columns[name]) for name in self.columns]
         ).empty_table()
@@ -101,14 +117,13 @@ class Events:
         codes, rows = self._of_known_types(batch.column(self.schema.type))
         if not len(rows):
             return
-        part = batch.select(self.columns)
-        whole = len(rows) == batch.num_rows
-        taken = part if whole else part.take(pa.array(rows))
+        taken = None if len(rows) == batch.num_rows else rows
         piece = Piece(
             pos=rows + first,
-            ts=self._times(batch, None if whole else rows),
+            ts=self._times(batch, taken),
             type=codes,
-            payload=pa.Table.from_batches([taken]),
+            source=pa.Table.from_batches([batch.select(self.columns)]),
+            taken=taken,
             members={},
         )
         piece.members = self._members(piece)
@@ -119,8 +134,8 @@ class Events:
         if pa.types.is_dictionary(column.type):
             known = self._type_numbers(column.dictionary)
             indices = column.indices.to_numpy(zero_copy_only=False)
-            rows = np.flatnonzero(np.take(known >= 0, indices, mode="clip"))
-            return known[indices[rows]], rows
+            found: tuple[npt.NDArray[np.int16], Ints] = of_known_types(indices, known)
+            return found
         codes = self._type_numbers(column)
         rows = np.flatnonzero(codes >= 0)
         return codes[rows], rows
@@ -145,8 +160,7 @@ class Events:
             if name == TYPE_ATTRIBUTE:
                 return Vector(self._types.take(pa.array(piece.type)).cast(pa.large_string()))
             if name not in vectors:
-                source = piece.payload.column(self.schema.column(name))
-                vectors[name] = Vector.of(computable(source, self.unit, name))
+                vectors[name] = Vector.of(computable(piece.column(self.schema.column(name)), self.unit, name))
             return vectors[name]
 
         return self._selection.members(piece.type, column)
@@ -166,7 +180,8 @@ class Events:
             piece.pos[keep],
             piece.ts[keep],
             piece.type[keep],
-            piece.payload.take(pa.array(keep)),
+            piece.source,
+            keep if piece.taken is None else piece.taken[keep],
             {leaf: renumbered[rows] for leaf, rows in piece.members.items()},
         )
 
@@ -192,13 +207,39 @@ class Events:
         self.pos = np.concatenate([self.pos, *(piece.pos for piece in pieces)])
         self.ts = np.concatenate([self.ts, *(piece.ts for piece in pieces)])
         self.type = np.concatenate([self.type, *(piece.type for piece in pieces)])
-        tables = [self.payload, *(piece.payload for piece in pieces)]
-        del pieces
-        self.payload = pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
-        if self.payload.num_rows:
-            self.payload = self.payload.unify_dictionaries().combine_chunks()
+        self._join_payload(pieces)
         self._computed = {}
         self._find_ties()
+
+    def _join_payload(self, pieces: list[Piece]) -> None:
+        """Add the columns of the pieces; those of a single batch stay where they are until they are needed."""
+        if self._source is None and not self._payload.num_rows and len(pieces) == 1 and pieces[0].taken is not None:
+            self._source = pieces[0].source, pieces[0].taken
+            return
+        tables = [self.payload, *(piece.payload for piece in pieces)]
+        del pieces
+        joined = pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
+        self.payload = joined.unify_dictionaries().combine_chunks() if joined.num_rows else joined
+
+    @property
+    def payload(self) -> pa.Table:
+        """The columns that are read or shown, a row an event."""
+        if self._source is not None:
+            source, taken = self._source
+            self.payload = source.take(pa.array(taken)).combine_chunks()
+        return self._payload
+
+    @payload.setter
+    def payload(self, table: pa.Table) -> None:
+        self._source, self._payload = None, table
+
+    def shown(self, rows: Mapping[str, Ints]) -> tuple[pa.Table, dict[str, Ints]]:
+        """A table that holds the events of some matches, and their rows in it (-1 stays -1)."""
+        if self._source is None:
+            return self.payload, dict(rows)
+        source, taken = self._source
+        found = {name: np.where(own < 0, -1, taken[own]) for name, own in rows.items()}
+        return source, found
 
     def take_fresh(self) -> set[int]:
         """The leaves that have got events since this was last asked."""
@@ -215,7 +256,7 @@ class Events:
         codes, rows = self._of_known_types(types)
         if not len(rows):
             return
-        piece = Piece(positions[rows], times[rows], codes, payload.take(pa.array(rows)), {})
+        piece = Piece(positions[rows], times[rows], codes, payload, rows, {})
         piece.members = self._members(piece)
         self._pieces.append(self._without_strangers(piece))
         self.seal()
@@ -253,9 +294,15 @@ class Events:
             if name == TYPE_ATTRIBUTE:
                 column = self.type_names().cast(pa.large_string())
             else:
-                column = computable(self.payload.column(self.schema.column(name)), self.unit, name)
+                column = computable(self._column(self.schema.column(name)), self.unit, name)
             self._computed[name] = Vector.of(column)
         return self._computed[name]
+
+    def _column(self, name: str) -> pa.ChunkedArray:
+        if self._source is None:
+            return self.payload.column(name)
+        source, taken = self._source
+        return source.column(name).take(pa.array(taken))
 
     @property
     def first_at_its_time(self) -> Ints | None:

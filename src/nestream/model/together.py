@@ -64,7 +64,7 @@ class Gathered:
     ) -> None:
         """Add matches of a query: the rows of its kept variables, and the table of what RETURN computes."""
         kept = np.column_stack([rows[variable] for variable in output.kept])
-        first = np.where(kept == UNBOUND, np.iinfo(np.int64).max, kept).min(axis=1)
+        first = np.where(kept == UNBOUND, np.iinfo(kept.dtype).max, kept).min(axis=1)
         self.names.append(name)
         self.counts.append(count)
         self.spans.append((first, kept.max(axis=1)))

@@ -161,7 +161,8 @@ class LocalRun:
         def values(column: ValueColumn) -> pa.Array:
             return self._values(column, bound)
 
-        return build_matches(self.output, self.wanted, store.payload, matches.rows, self.schema, values)
+        events, rows = store.shown(matches.rows)
+        return build_matches(self.output, self.wanted, events, rows, self.schema, values)
 
     def values(self, matches: Matches) -> pa.Table | None:
         """What RETURN computes of matches, where it does."""
