@@ -171,7 +171,12 @@ class Matcher:
                 if self._cut(first, size, end) < until:
                     continue
                 found = self._collect(runs, first, until, targets, base, splittable=False)
-            yield from found
+            count = 0
+            for matches in found:
+                count += matches.count
+                yield matches
+            if until - first >= size and count < self.limit // 4:
+                size = min(size * max(2, min(16, self.limit // (2 * max(count, 1)))), max(end - until, 1))
             first = until
         self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
 

@@ -21,9 +21,11 @@ import numpy.typing as npt
 Rows = npt.NDArray[np.int32]
 """Numbers of rows, or places in a stack."""
 
-SMALL = 1 << 14
-"""Below this number of elements a kernel is interpreted while Numba is not loaded: importing it takes longer."""
+PATIENCE = 1 << 17
+"""After so many elements in all, interpreted kernels have taken about as long as loading Numba takes."""
 
+_interpreted = 0
+"""How many elements interpreted kernels have gone through in this process."""
 _KERNELS: list[Kernel] = []
 
 
@@ -39,8 +41,7 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         if self._compiled is None:
-            small = "numba" not in sys.modules and sum(map(np.size, arguments)) < SMALL
-            if small:
+            if "numba" not in sys.modules and _worth_interpreting(arguments):
                 return self.function(*arguments)
             self.compile()
             assert self._compiled is not None
@@ -61,6 +62,13 @@ class Kernel:
             plain.__module__, plain.__qualname__ = self.function.__module__, self.function.__qualname__
             self._compiled = numba.njit(plain, nogil=True, cache=True, boundscheck=False)
         return self._compiled
+
+
+def _worth_interpreting(arguments: tuple[Any, ...]) -> bool:
+    """Whether so little was done so far that loading Numba would take longer than going on without."""
+    global _interpreted
+    _interpreted += sum(size if isinstance(size, int) else np.size(size) for size in arguments)
+    return _interpreted < PATIENCE
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:

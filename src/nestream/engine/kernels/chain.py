@@ -32,7 +32,7 @@ def extend_prefixes(
     Gives the places that stay, where each key begins among them, the latest start of a prefix, and the range
     of predecessors.
 
-    Law: the latest starts do not go down within a key, so the last predecessor has the latest.
+    Law: `previous_start` does not go down within a key, so the last predecessor has the latest start.
     """
     keys = len(begin) - 1
     stay = np.empty(len(rows), np.int32)
@@ -48,6 +48,8 @@ def extend_prefixes(
         after = first
         for place in range(begin[key], begin[key + 1]):
             earliest = low[firsts[place]]
+            if after > first and previous[after - 1] >= earliest:  # composites come in the order of their ends
+                after = first_at_least(previous, first, after, earliest)
             while after < limit and previous[after] < earliest:
                 after += 1
             from_ = first
@@ -94,3 +96,15 @@ def extend(columns: Any, window: Any, lowest: Any, end: Any, total: int) -> Any:
             origin[count] = i
             count += 1
     return longer, origin
+
+
+@kernel
+def running_maximum(values: Any, begin: Any) -> Any:
+    """For each place the greatest value of its key up to there."""
+    found = np.empty(len(values), np.int32)
+    for key in range(len(begin) - 1):
+        greatest = -1
+        for place in range(begin[key], begin[key + 1]):
+            greatest = max(greatest, values[place])
+            found[place] = greatest
+    return found
