@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from nestream.compose import adapting, choosing
 from nestream.compose.run import VIEWS
+from nestream.engine.operators import chain
 from nestream.engine.program import Options
 from nestream.engine.sase.plan import BASIC, PAPER
 from nestream.optimize.strategies import Alternative, cheapest
@@ -177,6 +178,12 @@ def any_of(seed: int) -> Callable[[Sequence[Alternative]], Alternative]:
     return choose
 
 
+def with_composites(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+    """The engine with composite steps wherever there may be one, whether they pay or not."""
+    with patch.object(chain._Prepared, "is_worth", lambda self, composite: True):
+        return query(text).match(table, order=order, strategy="native")
+
+
 def normalised(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     """The reference evaluator over the rewritten plan, by the rules in a random order for odd seeds."""
     chance = random.Random(seed)
@@ -231,6 +238,7 @@ RUNNERS: dict[str, Runner] = {
     "native": Runner(by("native"), ordered=True),
     "native-split": Runner(partial(split, strategy="native")),
     "native-one-by-one": Runner(partial(one_by_one, strategy="native")),
+    "native-composites": Runner(with_composites, ordered=True),
     "native-small": Runner(by("native", memory=600)),
     "flat": Runner(by("flat"), ordered=True),
     "flat-split": Runner(partial(split, strategy="flat")),
