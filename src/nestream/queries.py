@@ -13,10 +13,10 @@ import pyarrow as pa
 from nestream.compose.choosing import Seen, settled
 from nestream.compose.run import Run, check_lateness, compiled, known_order, known_strategy
 from nestream.compose.spark import dataframe_of, is_dataframe, stream_files
-from nestream.engine.program import LeafSpec, Switches, options_of
 from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.schema import Schema
+from nestream.papers.engine.program import LeafSpec, Switches, options_of
 from nestream.query import Query, query
 from nestream.runtime.many import Member, SetRun
 from nestream.runtime.stream import Stream

@@ -19,7 +19,6 @@ from nestream.compose.run import Run, check_lateness, known_order, known_strateg
 from nestream.compose.spark import SparkRun, is_dataframe, stream_files
 from nestream.compose.spark import spark_frame as spark_frame
 from nestream.compose.spark import spark_session as spark_session
-from nestream.engine.program import Switches, options_of
 from nestream.language.ast import Dialect
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query
@@ -30,6 +29,7 @@ from nestream.model.expression import attributes
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
+from nestream.papers.engine.program import Switches, options_of
 from nestream.reference import match_reference
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nestream.engine.alike import alike
-from nestream.engine.context import Bindings
-from nestream.engine.join import Join
+from nestream.papers.engine.alike import alike
+from nestream.papers.engine.context import Bindings
+from nestream.papers.engine.join import Join
 from nestream.query import query
 from tests.engine.tools import SCHEMA
 

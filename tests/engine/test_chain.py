@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nestream
-from nestream.engine.chain import Chain, is_chain
-from nestream.engine.program import Options
+from nestream.papers.engine.chain import Chain, is_chain
+from nestream.papers.engine.program import Options
 from tests.engine.tools import SCHEMA, program, round_over
 
 QUERIES = {

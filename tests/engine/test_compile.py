@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nestream.engine.program import Decided, Edge, Negation
-from nestream.physical.compile import edges
+from nestream.papers.engine.program import Decided, Edge, Negation
+from nestream.papers.plan.compile import edges
 from nestream.query import query
 from tests.engine.tools import only_negation, program
 

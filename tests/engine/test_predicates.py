@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from nestream.compose.run import SWITCHES, compiled
-from nestream.engine import shortcut
-from nestream.engine.context import Bindings, Round
-from nestream.engine.join import Join
-from nestream.engine.program import Options, options_of
-from nestream.engine.shortcut import ValueCache
-from nestream.engine.stack import before, places
+from nestream.papers.engine.context import Bindings, Round
+from nestream.papers.engine.join import Join
+from nestream.papers.engine.program import Options, options_of
+from nestream.papers.engine.stack import before, places
+from nestream.papers.nested import shortcut
+from nestream.papers.nested.shortcut import ValueCache
 from nestream.query import query
 from tests.engine.tools import events, program, round_over
 from tests.engine.tools import rows as numbers

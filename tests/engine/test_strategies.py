@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from nestream.compose.run import STRATEGIES, compiled
-from nestream.engine.context import Bindings, Mask, Ranges
-from nestream.engine.join import Join
+from nestream.papers.engine.context import Bindings, Mask, Ranges
+from nestream.papers.engine.join import Join
 from nestream.query import StateError, query
 from nestream.runtime.spark.partitioning import common_key
 from tests.engine.sharing.unions import dense_history, rows

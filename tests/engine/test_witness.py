@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.engine.context import Bindings, Round
 from nestream.engine.events import Events
-from nestream.engine.program import Block, Edge, Interval, Options, Program, Witness
-from nestream.engine.runs import BlockRun
 from nestream.engine.store import Store
-from nestream.engine.witness import NONE, gap_attributes, gap_range, witnessed
 from nestream.logical.nodes import Component, Leaf, Plan, WinAnd, WinSeq
 from nestream.logical.nodes import Witness as LogicalWitness
 from nestream.model.expression import Attribute, Comparison
 from nestream.model.schema import Schema
-from nestream.physical.compile import compile_plan
+from nestream.papers.engine.context import Bindings, Round
+from nestream.papers.engine.program import Block, Edge, Interval, Options, Program, Witness
+from nestream.papers.engine.runs import BlockRun
+from nestream.papers.engine.witness import NONE, gap_attributes, gap_range, witnessed
+from nestream.papers.plan.compile import compile_plan
 from nestream.query import query
 from nestream.reference import Order, evaluate
 from tests.engine.tools import SCHEMA, events

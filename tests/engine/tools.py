@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nestream.engine.context import Round
 from nestream.engine.events import Events
-from nestream.engine.program import Negation, Options, Program
 from nestream.engine.store import Store
 from nestream.model.schema import Schema
-from nestream.physical.compile import compile_plan
+from nestream.papers.engine.context import Round
+from nestream.papers.engine.program import Negation, Options, Program
+from nestream.papers.plan.compile import compile_plan
 from nestream.query import query
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64()), ("x", pa.int64())])

@@ -14,17 +14,17 @@ import numpy.typing as npt
 
 import nestream
 from nestream.data import generate
-from nestream.engine.context import Round, Shared
 from nestream.engine.distinct import Given
-from nestream.engine.program import Program
-from nestream.engine.sharing.runs import runs_of
-from nestream.optimize.cost import Constants, Model
-from nestream.optimize.describe import shapes_of
-from nestream.optimize.operators import MAKERS, Costing, Group
-from nestream.optimize.statistics import Statistics
-from nestream.physical.compile import compile_plan
-from nestream.rewrite.forms import expressions
-from nestream.rewrite.normalise import normalise
+from nestream.papers.engine.context import Round, Shared
+from nestream.papers.engine.program import Program
+from nestream.papers.optimize.cost import Constants, Model
+from nestream.papers.optimize.describe import shapes_of
+from nestream.papers.optimize.operators import MAKERS, Costing, Group
+from nestream.papers.optimize.statistics import Statistics
+from nestream.papers.plan.compile import compile_plan
+from nestream.papers.rewrite.forms import expressions
+from nestream.papers.rewrite.normalise import normalise
+from nestream.papers.sharing.runs import runs_of
 from nestream.runtime.local import LocalRun
 
 QUERIES = (

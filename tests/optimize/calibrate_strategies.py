@@ -14,8 +14,8 @@ import nestream
 from nestream.compose.gathering import statistics_of
 from nestream.compose.outlining import outlines_of, shapes_in
 from nestream.data import generate
-from nestream.optimize.cost import Constants, Cost, Model
-from nestream.optimize.strategies import Outline, Strategies, Work
+from nestream.papers.optimize.cost import Constants, Cost, Model
+from nestream.papers.optimize.strategies import Outline, Strategies, Work
 from tests.optimize.calibrate import _fitted
 
 FITTED = (

@@ -12,11 +12,11 @@ from nestream.compose import choosing
 from nestream.compose.gathering import statistics_of
 from nestream.compose.outlining import outlines_of, shapes_in
 from nestream.compose.run import STRATEGIES, Run
-from nestream.engine.context import Bindings
-from nestream.engine.join import Join
-from nestream.engine.program import Options
-from nestream.optimize.cost import Model
-from nestream.optimize.strategies import Strategies
+from nestream.papers.engine.context import Bindings
+from nestream.papers.engine.join import Join
+from nestream.papers.engine.program import Options
+from nestream.papers.optimize.cost import Model
+from nestream.papers.optimize.strategies import Strategies
 from nestream.query import Query, query
 
 KINDS = ("A", "B", "C", "D", "E", "F", "G", "H", "I", "J")

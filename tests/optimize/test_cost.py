@@ -8,12 +8,12 @@ import pytest
 
 import nestream
 from nestream.model.time import Window, WindowKind
-from nestream.optimize.cost import Model
-from nestream.optimize.describe import shape_of
-from nestream.optimize.operators import Costing, Operator
-from nestream.optimize.rates import Rates
-from nestream.optimize.shape import Step
-from nestream.optimize.statistics import Statistics
+from nestream.papers.optimize.cost import Model
+from nestream.papers.optimize.describe import shape_of
+from nestream.papers.optimize.operators import Costing, Operator
+from nestream.papers.optimize.rates import Rates
+from nestream.papers.optimize.shape import Step
+from nestream.papers.optimize.statistics import Statistics
 from tests.optimize.shapes import shape, shapes, steady
 
 EVENTS = 20_000

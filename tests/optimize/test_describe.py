@@ -3,8 +3,8 @@
 import pytest
 
 import nestream
-from nestream.optimize.describe import branches, shape_of, shapes_of
-from nestream.optimize.shape import Shape
+from nestream.papers.optimize.describe import branches, shape_of, shapes_of
+from nestream.papers.optimize.shape import Shape
 
 
 def described(text: str) -> Shape:

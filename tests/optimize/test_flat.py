@@ -7,7 +7,7 @@ import pytest
 import nestream
 from nestream.compose.flat import flat_plan
 from nestream.data import generate
-from nestream.optimize.operators import Operator
+from nestream.papers.optimize.operators import Operator
 
 MIXED = (
     "OR(SEQ(MSFT m1, !AND(IPIX x1, QQQ q1, RIMM r1), ORCL o1, INTC i1), "

@@ -13,9 +13,9 @@ import pytest
 from nestream.compose import choosing
 from nestream.compose.choosing import MIXED, Chosen, Seen, rewritten
 from nestream.compose.run import Run
-from nestream.engine.program import Program
-from nestream.optimize.parts import NESTED, OWN, VIEWS, Answered, Part
-from nestream.physical.mixing import How, Way, compile_mixed
+from nestream.papers.engine.program import Program
+from nestream.papers.optimize.parts import NESTED, OWN, VIEWS, Answered, Part
+from nestream.papers.plan.mixing import How, Way, compile_mixed
 from nestream.query import Query, query
 from nestream.runtime.local import LocalRun
 from tests.optimize.test_choosing import prepared, trades

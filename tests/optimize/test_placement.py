@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
-from nestream.optimize.cost import Model
-from nestream.optimize.operators import Costing, Operator
-from nestream.optimize.placement import Placement
-from nestream.optimize.plan_finder import find_plan
-from nestream.optimize.shape import Shape
+from nestream.papers.optimize.cost import Model
+from nestream.papers.optimize.operators import Costing, Operator
+from nestream.papers.optimize.placement import Placement
+from nestream.papers.optimize.plan_finder import find_plan
+from nestream.papers.optimize.shape import Shape
 from tests.optimize.shapes import MIXED, random_set, shape, shapes, steady
 
 TYPES = [f"T{number}" for number in range(40)]

@@ -9,8 +9,8 @@ import pytest
 
 from nestream.data import generate
 from nestream.model.schema import Schema
-from nestream.optimize.sketch import SIZE, Sketch
-from nestream.optimize.statistics import Share, Statistics
+from nestream.papers.optimize.sketch import SIZE, Sketch
+from nestream.papers.optimize.statistics import Share, Statistics
 
 
 def events(times: list[int], kinds: str, **columns: list[object]) -> tuple[pa.Table, Schema]:

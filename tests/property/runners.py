@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from nestream.compose import adapting, choosing
 from nestream.compose.run import VIEWS
-from nestream.engine.program import Options
-from nestream.engine.sase.plan import BASIC, PAPER
-from nestream.optimize.strategies import Alternative, cheapest
+from nestream.papers.engine.program import Options
+from nestream.papers.optimize.strategies import Alternative, cheapest
+from nestream.papers.rewrite.normalise import LIMIT, normalise
+from nestream.papers.sase.plan import BASIC, PAPER
 from nestream.query import query
 from nestream.reference import match_reference
-from nestream.rewrite.normalise import LIMIT, normalise
 from nestream.runtime.stream import Stream
 from tests.property.sets import together, together_split
 

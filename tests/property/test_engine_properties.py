@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from nestream.compose.run import VIEWS
-from nestream.engine.program import Options
 from nestream.model.schema import Schema
+from nestream.papers.engine.program import Options
 from nestream.query import Query, query
 from tests.property.differential import report, run
 from tests.property.harness import assert_same_matches

@@ -12,8 +12,8 @@ import pytest
 from nestream.compose import adapting
 from nestream.compose.adapting import Adapting
 from nestream.compose.gathering import statistics_of
-from nestream.optimize.drift import DRIFTED, drift
-from nestream.optimize.statistics import Share, Statistics
+from nestream.papers.optimize.drift import DRIFTED, drift
+from nestream.papers.optimize.statistics import Share, Statistics
 from nestream.query import query
 from nestream.runtime.adaptive import AdaptiveRun, takes_over
 from nestream.runtime.local import LocalRun

@@ -10,9 +10,9 @@ import pytest
 import nestream
 from nestream.data import generate
 from nestream.data.rules import rule_set
-from nestream.engine.chain import Chain
 from nestream.engine.matcher import Rounds
 from nestream.model.schema import Schema
+from nestream.papers.engine.chain import Chain
 from tests.optimize.test_choosing import trades
 
 EVENTS = [

@@ -14,13 +14,13 @@ from nestream.compose import choosing
 from nestream.compose.choosing import Chosen
 from nestream.compose.gathering import statistics_of
 from nestream.compose.outlining import outlines_of, shapes_in
-from nestream.engine.program import Program
 from nestream.logical.nodes import Plan
 from nestream.model.schema import Schema
 from nestream.model.time import WindowKind
-from nestream.optimize.drift import drifted
-from nestream.optimize.sample import equated
-from nestream.optimize.statistics import Statistics
+from nestream.papers.engine.program import Program
+from nestream.papers.optimize.drift import drifted
+from nestream.papers.optimize.sample import equated
+from nestream.papers.optimize.statistics import Statistics
 
 ENOUGH = 1_024
 """How many events are counted together."""

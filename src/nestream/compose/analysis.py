@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nestream.compose.flat import Flat
-from nestream.engine.context import Round, Shared
 from nestream.engine.matcher import Matcher
-from nestream.engine.program import Program
-from nestream.engine.sharing.runs import runs_of
-from nestream.engine.views.counters import Counters
 from nestream.model.text import print_name
-from nestream.optimize.describe import branches
-from nestream.optimize.explain import Explained, Measured
-from nestream.physical.choices import choices
+from nestream.papers.engine.context import Round, Shared
+from nestream.papers.engine.program import Program
+from nestream.papers.optimize.describe import branches
+from nestream.papers.optimize.explain import Explained, Measured
+from nestream.papers.plan.choices import choices
+from nestream.papers.sharing.runs import runs_of
+from nestream.papers.views.counters import Counters
 
 
 @dataclass(frozen=True)

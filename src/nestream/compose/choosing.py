@@ -18,18 +18,18 @@ import pyarrow as pa
 from nestream.compose.flat import normal_form
 from nestream.compose.gathering import statistics_of
 from nestream.compose.outlining import compared_inside, outlines_of, shapes_in
-from nestream.engine.chain import is_chain
-from nestream.engine.program import Block, Options, Program
 from nestream.logical.nodes import Plan, Proj
 from nestream.model.schema import Schema
-from nestream.optimize.cost import Constants, Cost, Model
-from nestream.optimize.describe import branches
-from nestream.optimize.drift import drifted
-from nestream.optimize.parts import NESTED, OWN, VIEWS, Part, part_of
-from nestream.optimize.statistics import Statistics
-from nestream.optimize.strategies import Alternative, Outline, Strategies, cheapest
-from nestream.physical.compile import compile_plan
-from nestream.physical.mixing import How, Way
+from nestream.papers.engine.chain import is_chain
+from nestream.papers.engine.program import Block, Options, Program
+from nestream.papers.optimize.cost import Constants, Cost, Model
+from nestream.papers.optimize.describe import branches
+from nestream.papers.optimize.drift import drifted
+from nestream.papers.optimize.parts import NESTED, OWN, VIEWS, Part, part_of
+from nestream.papers.optimize.statistics import Statistics
+from nestream.papers.optimize.strategies import Alternative, Outline, Strategies, cheapest
+from nestream.papers.plan.compile import compile_plan
+from nestream.papers.plan.mixing import How, Way
 
 DEFAULT = "bounds"
 """The strategy that is right for nearly all queries."""

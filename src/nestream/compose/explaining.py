@@ -8,13 +8,13 @@ from nestream.compose.analysis import measured
 from nestream.compose.choosing import assumed_choice
 from nestream.compose.flat import flat_plan
 from nestream.compose.run import Run, compiled, known_strategy
-from nestream.engine.program import Options, Switches
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan
-from nestream.physical.explain import explain_program, explain_program_json
-from nestream.physical.sase_explain import explain_sase, explain_sase_json
-from nestream.rewrite.explain import explain_rewriting, explain_rewriting_json
-from nestream.rewrite.normalise import normalise
+from nestream.papers.engine.program import Options, Switches
+from nestream.papers.plan.explain import explain_program, explain_program_json
+from nestream.papers.rewrite.explain import explain_rewriting, explain_rewriting_json
+from nestream.papers.rewrite.normalise import normalise
+from nestream.papers.sase.explain import explain_sase, explain_sase_json
 from nestream.runtime.held import in_order
 from nestream.runtime.local import LocalRun
 

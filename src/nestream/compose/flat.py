@@ -10,13 +10,13 @@ import pyarrow as pa
 from nestream.compose.gathering import statistics_of
 from nestream.logical.nodes import Node, Plan
 from nestream.model.schema import Schema
-from nestream.optimize.cost import Model
-from nestream.optimize.describe import branches, shapes_of
-from nestream.optimize.explain import Explained
-from nestream.optimize.plan_finder import Search, find_plan
-from nestream.optimize.shape import Shape
-from nestream.optimize.statistics import Statistics
-from nestream.rewrite.normalise import Normalised, normalise
+from nestream.papers.optimize.cost import Model
+from nestream.papers.optimize.describe import branches, shapes_of
+from nestream.papers.optimize.explain import Explained
+from nestream.papers.optimize.plan_finder import Search, find_plan
+from nestream.papers.optimize.shape import Shape
+from nestream.papers.optimize.statistics import Statistics
+from nestream.papers.rewrite.normalise import Normalised, normalise
 
 EFFORT = 0.1
 """The share of a run's estimated time that the search for its plan may take."""

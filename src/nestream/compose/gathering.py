@@ -12,9 +12,9 @@ from nestream.engine.values import Evaluator, Vector
 from nestream.model.columns import computable, per_microsecond, resolution
 from nestream.model.expression import Expression
 from nestream.model.schema import Schema
-from nestream.optimize.sample import gathered
-from nestream.optimize.shape import Shape
-from nestream.optimize.statistics import Statistics
+from nestream.papers.optimize.sample import gathered
+from nestream.papers.optimize.shape import Shape
+from nestream.papers.optimize.statistics import Statistics
 
 SAMPLE = 20_000
 """How many events are looked at before a run."""

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from nestream.engine.chain import is_chain
-from nestream.engine.context import needed
-from nestream.engine.program import Block, Negation, Program, Witness
 from nestream.logical.nodes import Plan, Proj, WinSeq, target_variables, walk
 from nestream.model.expression import Attribute, Comparison, Expression, transform, variables
-from nestream.optimize.shape import Constraint, Joint, Shape, Step
-from nestream.optimize.strategies import Inner, Outline
+from nestream.papers.engine.chain import is_chain
+from nestream.papers.engine.context import needed
+from nestream.papers.engine.program import Block, Negation, Program, Witness
+from nestream.papers.optimize.shape import Constraint, Joint, Shape, Step
+from nestream.papers.optimize.strategies import Inner, Outline
 
 
 def outlines_of(program: Program, plan: Plan) -> list[Outline]:

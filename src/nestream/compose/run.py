@@ -12,12 +12,12 @@ import pyarrow as pa
 from nestream.compose.adapting import Adapting
 from nestream.compose.choosing import Chosen, Seen, chosen_for, rewritten, settled
 from nestream.compose.flat import Flat, flat_plan
-from nestream.engine.program import LeafSpec, Options, Program, Switches, Views, options_of
 from nestream.logical.nodes import Plan
 from nestream.model.columns import per_microsecond
 from nestream.model.schema import Kind, Schema
-from nestream.physical.compile import compile_plan
-from nestream.physical.mixing import compile_mixed
+from nestream.papers.engine.program import LeafSpec, Options, Program, Switches, Views, options_of
+from nestream.papers.plan.compile import compile_plan
+from nestream.papers.plan.mixing import compile_mixed
 from nestream.reference import Order
 from nestream.runtime.adaptive import AdaptiveRun
 from nestream.runtime.local import LocalRun

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.compose.run import Run, known_order, known_strategy
-from nestream.engine.program import Program, Switches
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan
 from nestream.model.columns import resolution
 from nestream.model.schema import Kind, Schema
-from nestream.physical.explain import explain_program, explain_program_json
+from nestream.papers.engine.program import Program, Switches
+from nestream.papers.plan.explain import explain_program, explain_program_json
 
 Typed = Callable[[Schema], tuple[Plan, dict[str, Kind]]]
 """What types a query for the events of a schema."""

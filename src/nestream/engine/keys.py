@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.events import Events, Ints
-from nestream.engine.program import Block, Program
+from nestream.papers.engine.program import Block, Program
 
 _DIRECT = 1 << 22
 """Up to this range of values, an integer is numbered by its distance from the least one."""

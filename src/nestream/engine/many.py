@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nestream.engine.events import Events
-from nestream.engine.join import outermost
 from nestream.engine.keys import attribute_groups
 from nestream.engine.matcher import Matcher, Matches, Rounds
-from nestream.engine.program import Decided, Program
+from nestream.papers.engine.join import outermost
+from nestream.papers.engine.program import Decided, Program
 
 
 class Matchers:

@@ -13,20 +13,20 @@ from functools import cached_property
 
 import numpy as np
 
-from nestream.engine.chain import Chain, is_chain
-from nestream.engine.context import Bindings, Round, Shared
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events, Ints
-from nestream.engine.join import outermost
 from nestream.engine.keys import attribute_groups
 from nestream.engine.order import in_output_order
-from nestream.engine.program import Decided, Measure, Program
-from nestream.engine.runs import BlockRun
-from nestream.engine.sase.plan import is_planned
-from nestream.engine.sharing.prefix import PreCache
-from nestream.engine.sharing.runs import runs_of
 from nestream.engine.store import Store
-from nestream.engine.views.shelf import Shelf
+from nestream.papers.engine.chain import Chain, is_chain
+from nestream.papers.engine.context import Bindings, Round, Shared
+from nestream.papers.engine.join import outermost
+from nestream.papers.engine.program import Decided, Measure, Program
+from nestream.papers.engine.runs import BlockRun
+from nestream.papers.sase.plan import is_planned
+from nestream.papers.sharing.prefix import PreCache
+from nestream.papers.sharing.runs import runs_of
+from nestream.papers.views.shelf import Shelf
 
 UNBOUND = -1
 PIECE = 1 << 17

@@ -13,9 +13,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from nestream.engine.matcher import Matcher
-from nestream.engine.program import Program
 from nestream.model.output import Output
 from nestream.model.schema import Kind, Schema
+from nestream.papers.engine.program import Program
 from nestream.runtime.local import LocalRun
 
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events
-from nestream.engine.program import Block, Program
 from nestream.model.columns import computable
+from nestream.papers.engine.program import Block, Program
 
 POSITION, TIME, TYPE = "nestream position", "nestream time", "nestream type"
 """The columns beside the events' own in a saved state."""

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nestream.engine.context import Bindings
 from nestream.engine.events import Events
 from nestream.engine.matcher import END, Matcher, Matches
-from nestream.engine.program import Decided, Measure, Program
 from nestream.engine.values import Vector
 from nestream.model.expression import Attribute
 from nestream.model.output import EventColumn, Output, ValueColumn, build_matches, output_schema
 from nestream.model.schema import Kind, Schema
+from nestream.papers.engine.context import Bindings
+from nestream.papers.engine.program import Decided, Measure, Program
 from nestream.runtime.held import (
     describe_events,
     in_order,

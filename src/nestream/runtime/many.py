@@ -12,10 +12,10 @@ import pyarrow as pa
 from nestream.engine.events import Events
 from nestream.engine.many import Matchers
 from nestream.engine.matcher import END, Matches
-from nestream.engine.program import LeafSpec, Measure, Program
 from nestream.model.output import Output
 from nestream.model.schema import Kind, Schema
 from nestream.model.together import Gathered, set_schema
+from nestream.papers.engine.program import LeafSpec, Measure, Program
 from nestream.runtime.held import (
     describe_events,
     in_order,

@@ -12,7 +12,7 @@ from typing import Any
 from nestream.logical.explain import leaf_label
 from nestream.logical.nodes import Component, Leaf, Negation, Plan, Proj, WinAnd, WinOr, WinSeq, Witness
 from nestream.model.text import print_expression, print_name
-from nestream.rewrite.normalise import normalise
+from nestream.papers.rewrite.normalise import normalise
 from nestream.show.rows import NO_ROWS, Rows, rows_over
 
 MOST_NODES = 400

@@ -27,10 +27,10 @@ from nestream.model.expression import Expression, attributes, variables
 from nestream.model.output import EventColumn, Output
 from nestream.model.schema import Schema
 from nestream.model.time import UNBOUNDED
-from nestream.optimize.describe import branches, shape_of
-from nestream.optimize.rates import Rates
-from nestream.optimize.statistics import Statistics
-from nestream.rewrite.normalise import normalise
+from nestream.papers.optimize.describe import branches, shape_of
+from nestream.papers.optimize.rates import Rates
+from nestream.papers.optimize.statistics import Statistics
+from nestream.papers.rewrite.normalise import normalise
 
 Pair = tuple[float | None, int | None]
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 import nestream
-from nestream.engine.context import Bindings
-from nestream.engine.program import Options
-from nestream.engine.sase import basic
-from nestream.engine.sase.plan import BASIC, PAPER, is_planned
-from nestream.engine.sase.run import SequenceRun
+from nestream.papers.engine.context import Bindings
+from nestream.papers.engine.program import Options
+from nestream.papers.sase import basic
+from nestream.papers.sase.plan import BASIC, PAPER, is_planned
+from nestream.papers.sase.run import SequenceRun
 from tests.engine.tools import program, round_over
 
 ATTRIBUTES = ("attr1", "attr2", "attr4")

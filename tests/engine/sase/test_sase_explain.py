@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import nestream
-from nestream.engine.program import Options
-from nestream.engine.sase.plan import BASIC, PAPER
+from nestream.papers.engine.program import Options
+from nestream.papers.sase.plan import BASIC, PAPER
 from tests.cli.commands import call
 from tests.engine.sase.test_figures import Q3
 

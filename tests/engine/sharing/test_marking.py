@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.engine.context import Bindings, Mask, Round
 from nestream.engine.events import Events, Ints
-from nestream.engine.program import Group, Interval, Program, Sharing, Witness, WitnessStep
-from nestream.engine.runs import BlockRun
-from nestream.engine.sharing.marked_chain import MarkedChain
-from nestream.engine.sharing.marking import EMap, Facts, mask_of
-from nestream.engine.sharing.runs import MarkingRun
 from nestream.engine.store import Store
 from nestream.model.schema import Schema
-from nestream.physical import groups as groups_module
+from nestream.papers.engine.context import Bindings, Mask, Round
+from nestream.papers.engine.program import Group, Interval, Program, Sharing, Witness, WitnessStep
+from nestream.papers.engine.runs import BlockRun
+from nestream.papers.plan import groups as groups_module
+from nestream.papers.sharing.marked_chain import MarkedChain
+from nestream.papers.sharing.marking import EMap, Facts, mask_of
+from nestream.papers.sharing.runs import MarkingRun
 from nestream.query import query
 from tests.engine.sharing.unions import dense_history, flat_program, local, rows
 

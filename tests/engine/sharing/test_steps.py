@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.engine.program import Sharing
-from nestream.engine.sharing.prefix import PreCache
-from nestream.engine.sharing.steps import SharingChain
+from nestream.papers.engine.program import Sharing
+from nestream.papers.sharing.prefix import PreCache
+from nestream.papers.sharing.steps import SharingChain
 from nestream.query import query
 from tests.engine.sharing.unions import Chosen, compiled, flat_program, local, random_union, rows
 from tests.engine.tools import events

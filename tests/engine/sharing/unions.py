@@ -7,11 +7,11 @@ from random import Random
 
 import pyarrow as pa
 
-from nestream.engine.program import Program, Sharing
 from nestream.model.schema import Schema
-from nestream.physical.compile import compile_plan
+from nestream.papers.engine.program import Program, Sharing
+from nestream.papers.plan.compile import compile_plan
+from nestream.papers.rewrite.normalise import normalise
 from nestream.query import Query, query
-from nestream.rewrite.normalise import normalise
 from nestream.runtime.local import LocalRun
 from tests.engine.tools import SCHEMA
 

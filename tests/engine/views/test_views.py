@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from nestream.compose.run import VIEWS
-from nestream.engine.program import Options
-from nestream.engine.views.held import Facts, Results
-from nestream.engine.views.view import View
+from nestream.papers.engine.program import Options
+from nestream.papers.views.held import Facts, Results
+from nestream.papers.views.view import View
 from nestream.query import query
 from nestream.runtime.local import LocalRun
 from tests.engine.sharing.unions import dense_history, rows

@@ -16,10 +16,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.types import StructType
 
-from nestream.engine.program import Measure, Program
 from nestream.model.columns import computable
 from nestream.model.output import Output
 from nestream.model.schema import Kind, Schema
+from nestream.papers.engine.program import Measure, Program
 from nestream.runtime.local import LocalRun, shown_columns
 from nestream.runtime.many import AnyRun, Member, SetRun
 from nestream.runtime.spark.columns import match_schema, named, pushed_filter, set_match_schema

@@ -17,7 +17,6 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
-from nestream.engine.program import LeafSpec, Program
 from nestream.model.expression import (
     TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
@@ -35,6 +34,7 @@ from nestream.model.expression import (
 from nestream.model.output import EventColumn, Output
 from nestream.model.schema import EventError, Kind, Schema
 from nestream.model.text import print_expression, print_name
+from nestream.papers.engine.program import LeafSpec, Program
 
 MOST_TESTED = 64
 """Up to this number of leaves, Spark is given the tests of each."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from nestream.engine.program import Block, Decided, Measure, Negation, Program
+from nestream.papers.engine.program import Block, Decided, Measure, Negation, Program
 
 KINDS = ("key", "time", "key+time", "single")
 WINDOWS_A_SLICE = 16

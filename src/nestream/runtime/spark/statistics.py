@@ -18,8 +18,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from nestream.engine.program import Program
 from nestream.model.schema import Schema
+from nestream.papers.engine.program import Program
 from nestream.runtime.spark.batch import relevant_events
 from nestream.runtime.spark.columns import named
 from nestream.runtime.spark.partitioning import Partitioning, choose, possible

@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.types import LongType, ShortType, StringType, StructField, StructType
 
-from nestream.engine.program import Measure, Program
 from nestream.model.schema import Schema
+from nestream.papers.engine.program import Measure, Program
 from nestream.runtime.spark.batch import CODE, Task
 from nestream.runtime.spark.columns import arrow_schema, named, pushed_filter
 from nestream.runtime.spark.partitioning import Partitioning, choose
