@@ -14,7 +14,7 @@ from nestream.bench.sase import PAPER, REPORTED
 from nestream.bench.sase_tables import PARAMETERS, TITLES
 from nestream.bench.ways import agreed, ratios
 from nestream.data import generate
-from nestream.papers.engine.program import Options
+from nestream.papers.options import Options
 from nestream.papers.sase import plan
 from tests.cli.commands import call
 

@@ -20,7 +20,7 @@ from nestream.engine.store import Store
 from nestream.model.schema import Schema
 from nestream.papers.engine.join import _pieces, _split
 from nestream.papers.engine.stack import Stack, by_number, expand
-from tests.engine.tools import SCHEMA, events, program, round_over
+from tests.papers.tools import SCHEMA, events, program, round_over
 
 few = settings(max_examples=100, deadline=None)
 

@@ -15,12 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nestream.engine.program import LeafSpec
 from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator, Vector
 from nestream.model.columns import computable, per_microsecond
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
 from nestream.model.schema import Schema
-from nestream.papers.engine.program import LeafSpec
 
 Ints = npt.NDArray[np.int64]
 _MANY_LEAVES = 16

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from nestream.engine.program import LeafSpec
 from nestream.engine.values import Evaluator, Vector
 from nestream.model.expression import Expression, attributes
-from nestream.papers.engine.program import LeafSpec
 
 Ints = npt.NDArray[np.int64]
 _Tests = tuple[int, ...]

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.events import Events, Ints
+from nestream.engine.program import Measure, Program
 from nestream.engine.values import Evaluator, Vector
-from nestream.papers.engine.program import Measure, Program
 
 _LEAST = int(np.iinfo(np.int64).min)
 _MANY = 4096

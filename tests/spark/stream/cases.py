@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import nestream
+from nestream.engine.program import Decided, Measure
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.model.expression import attributes
 from nestream.model.time import Window, WindowKind
-from nestream.papers.engine.program import Decided, Measure
 from tests.property.cases import Case, random_case
 
 START = datetime(2024, 3, 1)

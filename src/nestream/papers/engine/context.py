@@ -12,10 +12,12 @@ import numpy.typing as npt
 
 from nestream.engine.events import Events, Ints
 from nestream.engine.keys import Keys, attribute_groups
+from nestream.engine.operator import Matches
+from nestream.engine.program import Edge
 from nestream.engine.store import Store
 from nestream.engine.values import Vector
 from nestream.model.expression import Expression, variables
-from nestream.papers.engine.program import Block, Edge, Negation, Program
+from nestream.papers.engine.program import Block, BlockProgram, Negation
 from nestream.papers.engine.stack import Stack, greatest, least
 from nestream.papers.engine.staircase import Staircases
 
@@ -23,14 +25,12 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass
-class Bindings:
+class Bindings(Matches):
     """Partial matches as columns: for each bound variable the rows of its events.
 
     `outer` says, for matches of a negated expression, which outer match each belongs to.
     """
 
-    rows: dict[str, Ints]
-    count: int
     outer: Ints | None = None
 
     def only(self, which: npt.NDArray[np.int64] | Mask) -> Bindings:
@@ -78,6 +78,7 @@ class Round:
 
     def __init__(self, store: Store, shared: Shared | None = None) -> None:
         self.store = store
+        assert isinstance(store.program, BlockProgram)
         self.program = store.program
         self.shared = shared or Shared(store.events, attribute_groups([store.program]))
         self.stride = self.shared.stride
@@ -87,7 +88,7 @@ class Round:
         self.prefixes: dict[Hashable, Any] | None = None
         """The steps of sequences that several programs may have in common, where there are several."""
 
-    def for_program(self, program: Program) -> Round:
+    def for_program(self, program: BlockProgram) -> Round:
         """The same round for another program with the same window."""
         same = copy(self)
         same.program = program

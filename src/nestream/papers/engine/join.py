@@ -18,10 +18,11 @@ from functools import cached_property
 import numpy as np
 
 from nestream.engine.events import Ints
+from nestream.engine.program import Edge, Equality
 from nestream.model.expression import Expression, variables
 from nestream.papers.engine.alike import alike
 from nestream.papers.engine.context import Bindings, Mask, Ranges, Round, needed
-from nestream.papers.engine.program import Block, Constraint, Edge, Equality, Negation, Witness
+from nestream.papers.engine.program import Block, Constraint, Negation, Witness
 from nestream.papers.engine.stack import Stack, by_number, expand, least, places
 from nestream.papers.engine.witness import witnessed
 from nestream.papers.nested.shortcut import with_possible_matches, without_hopeless

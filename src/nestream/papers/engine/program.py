@@ -1,4 +1,4 @@
-"""What the engine runs: leaves, blocks of joined leaves, and negations, as plain data.
+"""What the papers' engine runs: blocks of joined leaves, negations and witnesses, as plain data.
 
 A block is one choice of a branch of every OR: a conjunctive query over leaves with a partial order. A match
 of the program is a match of one of its blocks.
@@ -6,50 +6,18 @@ of the program is a match of one of its blocks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from nestream.engine.operator import Execution, Measured
+from nestream.engine.program import Edge, Equality, Interval, Program
 from nestream.model.expression import Expression, variables
+from nestream.papers.options import Options
 
-EVENT = "_"
-"""The variable that the filters of a leaf use for the event they test."""
-
-
-@dataclass(frozen=True)
-class LeafSpec:
-    """The events of some types that pass single-event predicates: an active instance stack to be."""
-
-    types: tuple[str, ...]
-    filters: tuple[Expression, ...] = ()
-
-
-class Edge(StrEnum):
-    """A limit of the root that a negation's interval inherits."""
-
-    WINDOW_START = "window start"
-    """Events that fit in a window ending with the match's last event."""
-    WINDOW_END = "window end"
-    """Events that fit in a window starting with the match's first event: a trailing negation."""
-    MATCH_END = "match end"
-    """Events not after the match's last event: the right limit of a root AND."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Where a negation looks: after all of some variables and before all of others, or up to an edge."""
-
-    after: tuple[str, ...] | Edge
-    before: tuple[str, ...] | Edge
-
-
-@dataclass(frozen=True)
-class Equality:
-    """`left.attribute = right.attribute`, usable to look events up."""
-
-    left: tuple[str, str]
-    right: tuple[str, str]
+if TYPE_CHECKING:
+    from nestream.papers.optimize.explain import Explained
 
 
 @dataclass(frozen=True)
@@ -195,22 +163,6 @@ class Block:
         return (*self.negations, *self.witnesses)
 
 
-class Measure(StrEnum):
-    """What a window measures."""
-
-    TIME = "time"
-    EVENTS = "events"
-    NONE = "none"
-
-
-class Decided(StrEnum):
-    """When a match of a block is known."""
-
-    LAST = "with its last event"
-    CLOSED = "when the time of its last event has passed"
-    WINDOW = "when the window of its first event has passed"
-
-
 class Sharing(StrEnum):
     """The shared operators, each of which runs several blocks."""
 
@@ -243,99 +195,32 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Program:
-    """Everything the engine needs to know of a query.
+class BlockProgram(Program):
+    """A program of blocks, an operator for each; one of a group runs all blocks of the group."""
 
-    `attributes` are the attributes that expressions read; `kept` the variables of a match that the output
-    keeps, `distinct` whether several bindings may give the same ones. Times are integers in one resolution.
-    """
-
-    leaves: tuple[LeafSpec, ...]
     blocks: tuple[Block, ...]
-    decided: tuple[Decided, ...]
-    measure: Measure
-    window: int
-    exclusive: bool
-    by_arrival: bool
-    attributes: tuple[str, ...]
-    kept: tuple[str, ...]
-    distinct: bool
-    looks_back: bool
-    """Whether a negation looks before the match: then two windows are held where matches wait for one."""
+    options: Options
     groups: tuple[Group, ...] = ()
     """The blocks that are run together; each other block is run alone."""
     views: Views | None = None
     """How inner queries are kept, where views answer some of them."""
-    options: Options = field(default_factory=lambda: Options())
+    sharing: Explained | None = None
+    """Why the groups are these, where the Plan-Finder chose them."""
 
-    @property
-    def types(self) -> tuple[str, ...]:
-        """The event types that the program reads."""
-        return tuple(dict.fromkeys(name for leaf in self.leaves for name in leaf.types))
+    def start(self, limit: int) -> Execution:
+        """The blocks at work, with the prefixes and views that they keep."""
+        from nestream.papers.execution import BlockExecution  # which is made of what reads this module
 
+        return BlockExecution(self, limit)
 
-@dataclass(frozen=True)
-class Options:
-    """Switches of single techniques, all of them on: what each is worth can be measured.
+    def explain(self, measured: Sequence[Measured] = ()) -> str:
+        """The blocks and groups as indented text, and what the groups are expected to cost."""
+        from nestream.papers.plan.explain import explain_program
 
-    - bounds: negations whose condition holds are bounds, not joins.
-    - partition: the equivalence attribute leads the order of the stacks (PAIS).
-    - reach: no dead ends; a prefix that cannot reach into the window is not extended.
-    - ordering: joins start at the leaf and follow the order that promise the fewest rows.
-    - narrowing: leaves are narrowed to the windows around the rarest leaf before anything is built.
-    - once: a negation that is a join is looked at once for all matches that are alike to it.
-    - push_in: predicates are tested as soon as their variables are bound, not on complete results.
-    - shortcut: nested execution asks whether an outer value occurs inside before it looks at what is inside.
+        return explain_program(self, measured)
 
-    Those of SASE's plans; a sequence for which one of them, or `reach`, is off is run by `engine/sase`:
+    def explain_json(self, measured: Sequence[Measured] = ()) -> dict[str, Any]:
+        """The same as plain data."""
+        from nestream.papers.plan.explain import explain_program_json
 
-    - stacks: sequences are constructed from active instance stacks (AIS), not from all that came in a window.
-    - composite: several equivalence tests partition the stacks together; without, one does.
-    - multiple: and the stacks of the others are intersected in the scan (Multi-PAIS).
-    - filtering: equalities beside the partition are tested while sequences are constructed.
-    - window_scan: stacks take, and keep, only what is in a window.
-    - window_construction: construction stops where the window does.
-    - simple: tests of single events are made when they arrive.
-    - negation_index: negative events are looked up by time and key.
-    """
-
-    bounds: bool = True
-    partition: bool = True
-    reach: bool = True
-    ordering: bool = True
-    narrowing: bool = True
-    once: bool = True
-    push_in: bool = True
-    shortcut: bool = True
-    stacks: bool = True
-    composite: bool = True
-    multiple: bool = True
-    filtering: bool = True
-    window_scan: bool = True
-    window_construction: bool = True
-    simple: bool = True
-    negation_index: bool = True
-    memory: int = 512 * 1024 * 1024
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The switches, without what is a number."""
-        return tuple(option.name for option in fields(cls) if option.type == "bool")
-
-
-Switches: TypeAlias = Options | Mapping[str, Any]
-"""Options, or by name those that are not as they are by default."""
-
-
-def options_of(given: Switches | None) -> Options:
-    """The options that are meant; raises for a name that there is not, naming those there are."""
-    if given is None or isinstance(given, Options):
-        return given or Options()
-    known = {option.name: option.type for option in fields(Options)}
-    for name, value in given.items():
-        if name not in known:
-            raise ValueError(f"unknown option {name!r}: one of {', '.join(known)}")
-        wanted = bool if known[name] == "bool" else int
-        if type(value) is not wanted:
-            raise ValueError(f"the option {name} is {'True or False' if wanted is bool else 'a number'}")
-    return Options(**given)
+        return explain_program_json(self, measured)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from nestream.engine.operator import Operator
 from nestream.papers.engine.chain import Chain, is_chain
 from nestream.papers.engine.context import Bindings, Round
 from nestream.papers.engine.join import Join, ranges_of
@@ -19,7 +20,7 @@ _MANY_TRIGGERS = 16384
 """From this number on it is worth looking at many of them for that."""
 
 
-class BlockRun:
+class BlockRun(Operator):
     """One block over a store: as a chain where it is one, else by the general join."""
 
     def __init__(self, round: Round, block: Block, limit: int, *, by_last: bool) -> None:
@@ -27,11 +28,13 @@ class BlockRun:
         self.block = block
         self.by_last = by_last
         self.limit = limit
+        self.length = int(round.store.pos[-1]) + 1 if len(round.store) else 0
+        """The position after the last event."""
         self._chain: Chain | None = None
 
-    def chain(self, first: int, end: int, length: int) -> Chain | None:
+    def chain(self, first: int, end: int) -> Chain | None:
         """The block as a chain where it is one and its matches are asked for by their last event."""
-        if not is_chain(self.block) or not (self.by_last or (first <= 0 and end >= length)):
+        if not is_chain(self.block) or not (self.by_last or (first <= 0 and end >= self.length)):
             return None
         if self._chain is None and self._has_rare_leaf(first, end):
             return None
@@ -58,9 +61,9 @@ class BlockRun:
         from_, until = np.searchsorted(last, np.searchsorted(store.pos, (first, end)))
         return min(*sizes, int(until - from_)) * _RARE < max(sizes)
 
-    def promising(self, first: int, end: int, length: int) -> int:
+    def promising(self, first: int, end: int) -> int:
         """How many positions at a time promise to stay within the budget, from a sample of the triggers."""
-        chain = self.chain(first, end, length)
+        chain = self.chain(first, end)
         if chain is None:
             return end - first
         triggers = chain.triggers(first, end)
@@ -82,11 +85,22 @@ class BlockRun:
         expected = total / looked_at * len(triggers)
         return max(1, int((end - first) * min(1.0, 0.7 * self.limit / max(expected, 1.0))))
 
-    def matches(self, first: int, end: int, length: int) -> Iterator[Bindings]:
+    def run(self, first: int, end: int) -> Iterator[Bindings]:
         """The matches that are decided in a range of positions."""
-        chain = self.chain(first, end, length)
+        chain = self.chain(first, end)
         if chain is not None:
             yield from chain.matches(chain.triggers(first, end))
             return
-        for ranges in ranges_of(self.block, first, end, by_last=self.by_last, length=length):
+        for ranges in ranges_of(self.block, first, end, by_last=self.by_last, length=self.length):
             yield from self.new_join().from_start(ranges)
+
+
+class OwnRun(BlockRun):
+    """A block alone, as a chain or a join."""
+
+    def count(self, first: int, end: int) -> int:
+        """How many matches there are; those of a chain need not be built."""
+        if not is_chain(self.block) or not self.by_last:
+            return super().count(first, end)
+        chain = self.new_chain(first)
+        return chain.count(chain.triggers(first, end))

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from nestream.engine.events import Ints
+from nestream.engine.program import Edge, Interval
 from nestream.papers.engine.context import Bindings, Mask, Round
-from nestream.papers.engine.program import Block, Edge, Interval, Witness, WitnessStep
+from nestream.papers.engine.program import Block, Witness, WitnessStep
 from nestream.papers.engine.stack import Stack, expand, greatest, least, places
 
 NONE = -1

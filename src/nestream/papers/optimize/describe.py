@@ -12,7 +12,6 @@ from nestream.logical.nodes import (
     Node,
     Plan,
     Proj,
-    WinOr,
     WinSeq,
     Witness,
     is_constraint,
@@ -35,13 +34,6 @@ from nestream.papers.optimize.shape import EVENT, Constraint, Joint, Shape, Step
 def shapes_of(plan: Plan, expressions: Sequence[Node], owner: str = "") -> list[Shape]:
     """The shapes of the expressions E1, E2, ... of a plan."""
     return [shape_of(plan, node, f"E{number}", owner) for number, node in enumerate(expressions, 1)]
-
-
-def branches(plan: Plan) -> tuple[Node, ...]:
-    """The expressions of a plan: the branches of its root OR, or its root."""
-    if not isinstance(plan.root, WinOr) or plan.root.predicates:
-        return (plan.root,)
-    return tuple(node for node in plan.root.components if not isinstance(node, Negation | Witness))
 
 
 def shape_of(plan: Plan, node: Node, name: str, owner: str = "") -> Shape:

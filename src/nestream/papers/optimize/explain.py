@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from nestream.engine.operator import Measured
 from nestream.papers.optimize.cost import Cost, Model
 from nestream.papers.optimize.operators import Group, Operator
 from nestream.papers.optimize.plan_finder import SharedPlan
 from nestream.papers.optimize.shape import Shape
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a group was found to need: its matches, and the seconds of its operator."""
-
-    matches: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -29,6 +22,18 @@ class Explained:
     model: Model
     measured: Mapping[int, Measured] | None = None
     """By the number of the group."""
+    blocks: Sequence[Sequence[int]] = ()
+    """The numbers of the blocks that each expression was compiled to."""
+
+    def with_measured(self, blocks: Sequence[Measured]) -> Explained:
+        """The same with what was measured of the blocks; the first block of a group runs all of it."""
+        if not blocks:
+            return self
+        groups = {}
+        for number, group in enumerate(self.plan.groups):
+            own = [blocks[block] for member in group.members for block in self.blocks[member]]
+            groups[number] = Measured(sum(one.matches for one in own), sum(one.seconds for one in own))
+        return replace(self, measured=groups)
 
     def text(self) -> str:
         """Indented text."""

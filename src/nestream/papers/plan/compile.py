@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 
+from nestream.engine.program import EVENT, Decided, Edge, Equality, Interval, LeafSpec, Measure
 from nestream.logical.nodes import Leaf, Plan, WinAnd, WinSeq, expressions, is_constraint
 from nestream.logical.nodes import Negation as LogicalNegation
 from nestream.logical.nodes import Witness as LogicalWitness
@@ -28,24 +29,18 @@ from nestream.model.expression import (
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.papers.engine.join import closure
+from nestream.papers.engine.outlines import outline_of
 from nestream.papers.engine.program import (
-    EVENT,
     Block,
+    BlockProgram,
     Constraint,
-    Decided,
-    Edge,
-    Equality,
-    Interval,
-    LeafSpec,
-    Measure,
     Negation,
-    Options,
-    Program,
     Shortcut,
     Views,
     Witness,
     WitnessStep,
 )
+from nestream.papers.options import Options
 from nestream.papers.plan.bounds import stair_of
 from nestream.papers.plan.choices import Chosen, choices
 from nestream.papers.plan.equality import classes, key_of, linked_key, split_equalities
@@ -69,21 +64,20 @@ def compile_plan(
     *,
     nested: bool = False,
     views: Views | None = None,
-    sparing: bool = False,
     share: bool = False,
     groups: Sequence[Choice] | None = None,
     leaves: dict[LeafSpec, int] | None = None,
-) -> Program:
+) -> BlockProgram:
     """The program of a plan that was typed for the schema; without one, to explain it.
 
     With `nested` the program is run by iterative nested execution, which with `views` answers inner queries
-    from views; `sparing` leaves negations bounds that can be. With `share` blocks share their work: in the
+    from views. With `share` blocks share their work: in the
     groups that are given, where a number is that of a branch of the root OR, else in groups of those that
     have the most in common. `leaves` are the leaves of other programs over the same events, with their
     numbers; those of this one are added.
     """
     compiling = _Compiling(plan, schema, by_arrival, options or Options(), nested)
-    compiling.views, compiling.sparing = views, sparing
+    compiling.views = views
     compiling.leaves = {} if leaves is None else leaves
     program = compiling.run(per_microsecond)
     if not share and groups is None:
@@ -125,22 +119,21 @@ class _Compiling:
         self.options = options
         self.nested = nested
         self.views: Views | None = None
-        self.sparing = False
         self.leaves: dict[LeafSpec, int] = {}
         self.leaf_of: dict[str, int] = {}
         """The leaf of each variable compiled so far: outer ones come before inner ones."""
 
-    def run(self, per_microsecond: int) -> Program:
+    def run(self, per_microsecond: int) -> BlockProgram:
         plan = self.plan
         chosen = choices(plan.root)
         blocks = tuple(self.root_block(choice) for choice in chosen)
         measure = _MEASURES[plan.window.kind]
         scale = per_microsecond if plan.window.kind is WindowKind.TIME else 1
         shared = len(blocks) > 1 and len({frozenset(block.leaves) for block in blocks}) < len(blocks)
-        return Program(
+        return BlockProgram(
             leaves=tuple(self.leaves),
             blocks=blocks,
-            decided=tuple(self.decided(block) for block in blocks),
+            outlines=tuple(outline_of(block, self.decided(block)) for block in blocks),
             measure=measure,
             window=min(plan.window.size * scale, 2**63 - 1),
             exclusive=plan.exclusive,
@@ -149,6 +142,7 @@ class _Compiling:
             kept=plan.output.kept,
             distinct=plan.output.distinct or shared,
             looks_back=any(Edge.WINDOW_START in edges(block) for block in blocks),
+            memory=self.options.memory,
             options=self.options,
             views=self.views,
         )
@@ -328,7 +322,7 @@ class _Compiling:
             reason = "bounds are switched off"
         elif not self.options.negation_index:
             reason = "the index of negative events is switched off"
-        elif self.nested and not self.sparing and (len(names) > 1 or block.negations):
+        elif self.nested and (len(names) > 1 or block.negations):
             reason = "its results are kept" if self.views else "its results are built for each match"
         elif block.predicates:
             reason = "a predicate relates its events by more than key equality"

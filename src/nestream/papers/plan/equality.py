@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from nestream.engine.program import Equality
 from nestream.model.expression import Attribute, Comparison, Expression
 from nestream.model.schema import Kind
-from nestream.papers.engine.program import Equality
 
 Term = tuple[str, str]
 """A variable and one of its attributes."""

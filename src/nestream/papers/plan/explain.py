@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from nestream.engine.operator import Measured
+from nestream.engine.program import EVENT, Decided, Edge, Interval
 from nestream.model.expression import Attribute, Expression, transform
 from nestream.model.text import print_expression, print_name
 from nestream.papers.engine.chain import is_chain
-from nestream.papers.engine.program import (
-    EVENT,
-    Block,
-    Decided,
-    Edge,
-    Group,
-    Interval,
-    Negation,
-    Program,
-    Sharing,
-    Witness,
-)
+from nestream.papers.engine.program import Block, BlockProgram, Group, Negation, Sharing, Witness
 from nestream.papers.sharing.marking import EMap
 
 _DECIDED = {
@@ -29,21 +20,25 @@ _DECIDED = {
 }
 
 
-def explain_program(program: Program) -> str:
-    """The program as indented text."""
-    return "\n".join(_lines(program))
+def explain_program(program: BlockProgram, measured: Sequence[Measured] = ()) -> str:
+    """The program as indented text, and why its groups are shared, where a search found them."""
+    shared = program.sharing and program.sharing.with_measured(measured)
+    return "\n".join([*_lines(program, measured), *([] if shared is None else [shared.text()])])
 
 
-def _lines(program: Program) -> Iterator[str]:
+def _lines(program: BlockProgram, measured: Sequence[Measured]) -> Iterator[str]:
     yield "Engine"
-    for block, decided in zip(program.blocks, program.decided, strict=True):
+    for number, (block, decided) in enumerate(zip(program.blocks, program.decided, strict=True)):
         yield f"  {_block(block, program)}; {_DECIDED[decided]}"
         yield from _constraints(block, program, 2)
+        if measured and program.sharing is None:
+            found = measured[number]
+            yield f"    measured: {found.matches:,} found in {found.seconds * 1e3:,.2f} ms"
     for group in program.groups:
         yield f"  {_group(group)}"
 
 
-def _block(block: Block, program: Program) -> str:
+def _block(block: Block, program: BlockProgram) -> str:
     names = ", ".join(map(print_name, block.leaves))
     filters = [
         text for name, leaf in block.leaves.items() for text in _filters(name, program.leaves[leaf].filters)
@@ -73,7 +68,7 @@ def _filters(name: str, filters: tuple[Expression, ...]) -> Iterator[str]:
     return (print_expression(transform(formula, named)) for formula in filters)
 
 
-def _constraints(block: Block, program: Program, depth: int) -> Iterator[str]:
+def _constraints(block: Block, program: BlockProgram, depth: int) -> Iterator[str]:
     for negation in block.negations:
         yield "  " * depth + _negation(negation, program)
         yield from _constraints(negation.block, program, depth + 1)
@@ -92,7 +87,7 @@ def _group(group: Group) -> str:
     return text
 
 
-def _witness(witness: Witness, program: Program) -> str:
+def _witness(witness: Witness, program: BlockProgram) -> str:
     names = [print_name(step.variable) for step in witness.chain]
     if witness.absent is not None:
         names.insert(0, f"!{print_name(witness.absent.variable)}")
@@ -117,7 +112,7 @@ def _witness(witness: Witness, program: Program) -> str:
     return ", ".join(parts)
 
 
-def _negation(negation: Negation, program: Program) -> str:
+def _negation(negation: Negation, program: BlockProgram) -> str:
     names = ", ".join(map(print_name, negation.block.leaves))
     filters = [
         text
@@ -169,12 +164,14 @@ def _term(term: tuple[str, str]) -> str:
     return f"{print_name(term[0])}.{print_name(term[1])}"
 
 
-def explain_program_json(program: Program) -> list[dict[str, Any]]:
-    """The program's blocks as plain data."""
-    return [
+def explain_program_json(program: BlockProgram, measured: Sequence[Measured] = ()) -> dict[str, Any]:
+    """The same as plain data."""
+    shared = program.sharing and program.sharing.with_measured(measured)
+    blocks = [
         {**_block_json(block), "decided": decided.value}
         for block, decided in zip(program.blocks, program.decided, strict=True)
     ]
+    return {"engine": blocks, **({} if shared is None else {"sharing": shared.json()})}
 
 
 def _block_json(block: Block) -> dict[str, Any]:

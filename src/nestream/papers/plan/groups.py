@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from nestream.engine.program import Decided
 from nestream.logical.nodes import Plan, WinOr, positive
 from nestream.papers.engine.program import (
     Block,
+    BlockProgram,
     Constraint,
-    Decided,
     Group,
     Member,
     Negation,
-    Program,
     Sharing,
     Witness,
 )
@@ -52,22 +52,13 @@ class Choice(Protocol):
         """Where they begin in each expression."""
 
 
-def shared(program: Program, plan: Plan, chosen: Sequence[Choice] | None = None) -> Program:
+def shared(program: BlockProgram, plan: Plan, chosen: Sequence[Choice] | None = None) -> BlockProgram:
     """The program with its blocks in groups; given twice is then only what two groups could give."""
     found = tuple(_default(program) if chosen is None else _as_chosen(program, plan, chosen))
-    return _grouped(program, plan, found)
+    return replace(program, groups=found, distinct=plan.output.distinct or _repeats(program, found))
 
 
-def marked(program: Program, plan: Plan) -> Program:
-    """The program with the blocks of the same positive events told apart by marks, the others alone."""
-    return _grouped(program, plan, tuple(_by_marks(program)))
-
-
-def _grouped(program: Program, plan: Plan, groups: tuple[Group, ...]) -> Program:
-    return replace(program, groups=groups, distinct=plan.output.distinct or _repeats(program, groups))
-
-
-def _repeats(program: Program, groups: Sequence[Group]) -> bool:
+def _repeats(program: BlockProgram, groups: Sequence[Group]) -> bool:
     """Whether two groups, or blocks beside them, bind the same variables."""
     by_marks = [{m.block for m in group.members} for group in groups if group.operator is Sharing.MARKING]
     units = [min(numbers) for numbers in by_marks]
@@ -78,7 +69,7 @@ def _repeats(program: Program, groups: Sequence[Group]) -> bool:
 # -- without a choice --------------------------------------------------------------------------------------
 
 
-def _default(program: Program) -> Iterator[Group]:
+def _default(program: BlockProgram) -> Iterator[Group]:
     blocks, decided = program.blocks, program.decided
     groups = list(_by_marks(program))
     yield from groups
@@ -89,7 +80,7 @@ def _default(program: Program) -> Iterator[Group]:
         alone = [n for n in alone if not any(n == member.block for member in found.members)]
 
 
-def _by_marks(program: Program) -> Iterator[Group]:
+def _by_marks(program: BlockProgram) -> Iterator[Group]:
     left = list(range(len(program.blocks)))
     while left:
         first, *rest = left
@@ -142,9 +133,9 @@ def _common(one: Block, other: Block, operator: Sharing) -> int:
 # -- as chosen ---------------------------------------------------------------------------------------------
 
 
-def _as_chosen(program: Program, plan: Plan, chosen: Sequence[Choice]) -> Iterator[Group]:
+def _as_chosen(program: BlockProgram, plan: Plan, chosen: Sequence[Choice]) -> Iterator[Group]:
     """The groups of a choice; an expression that is no single block, or fits no other, is run alone."""
-    numbers = _blocks_of_expressions(plan)
+    numbers = [own[0] if len(own) == 1 else None for own in blocks_of_expressions(plan)]
     operators = {operator.value: operator for operator in Sharing}
     for choice in chosen:
         members = [numbers[n] for n in choice.members if numbers[n] is not None]
@@ -156,7 +147,7 @@ def _as_chosen(program: Program, plan: Plan, chosen: Sequence[Choice]) -> Iterat
 
 
 def _fitting(
-    program: Program, operator: Sharing, members: list[int], starts: list[int], length: int
+    program: BlockProgram, operator: Sharing, members: list[int], starts: list[int], length: int
 ) -> Iterator[Group]:
     first, blocks = members[0], program.blocks
     if operator is Sharing.MARKING:
@@ -175,22 +166,20 @@ def _fitting(
         yield _sharing(blocks, operator, [n for n, _ in same], [start for _, start in same], length)
 
 
-def _blocks_of_expressions(plan: Plan) -> list[int | None]:
-    """For each branch of the root OR the number of its block, None where it has several."""
+def blocks_of_expressions(plan: Plan) -> list[range]:
+    """For each branch of the root OR the numbers of its blocks."""
     branches = positive(plan.root) if isinstance(plan.root, WinOr) else (plan.root,)
-    found: list[int | None] = []
-    total = 0
+    found: list[range] = []
     for branch in branches:
-        count = len(choices(branch))
-        found.append(total if count == 1 else None)
-        total += count
+        first = found[-1].stop if found else 0
+        found.append(range(first, first + len(choices(branch))))
     return found
 
 
 # -- groups ------------------------------------------------------------------------------------------------
 
 
-def _told_apart_by_marks(program: Program, one: int, other: int) -> bool:
+def _told_apart_by_marks(program: BlockProgram, one: int, other: int) -> bool:
     """Whether two blocks differ in their constraints alone."""
     first, second = (replace(program.blocks[n], negations=(), witnesses=()) for n in (one, other))
     return first == second and program.decided[one] is program.decided[other] and first.levels is None

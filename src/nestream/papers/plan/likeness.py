@@ -10,19 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from nestream.engine.program import Edge, Equality, Interval
 from nestream.model.expression import Attribute, Expression, transform, variables
 from nestream.papers.engine.chain import is_chain
 from nestream.papers.engine.context import needed
-from nestream.papers.engine.program import (
-    Block,
-    Constraint,
-    Edge,
-    Equality,
-    Interval,
-    Negation,
-    Witness,
-    WitnessStep,
-)
+from nestream.papers.engine.program import Block, Constraint, Negation, Witness, WitnessStep
 
 Names = Mapping[str, str]
 

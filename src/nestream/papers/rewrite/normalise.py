@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from nestream.logical.invariants import check_plan
 from nestream.logical.nodes import Component, Leaf, Negation, Plan, WinOr, Witness
 from nestream.logical.text import expression_text
-from nestream.papers.rewrite.blowup import Frozen, frozen_parts
+from nestream.papers.rewrite.blowup import frozen_parts
 from nestream.papers.rewrite.canonical import canonical
 from nestream.papers.rewrite.forms import Form, form_of
 from nestream.papers.rewrite.parts import children, with_children
@@ -73,15 +73,13 @@ def normalise(
     limit: int = LIMIT,
     rules: Sequence[Rule] = RULES,
     choose: Choose | None = None,
-    kept: Sequence[Component] = (),
 ) -> Normalised:
     """The plan in the flattest form that is the same query, with at most `limit` disjuncts.
 
     Types are checked before: in the SASE spelling they decide which predicates there are. `choose` picks
     the next place to rewrite, one at a time; without it the rules are applied everywhere in their order.
-    What is `kept` is left as it is.
     """
-    return _Normalising(plan, limit, rules, choose, kept).run()
+    return _Normalising(plan, limit, rules, choose).run()
 
 
 class _Normalising:
@@ -91,14 +89,12 @@ class _Normalising:
         limit: int,
         rules: Sequence[Rule],
         choose: Choose | None,
-        kept: Sequence[Component],
     ) -> None:
         self.plan = plan
         self.rules = rules
         self.choose = choose
         self.order = {name: rank for rank, name in enumerate(plan.variables)}
-        asked = dict.fromkeys(kept, "it is to be kept")
-        self.frozen = Frozen({**frozen_parts(plan.root, limit, self.pushed_down).reasons, **asked})
+        self.frozen = frozen_parts(plan.root, limit, self.pushed_down)
         self.place = Place(order=self.order, frozen=self.frozen.parts)
         self.steps: list[Step] = []
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nestream.engine.events import Ints
+from nestream.engine.program import Equality
 from nestream.papers.engine.context import Bindings, Mask, Round
 from nestream.papers.engine.join import _pieces, _split
-from nestream.papers.engine.program import Block, Equality
+from nestream.papers.engine.program import Block
 from nestream.papers.engine.stack import expand, places
 from nestream.papers.sase.plan import SequencePlan, attributes_of
 from nestream.papers.sase.scan import State

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from nestream.engine.program import Decided, Edge, Equality, Measure
 from nestream.logical.nodes import Plan
 from nestream.model.output import ValueColumn
 from nestream.model.text import print_expression, print_name
 from nestream.papers.engine.chain import is_chain
-from nestream.papers.engine.program import Block, Decided, Edge, Equality, Measure, Negation, Options, Program
+from nestream.papers.engine.program import Block, BlockProgram, Negation
+from nestream.papers.options import Options
 from nestream.papers.plan.compile import compile_plan
 from nestream.papers.plan.equality import key_of
 from nestream.papers.plan.explain import _filters, _interval, _term, _witness
@@ -84,7 +86,7 @@ def _plans(plan: Plan, options: Options) -> list[list[Operator]]:
 class _Told:
     """One block, told as operators."""
 
-    def __init__(self, plan: Plan, program: Program, block: Block, decided: Decided) -> None:
+    def __init__(self, plan: Plan, program: BlockProgram, block: Block, decided: Decided) -> None:
         self.plan = plan
         self.program = program
         self.options = program.options
@@ -221,7 +223,7 @@ def _test(test: Equivalence) -> str:
     return " = ".join(_term(term) for term in test.items())
 
 
-def _events(block: Block, program: Program) -> list[str]:
+def _events(block: Block, program: BlockProgram) -> list[str]:
     return [f"{_types(program.leaves[leaf].types)} {print_name(n)}" for n, leaf in block.leaves.items()]
 
 
@@ -230,7 +232,7 @@ def _types(types: Sequence[str]) -> str:
     return names if len(types) == 1 else f"ANY({names})"
 
 
-def _expression(block: Block, program: Program) -> str:
+def _expression(block: Block, program: BlockProgram) -> str:
     """A negated expression: its events, and what is negated inside it."""
     inside = [f"!{_expression(negation.block, program)}" for negation in block.negations]
     events = [*_events(block, program), *inside]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nestream.engine.events import Ints
+from nestream.engine.program import Edge
 from nestream.papers.engine.context import Bindings
-from nestream.papers.engine.program import Edge
 from nestream.papers.engine.stack import Stack
 
 if TYPE_CHECKING:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from nestream.papers.engine.program import Block, Equality, Options
+from nestream.engine.program import Equality
+from nestream.papers.engine.program import Block
+from nestream.papers.options import Options
 
 Equivalence = Mapping[str, str]
 """An equivalence test: for each variable the attribute that is equal in all of them."""

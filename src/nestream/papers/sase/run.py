@@ -9,12 +9,11 @@ import numpy as np
 
 from nestream.engine.events import Ints
 from nestream.papers.engine.chain import Chain
-from nestream.papers.engine.context import Bindings, Round
-from nestream.papers.engine.program import Block
+from nestream.papers.engine.context import Bindings
 from nestream.papers.engine.runs import BlockRun
 from nestream.papers.sase.basic import BasicConstruction
 from nestream.papers.sase.construction import Construction, equal
-from nestream.papers.sase.plan import Equivalence, SequencePlan, is_planned, sequence_plan
+from nestream.papers.sase.plan import Equivalence, SequencePlan, sequence_plan
 from nestream.papers.sase.scan import State, scanned
 
 _SAMPLE = 64
@@ -47,14 +46,14 @@ class SequenceRun(BlockRun):
         kind = Construction if self.plan.stacks else BasicConstruction
         return kind(self.round, self.block, self.plan, self.states, self.limit)
 
-    def chain(self, first: int, end: int, length: int) -> Chain | None:
+    def chain(self, first: int, end: int) -> Chain | None:
         """None: it is not run as the engine's own chain."""
         return None
 
-    def matches(self, first: int, end: int, length: int) -> Iterator[Bindings]:
+    def run(self, first: int, end: int) -> Iterator[Bindings]:
         """The matches that are decided in a range of positions."""
-        if not self.by_last and (first > 0 or end < length):
-            yield from super().matches(first, end, length)
+        if not self.by_last and (first > 0 or end < self.length):
+            yield from super().run(first, end)
             return
         yield from self.ending_with(self.accepting(first, end))
 
@@ -65,7 +64,7 @@ class SequenceRun(BlockRun):
             if found.count:
                 yield found
 
-    def promising(self, first: int, end: int, length: int) -> int:
+    def promising(self, first: int, end: int) -> int:
         """How many positions at a time promise to stay within the budget, from a sample."""
         accepting = self.accepting(first, end)
         if not self.by_last or len(accepting) < 8 * _SAMPLE:
@@ -106,9 +105,3 @@ class SequenceRun(BlockRun):
             if sequences.count:
                 sequences = sequences.only(join.satisfies(constraint, sequences))
         return sequences
-
-
-def run_of(round: Round, block: Block, limit: int, *, by_last: bool) -> BlockRun:
-    """A block alone: by SASE's plan where its switches ask for it, else by the engine's own."""
-    kind = SequenceRun if is_planned(block, round.program.options) else BlockRun
-    return kind(round, block, limit, by_last=by_last)

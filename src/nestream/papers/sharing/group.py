@@ -24,15 +24,15 @@ class SharedRun(BlockRun):
         self.members = [BlockRun(round, blocks[m.block], limit, by_last=by_last) for m in group.members]
         self._chains: list[SharingChain] = []
 
-    def promising(self, first: int, end: int, length: int) -> int:
+    def promising(self, first: int, end: int) -> int:
         """How many positions at a time promise to stay within the budget, for shared rows and each block."""
-        size = super().promising(first, end, length)
-        return min(size, *(run.promising(first, end, length) for run in self.members))
+        size = super().promising(first, end)
+        return min(size, *(run.promising(first, end) for run in self.members))
 
-    def each_alone(self, first: int, end: int, length: int) -> Iterator[Bindings]:
+    def each_alone(self, first: int, end: int) -> Iterator[Bindings]:
         """The matches of all the blocks, with nothing shared."""
         for run in self.members:
-            yield from run.matches(first, end, length)
+            yield from run.run(first, end)
 
     def chains(self, since: int) -> list[SharingChain]:
         """The blocks, ready to take rows of the core; `since` is the first position that is asked for."""

@@ -119,13 +119,13 @@ class PrefixRun(SharedRun):
         super().__init__(round, group, blocks, limit, by_last=by_last)
         self.cache = cache
 
-    def matches(self, first: int, end: int, length: int) -> Iterator[Bindings]:
+    def run(self, first: int, end: int) -> Iterator[Bindings]:
         """The matches that are decided in a range of positions."""
         core = None
-        if self.by_last or (first <= 0 and end >= length):
+        if self.by_last or (first <= 0 and end >= self.length):
             core = self.cache.prepare(self.round, first, end, self.limit)
         if core is None:
-            yield from self.each_alone(first, end, length)
+            yield from self.each_alone(first, end)
             return
         for chain in self.chains(first):
             yield from chain.through(core, first, end)

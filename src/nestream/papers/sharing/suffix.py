@@ -14,11 +14,11 @@ from nestream.papers.sharing.group import SharedRun
 class SuffixRun(SharedRun):
     """Blocks that end with the same steps."""
 
-    def matches(self, first: int, end: int, length: int) -> Iterator[Bindings]:
+    def run(self, first: int, end: int) -> Iterator[Bindings]:
         """The matches that are decided in a range of positions."""
-        core = self.chain(first, end, length)
+        core = self.chain(first, end)
         if core is None:
-            yield from self.each_alone(first, end, length)
+            yield from self.each_alone(first, end)
             return
         chains = self.chains(first)
         for suffix in core.matches(core.triggers(first, end)):

@@ -16,10 +16,11 @@ from functools import cached_property
 import numpy as np
 
 from nestream.engine.events import Ints
+from nestream.engine.program import Edge
 from nestream.model.expression import Expression, variables
 from nestream.papers.engine.context import Bindings, Mask, Ranges, needed
 from nestream.papers.engine.join import Join, _pieces, _split, outermost
-from nestream.papers.engine.program import Edge, Negation, Witness
+from nestream.papers.engine.program import Negation, Witness
 from nestream.papers.engine.stack import expand, greatest, least
 from nestream.papers.views.inner import Inner, outer_names
 from nestream.papers.views.intervals import Intervals

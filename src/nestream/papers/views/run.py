@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from nestream.engine.program import Measure
 from nestream.papers.engine.context import Bindings, Round
 from nestream.papers.engine.join import ranges_of
-from nestream.papers.engine.program import Block, Measure
+from nestream.papers.engine.program import Block
 from nestream.papers.engine.runs import BlockRun
 from nestream.papers.views.compute import computed
 from nestream.papers.views.join import ViewJoin
@@ -26,7 +27,7 @@ class ViewRun(BlockRun):
         super().__init__(round, block, limit, by_last=by_last)
         self.shelf = shelf
 
-    def promising(self, first: int, end: int, length: int) -> int:
+    def promising(self, first: int, end: int) -> int:
         """About as many positions as a window has."""
         store = self.round.store
         if store.program.measure is Measure.NONE or end - first <= FEWEST:
@@ -35,13 +36,13 @@ class ViewRun(BlockRun):
         width = int(np.median(store.pos[sample] - store.reach(sample)))
         return min(end - first, max(width, FEWEST))
 
-    def matches(self, first: int, end: int, length: int) -> Iterator[Bindings]:
+    def run(self, first: int, end: int) -> Iterator[Bindings]:
         """The matches that are decided in a range of positions."""
-        size = self.promising(first, end, length)
+        size = self.promising(first, end)
         for since in range(first, end, size):
-            yield from self._slide(since, min(since + size, end), length)
+            yield from self._slide(since, min(since + size, end))
 
-    def _slide(self, first: int, end: int, length: int) -> Iterator[Bindings]:
+    def _slide(self, first: int, end: int) -> Iterator[Bindings]:
         """The matches of some triggers; what no later ones can ask for is purged before."""
         store = self.round.store
         first_row, end_row = (int(row) for row in np.searchsorted(store.pos, (first, end)))
@@ -55,7 +56,7 @@ class ViewRun(BlockRun):
             oldest = first_row
             last = int(store.pos[end_row - 1])
             end_row = int(np.searchsorted(self.shelf.reach(self.round), last, "right"))
-        for ranges in ranges_of(self.block, first, end, by_last=self.by_last, length=length):
+        for ranges in ranges_of(self.block, first, end, by_last=self.by_last, length=self.length):
             join = ViewJoin(
                 self.round,
                 self.block,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from nestream.engine.events import Ints
+from nestream.engine.program import Measure
 from nestream.papers.engine.context import Round
-from nestream.papers.engine.program import Block, Measure, Negation, Program
+from nestream.papers.engine.program import Block, BlockProgram, Negation
 from nestream.papers.views.counters import Counters, total
 from nestream.papers.views.inner import Inner, inner_queries, is_steady, negated_query, spans_two_windows
 from nestream.papers.views.view import View
@@ -15,7 +16,7 @@ from nestream.papers.views.view import View
 class Shelf:
     """The inner queries of a block at any depth, and their views."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: BlockProgram) -> None:
         assert program.views is not None
         self.kind = program.views
         self.memory = program.options.memory

@@ -10,11 +10,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from nestream.engine.program import Decided, Measure, Program
 from nestream.model.columns import per_microsecond
 from nestream.model.output import Output
 from nestream.model.schema import Schema
 from nestream.model.time import Duration
-from nestream.papers.engine.program import Decided, Measure, Program
 from nestream.runtime.spark.batch import columns_to_read
 from nestream.runtime.spark.columns import pushed_text
 from nestream.runtime.spark.statistics import planned

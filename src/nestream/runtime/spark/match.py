@@ -9,9 +9,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
+from nestream.engine.program import Program
 from nestream.model.output import Output, output_schema
 from nestream.model.schema import Kind, Schema
-from nestream.papers.engine.program import Program
 from nestream.runtime.spark.batch import Task, columns_to_read, match_batch
 from nestream.runtime.spark.columns import arrow_schema, check_columns
 from nestream.runtime.spark.statistics import planned

@@ -7,10 +7,10 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
+from nestream.engine.program import LeafSpec
 from nestream.model.output import Output
 from nestream.model.schema import Schema
 from nestream.model.together import set_schema
-from nestream.papers.engine.program import LeafSpec
 from nestream.runtime.many import Member, together
 from nestream.runtime.spark.batch import Task, match_batch
 from nestream.runtime.spark.columns import check_columns

@@ -22,8 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from nestream.engine.program import Measure
 from nestream.model.columns import computable
-from nestream.papers.engine.program import Measure
 from nestream.runtime.held import POSITION, TIME, TYPE
 from nestream.runtime.many import AnyRun
 from nestream.runtime.spark.stream_pack import packed, unpacked

@@ -1,0 +1,153 @@
+"""What the core must know of a program: which events it reads, what decides its matches, and how to start it.
+
+A program is made by the planner of a strategy. Its operators find the matches; everything the matcher and the
+runtimes ask about them stands in their outlines, as plain data, so that no operator has to be known here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from nestream.model.expression import Expression
+
+if TYPE_CHECKING:
+    from nestream.engine.operator import Execution, Measured
+
+EVENT = "_"
+"""The variable that the filters of a leaf use for the event they test."""
+MEMORY = 512 * 1024 * 1024
+"""The default budget for partial matches, in bytes."""
+
+
+@dataclass(frozen=True)
+class LeafSpec:
+    """The events of some types that pass single-event predicates."""
+
+    types: tuple[str, ...]
+    filters: tuple[Expression, ...] = ()
+
+
+class Edge(StrEnum):
+    """A limit of the root that a negation's interval inherits."""
+
+    WINDOW_START = "window start"
+    """Events that fit in a window ending with the match's last event."""
+    WINDOW_END = "window end"
+    """Events that fit in a window starting with the match's first event: a trailing negation."""
+    MATCH_END = "match end"
+    """Events not after the match's last event: the right limit of a root AND."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a negation looks: after all of some variables and before all of others, or up to an edge."""
+
+    after: tuple[str, ...] | Edge
+    before: tuple[str, ...] | Edge
+
+
+@dataclass(frozen=True)
+class Equality:
+    """`left.attribute = right.attribute`, usable to look events up."""
+
+    left: tuple[str, str]
+    right: tuple[str, str]
+
+
+class Measure(StrEnum):
+    """What a window measures."""
+
+    TIME = "time"
+    EVENTS = "events"
+    NONE = "none"
+
+
+class Decided(StrEnum):
+    """When a match is known to be one."""
+
+    LAST = "with its last event"
+    CLOSED = "when the time of its last event has passed"
+    WINDOW = "when the window of its first event has passed"
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What the matcher and the runtimes know of one operator of a program.
+
+    `bound` gives the leaf of each variable that its matches bind; one of the variables `last` is the last
+    event of a match, one of `first` the first. `read` are all its variables with their leaves, those of
+    negations included. `compared` are pairs of attributes that it compares by equality: their values get
+    one numbering.
+    """
+
+    decided: Decided
+    bound: Mapping[str, int]
+    first: tuple[str, ...]
+    last: tuple[str, ...]
+    read: tuple[tuple[str, int], ...]
+    compared: tuple[tuple[str, str], ...] = ()
+    keys: frozenset[str] = frozenset()
+    """Attributes that are equal in all events of a match and of its negations: Spark partitions by one."""
+    null_keys: bool = True
+    """Whether an event without a value in such an attribute can be part of a match."""
+
+    def ends(self, *, by_last: bool) -> list[int]:
+        """The leaves of the last events of its matches, or of the first."""
+        return [self.bound[name] for name in (self.last if by_last else self.first)]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The events that a program, or the programs of a query set, read: how to filter, split and forget them.
+
+    `attributes` are those that expressions read; `distinct` says that several operators, or several bindings
+    of one, may find the same match. Times are integers in one resolution.
+    """
+
+    leaves: tuple[LeafSpec, ...]
+    outlines: tuple[Outline, ...]
+    measure: Measure
+    window: int
+    exclusive: bool
+    by_arrival: bool
+    attributes: tuple[str, ...]
+    distinct: bool
+    looks_back: bool
+    """Whether a negation looks before the match: then two windows are held where matches wait for one."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The event types that are read."""
+        return tuple(dict.fromkeys(name for leaf in self.leaves for name in leaf.types))
+
+    @property
+    def decided(self) -> tuple[Decided, ...]:
+        """For each operator, when its matches are decided."""
+        return tuple(outline.decided for outline in self.outlines)
+
+
+@dataclass(frozen=True)
+class Program(Scope, ABC):
+    """A query, ready to run: its scope, and operators that find its matches.
+
+    `kept` are the variables of a match that the output keeps; `memory` is the budget for partial matches.
+    """
+
+    kept: tuple[str, ...]
+    memory: int
+
+    @abstractmethod
+    def start(self, limit: int) -> Execution:
+        """The program at work in one matcher, which holds about `limit` partial matches at a time."""
+
+    @abstractmethod
+    def explain(self, measured: Sequence[Measured] = ()) -> str:
+        """How the program runs, as indented text, with what was measured of each operator, if it has run."""
+
+    @abstractmethod
+    def explain_json(self, measured: Sequence[Measured] = ()) -> dict[str, Any]:
+        """The same as plain data: `engine` is the program."""
