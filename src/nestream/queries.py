@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from nestream.compose.choosing import Seen, settled
-from nestream.compose.run import Run, check_lateness, compiled, known_order, known_strategy
+from nestream.compose.run import check_lateness, known_order
 from nestream.compose.spark import dataframe_of, is_dataframe, stream_files
-from nestream.engine.program import LeafSpec, Switches, options_of
+from nestream.engine.program import LeafSpec
 from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.schema import Schema
 from nestream.query import Query, query
 from nestream.runtime.many import Member, SetRun
 from nestream.runtime.stream import Stream
+from nestream.strategies import Options, known_options, known_strategy, program_of
 
 SUFFIX = ".neel"
 
@@ -112,7 +112,7 @@ class Queries:
         leaves: set[LeafSpec] = set()
         used = 0
         for member in self.members.values():
-            own = compiled(member.plan, None, "auto").leaves
+            own = program_of(member.plan, None, "native").leaves
             used += len(own)
             leaves.update(own)
         plans = {name: member.explain(format, **options) for name, member in self.members.items()}
@@ -132,7 +132,7 @@ class Queries:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Switches | None = None,
+        options: Options | None = None,
         **on_spark: Any,
     ) -> Any:
         """Every match of every query over a finite set of events, as one Arrow table.
@@ -168,7 +168,7 @@ class Queries:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Switches | None = None,
+        options: Options | None = None,
     ) -> Iterator[pa.Table]:
         """The matches of `match` as tables, one after the other; the first is empty and has the columns."""
         self._without_limits("a set that gives one table")
@@ -185,7 +185,7 @@ class Queries:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Switches | None = None,
+        options: Options | None = None,
     ) -> dict[str, pa.Table]:
         """The matches of each query by its name, as the query alone would give them, found in one pass."""
         run, table = self._prepared(events, time, type, types, order, strategy, options)
@@ -216,51 +216,29 @@ class Queries:
         types: Mapping[str, Iterable[str]] | None,
         order: str,
         strategy: str,
-        options: Switches | None,
+        options: Options | None,
     ) -> tuple[SetRun, pa.Table]:
         table = to_table(events, type)
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
         members, leaves = self.programs(schema, order, strategy, options)
-        if strategy == "auto":
-            members = self._chosen(members, leaves, Seen(schema, table), order, options)
         return SetRun(members, leaves, schema, resolution(schema)), table
 
-    def _chosen(
-        self,
-        members: list[Member],
-        leaves: dict[LeafSpec, int],
-        seen: Seen,
-        order: str,
-        options: Switches | None,
-    ) -> list[Member]:
-        """The members with the programs that are best for some events, where there is a choice."""
-        found, unit = [], resolution(seen.schema)
-        for member in members:
-            plan = self.members[member.name].plan
-            if settled(member.program, options_of(options), plan) is None:
-                plan, kinds = self.members[member.name].typed(seen.schema)
-                run = Run(plan, seen.events, seen.schema, kinds, unit, known_order(order))
-                program = replace(run, seen=seen, leaves=leaves).program(options)
-                member = replace(member, program=program)
-            found.append(member)
-        return found
-
     def run(
-        self, schema: Schema, order: str = "time", strategy: str = "auto", options: Switches | None = None
+        self, schema: Schema, order: str = "time", strategy: str = "auto", options: Options | None = None
     ) -> SetRun:
         """The columnar engine in this process, ready for events of a schema."""
         members, leaves = self.programs(schema, order, strategy, options)
         return SetRun(members, leaves, schema, resolution(schema))
 
     def programs(
-        self, schema: Schema, order: str = "time", strategy: str = "auto", options: Switches | None = None
+        self, schema: Schema, order: str = "time", strategy: str = "auto", options: Options | None = None
     ) -> tuple[list[Member], dict[LeafSpec, int]]:
         """What the engine runs for each query, and the leaves that all of them share.
 
         They are kept, so that a query that is added is planned alone, beside the others.
         """
-        options = options_of(options)
+        known_options(options)
         known_strategy(strategy)
         by_arrival = known_order(order) == "arrival"
         if strategy == "reference":
@@ -268,7 +246,7 @@ class Queries:
         scale = per_microsecond(resolution(schema))
         types = tuple((name, tuple(sorted(own))) for name, own in sorted(schema.types.items()))
         events = (tuple(schema.columns.items()), schema.time, schema.type, types)
-        kept, leaves = self.planned.setdefault((events, order, strategy, options), ({}, {}))
+        kept, leaves = self.planned.setdefault((events, order, strategy, repr(options)), ({}, {}))
         errors: dict[str, QueryError] = {}
         for name, member in self.members.items():
             if name in kept:
@@ -278,7 +256,15 @@ class Queries:
             except QueryError as error:
                 errors[name] = error
                 continue
-            program = compiled(plan, schema, strategy, scale, by_arrival, options, leaves=leaves)
+            program = program_of(
+                plan,
+                schema,
+                strategy,
+                scale=scale,
+                by_arrival=by_arrival,
+                options=options,
+                leaves=leaves,
+            )
             kept[name] = Member(name, plan.output, program, kinds)
         if errors:
             raise QuerySetError(errors)
@@ -298,7 +284,7 @@ class Queries:
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
         strategy: str = "auto",
-        options: Switches | None = None,
+        options: Options | None = None,
     ) -> Any:
         """Match events that keep coming, as `Query.stream` does; each match has the name of its query."""
         known_order(order)
@@ -339,7 +325,7 @@ class Queries:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Switches | None = None,
+        options: Options | None = None,
         **partitioning: Any,
     ) -> Any:
         """The matches over a Spark DataFrame, batch or streaming, as one DataFrame.

@@ -13,13 +13,10 @@ import pyarrow as pa
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.typing import check_types, result_kind
 from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
-from nestream.compose.run import STRATEGIES as STRATEGIES  # for the command line
-from nestream.compose.run import SWITCHES as SWITCHES
-from nestream.compose.run import Run, check_lateness, known_order, known_strategy
+from nestream.compose.run import Run, check_lateness, known_order
 from nestream.compose.spark import SparkRun, is_dataframe, stream_files
 from nestream.compose.spark import spark_frame as spark_frame
 from nestream.compose.spark import spark_session as spark_session
-from nestream.engine.program import Switches, options_of
 from nestream.language.ast import Dialect
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query
@@ -35,6 +32,9 @@ from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.runtime.stream import Stream
 from nestream.show import Shown, query_html, show_matches
+from nestream.strategies import STRATEGIES as STRATEGIES  # for the command line
+from nestream.strategies import Options, known_options, known_strategy, tool
+from nestream.strategies import switches as switches
 from nestream.why import Why, explain_why
 
 
@@ -120,7 +120,7 @@ class Query:
     def explain(
         self,
         format: str = "text",
-        options: Switches | None = None,
+        options: Options | None = None,
         events: Any = None,
         strategy: str = "auto",
         verbose: bool = False,
@@ -135,25 +135,24 @@ class Query:
         columns are read and what Spark filters, and of a streaming one the watermark, the state and when
         matches are given.
 
-        With `verbose` it adds which strategy `auto` would be for assumed events and what others would cost,
-        and how the plan is rewritten to a normal form, rule by rule, and what stays nested. With the strategy
-        "flat" it shows which expressions share their work, and what that is estimated to cost. With events to
-        `analyze` (and the options of `match` that say how to read them) the query is run over them, and what
-        was found and how long it took stands beside the estimates.
+        With `verbose` it adds how the plan is rewritten to a normal form, rule by rule, and what stays
+        nested. With the strategy "flat" it shows which expressions share their work, and what that is
+        estimated to cost. With events to `analyze` (and the options of `match` that say how to read them) the
+        query is run over them, and what was found and how long it took stands beside the estimates.
 
         With the dialect "sase" it shows nothing of this but the plan as SASE's operators: the paper's basic
         one, its optimised one, and the one that is run.
         """
         known_format(format)
-        options = options_of(options)
+        known_strategy(strategy)
+        known_options(options)
         if dialect is not None:
             if strategy != "auto" or verbose or analyze is not None or events is not None:
                 raise ValueError("SASE's operators tell a plan of the strategy auto, and nothing beside it")
             return as_operators(self.plan, format, options, dialect)
         if verbose:
             shown = self.explain(format, options, events, strategy, analyze=analyze, **on_spark)
-            assumed = strategy == "auto" and analyze is None and events is None
-            return with_rewriting(shown, self.plan, format, options, assumed=assumed)
+            return with_rewriting(shown, self.plan, format)
         if events is not None:
             return self._explain_on_spark(format, options, events, strategy=strategy, **on_spark)
         if analyze is not None:
@@ -164,7 +163,7 @@ class Query:
     def _explain_on_spark(
         self,
         format: str,
-        options: Switches | None,
+        options: Options | None,
         events: Any,
         *,
         time: str = "ts",
@@ -188,7 +187,7 @@ class Query:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Switches | None = None,
+        options: Options | None = None,
     ) -> Any:
         """Every match of the query over a finite set of events, as an Arrow table.
 
@@ -222,7 +221,7 @@ class Query:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Switches | None = None,
+        options: Options | None = None,
     ) -> Iterator[pa.Table]:
         """The matches of `match` as tables, one after the other, within the memory of the options.
 
@@ -251,7 +250,7 @@ class Query:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Switches | None = None,
+        options: Options | None = None,
         partition_by: str | None = None,
         partitions: int | None = None,
         slice_length: int | None = None,
@@ -290,7 +289,7 @@ class Query:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Switches | None = None,
+        options: Options | None = None,
         partition_by: str | None = None,
         partitions: int | None = None,
     ) -> Any:
@@ -334,7 +333,7 @@ class Query:
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
         strategy: str = "auto",
-        options: Switches | None = None,
+        options: Options | None = None,
     ) -> Any:
         """Match events that keep coming.
 
@@ -350,13 +349,13 @@ class Query:
             raise ValueError("the reference evaluator needs all the events at once: it has no streams")
         chosen = known_order(order)
         check_lateness(lateness)
-        options = options_of(options)
+        known_options(options)
 
         def start(known: Schema) -> LocalRun:
             plan, kinds = self.typed(known)
             empty = pa.schema(list(known.columns.items())).empty_table()
             run = Run(plan, empty, known, kinds, resolution(known), chosen, strategy)
-            return run.adaptive(options) if strategy == "auto" else run.local(options)
+            return run.local(options)
 
         if isinstance(schema, pa.Schema):
             schema = Schema.of(schema, time, type)
@@ -428,6 +427,16 @@ class Query:
         columns = {**{n: k for n, k in read.items() if n not in ("ts", "type")}, type: pa.string()}
         moment = pa.int64() if self.plan.window.kind is WindowKind.NUMBER else pa.timestamp("us")
         return pa.schema([(time, moment), *columns.items()]).empty_table()
+
+    def rewritten(self, plan: Plan) -> Plan:
+        """The normal form of a plan of this query: an OR of flat sequences, as far as there is one."""
+        found: Plan = tool("normal_form")(plan)
+        return found
+
+    def estimated_rows(self, plan: Plan, table: pa.Table, schema: Schema) -> dict[int | None, float]:
+        """The expected rows of each component of a plan, by its identity; None is the whole."""
+        found: dict[int | None, float] = tool("estimated_rows")(plan, table, schema)
+        return found
 
     def typed(self, schema: Schema) -> tuple[Plan, dict[str, Kind]]:
         """The plan for events of a schema, with the kinds of its returned expressions."""

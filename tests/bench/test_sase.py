@@ -14,8 +14,8 @@ from nestream.bench.sase import PAPER, REPORTED
 from nestream.bench.sase_tables import PARAMETERS, TITLES
 from nestream.bench.ways import agreed, ratios
 from nestream.data import generate
-from nestream.engine.program import Options
-from nestream.engine.sase import plan
+from nestream.papers.options import Options
+from nestream.papers.sase import plan
 from tests.cli.commands import call
 
 SASE = SUITES["sase"]

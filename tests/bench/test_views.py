@@ -13,8 +13,8 @@ from nestream.bench import RUNNERS, SUITES, BenchError, Run, section
 from nestream.bench.views import KINDS, REPORTED, STRATEGIES
 from nestream.bench.views_tables import TITLES
 from nestream.bench.ways import agreed, ratios
-from nestream.compose.run import VIEWS as STRATEGIES_WITH_VIEWS
 from nestream.data import generate
+from nestream.strategies import VIEWS as STRATEGIES_WITH_VIEWS
 from tests.cli.commands import call
 
 VIEWS = SUITES["views"]

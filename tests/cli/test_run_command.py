@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import nestream
-from nestream.compose.run import STRATEGIES
 from nestream.data import sample, sample_path
 from nestream.sink import json_lines
+from nestream.strategies import STRATEGIES
 from tests.cli.commands import EXAMPLE, call
 
 QUERY = "SEQ(A a, !(B b, b.x = a.x), C c, a.x = c.x) WITHIN 10"

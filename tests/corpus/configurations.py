@@ -13,11 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream.compose.run import VIEWS
-from nestream.engine.program import Options
-from nestream.engine.sase.plan import BASIC, PAPER
 from nestream.model.schema import Schema
+from nestream.papers.options import Options
+from nestream.papers.sase.plan import BASIC, PAPER
 from nestream.query import Query
+from nestream.strategies import VIEWS
 
 Run = Callable[..., pa.Table]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import nestream
-from nestream.engine.program import Options
+from nestream.papers.options import Options
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from nestream.logical.text import disjuncts_text
+from nestream.papers.rewrite.normalise import LIMIT, normalise
+from nestream.papers.rewrite.rules import RULES
+from nestream.papers.rewrite.rules.absorption import ABSORPTION
+from nestream.papers.rewrite.rules.projection import PROJECTION
 from nestream.query import query
-from nestream.rewrite.normalise import LIMIT, normalise
-from nestream.rewrite.rules import RULES
-from nestream.rewrite.rules.absorption import ABSORPTION
-from nestream.rewrite.rules.projection import PROJECTION
 from tests.property.meaning import complete, matches_of
 from tests.strategies.histories import random_history, types_of
 

@@ -13,7 +13,7 @@ import pytest
 from nestream.engine.events import Events
 from nestream.engine.matcher import Matcher
 from nestream.model.schema import Schema
-from tests.engine.tools import SCHEMA, program
+from tests.papers.tools import SCHEMA, program
 
 WINDOW = 50
 BURSTS = 40

@@ -14,13 +14,13 @@ from nestream.engine import distinct as distinct_module
 from nestream.engine import keys as keys_module
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events
-from nestream.engine.join import _pieces, _split
 from nestream.engine.keys import Keys, attribute_groups
 from nestream.engine.order import in_output_order
-from nestream.engine.stack import Stack, by_number, expand
 from nestream.engine.store import Store
 from nestream.model.schema import Schema
-from tests.engine.tools import SCHEMA, events, program, round_over
+from nestream.papers.engine.join import _pieces, _split
+from nestream.papers.engine.stack import Stack, by_number, expand
+from tests.papers.tools import SCHEMA, events, program, round_over
 
 few = settings(max_examples=100, deadline=None)
 

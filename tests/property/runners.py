@@ -7,7 +7,6 @@ freely, such as how the input is split. To add one, write the function and name 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Protocol
@@ -16,16 +15,14 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from nestream.compose import adapting, choosing
-from nestream.compose.run import VIEWS
 from nestream.engine.operators import chain
-from nestream.engine.program import Options
-from nestream.engine.sase.plan import BASIC, PAPER
-from nestream.optimize.strategies import Alternative, cheapest
+from nestream.papers.options import Options
+from nestream.papers.rewrite.normalise import LIMIT, normalise
+from nestream.papers.sase.plan import BASIC, PAPER
 from nestream.query import query
 from nestream.reference import match_reference
-from nestream.rewrite.normalise import LIMIT, normalise
 from nestream.runtime.stream import Stream
+from nestream.strategies import VIEWS
 from tests.property.sets import together, together_split
 
 
@@ -110,7 +107,7 @@ def without(**switches: bool | int) -> Run:
     """The engine with some of its techniques switched off."""
 
     def run(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
-        return query(text).match(table, order=order, options=Options(**switches))  # type: ignore[arg-type]
+        return query(text).match(table, order=order, options=switches)
 
     return run
 
@@ -141,41 +138,6 @@ def by(strategy: str, **switches: bool) -> Run:
         return query(text).match(table, order=order, strategy=strategy, options=switches)
 
     return run
-
-
-def planned(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
-    """The whole table by auto, which compares the strategies however cheap they are and takes any of them."""
-    choosing._REMEMBERED.clear()
-    with patch.object(choosing, "CHEAP", -1.0), patch.object(choosing, "cheapest", any_of(seed)):
-        return query(text).match(table, order=order, strategy="auto")
-
-
-def planned_together(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
-    """The whole table as one of a set, each query of which is run in any way."""
-    choosing._REMEMBERED.clear()
-    with patch.object(choosing, "CHEAP", -1.0), patch.object(choosing, "cheapest", any_of(seed)):
-        return together(text, table, order=order, seed=seed)
-
-
-def planned_anew(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
-    """Random batches by auto, which after any of them may go on with another strategy."""
-    chance = random.Random(seed)
-    with (
-        patch.object(choosing, "cheapest", any_of(seed)),
-        patch.object(adapting, "ENOUGH", 1),
-        patch.object(adapting, "drifted", lambda old, new: chance.random() < 0.5),
-    ):
-        return split(text, table, order=order, seed=seed, strategy="auto")
-
-
-def any_of(seed: int) -> Callable[[Sequence[Alternative]], Alternative]:
-    """A planner that takes the cheapest strategy now and then, and else any."""
-    chance = random.Random(seed)
-
-    def choose(alternatives: Sequence[Alternative]) -> Alternative:
-        return cheapest(alternatives) if chance.random() < 0.2 else chance.choice(alternatives)
-
-    return choose
 
 
 def with_composites(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
@@ -227,19 +189,13 @@ RUNNERS: dict[str, Runner] = {
     "sase-paper-split": Runner(partial(split, options=PAPER)),
     "sase-basic-split": Runner(partial(split, options=BASIC)),
     "set": Runner(together),
-    "set-auto": Runner(planned_together),
     "set-split": Runner(together_split),
     "normalised": Runner(normalised, ordered=True),
-    "bounds": Runner(by("bounds"), ordered=True),
-    "bounds-split": Runner(partial(split, strategy="bounds")),
-    "auto": Runner(planned, ordered=True),
-    "auto-split": Runner(planned_anew),
-    "auto-one-by-one": Runner(partial(one_by_one, strategy="auto")),
     "native": Runner(by("native"), ordered=True),
-    "native-split": Runner(partial(split, strategy="native")),
-    "native-one-by-one": Runner(partial(one_by_one, strategy="native")),
-    "native-composites": Runner(with_composites, ordered=True),
     "native-small": Runner(by("native", memory=600)),
+    "native-composites": Runner(with_composites, ordered=True),
+    "papers": Runner(switched(Options()), ordered=True),
+    "papers-split": Runner(partial(split, options=Options())),
     "flat": Runner(by("flat"), ordered=True),
     "flat-split": Runner(partial(split, strategy="flat")),
     "flat-one-by-one": Runner(partial(one_by_one, strategy="flat")),

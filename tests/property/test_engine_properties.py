@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from nestream.compose.run import VIEWS
-from nestream.engine.program import Options
 from nestream.model.schema import Schema
+from nestream.papers.options import Options
 from nestream.query import Query, query
+from nestream.strategies import VIEWS
 from tests.property.differential import report, run
 from tests.property.harness import assert_same_matches
 from tests.property.runners import RUNNERS
@@ -209,7 +209,7 @@ def test_predicates_on_timestamps_mean_the_same_in_every_resolution(
     + [("flat", 20_000), ("flat-split", 20_000), ("flat-one-by-one", 20_000)]
     + [(name, 20_000) for name in VIEWS]
     + [(f"{name}-{how}", 4_000) for name in VIEWS for how in ("split", "one-by-one")]
-    + [("auto", 10_000), ("auto-split", 4_000), ("bounds", 4_000), ("bounds-split", 4_000)]
+    + [("papers", 10_000), ("papers-split", 4_000)]
     + [(name, 4_000) for name in (*SWITCHES, "nested-no-push-in", "nested-no-shortcut", "flat-no-push-in")],
 )
 def test_thousands_of_random_cases_agree(way: str, count: int) -> None:

@@ -26,8 +26,7 @@ from nestream.logical.nodes import (
     walk,
 )
 from nestream.logical.text import disjuncts_text
-from nestream.query import query
-from nestream.rewrite.forms import (
+from nestream.papers.rewrite.forms import (
     Conjunctive,
     Disjunctive,
     Nested,
@@ -36,10 +35,11 @@ from nestream.rewrite.forms import (
     expressions,
     form_of,
 )
-from nestream.rewrite.normalise import Redex, normalise
-from nestream.rewrite.parts import children
-from nestream.rewrite.rule import Place, Rule
-from nestream.rewrite.rules import RULES
+from nestream.papers.rewrite.normalise import Redex, normalise
+from nestream.papers.rewrite.parts import children
+from nestream.papers.rewrite.rule import Place, Rule
+from nestream.papers.rewrite.rules import RULES
+from nestream.query import query
 from tests.property.meaning import matches_of
 from tests.strategies.choices import DrawnChoices
 from tests.strategies.histories import random_history, types_of

@@ -9,18 +9,18 @@ import random
 
 import pytest
 
-import nestream.rewrite.rules
 from nestream.logical.invariants import check_plan
 from nestream.logical.nodes import Negation, Plan, WinOr, WinSeq, Witness
 from nestream.logical.text import expression_text
 from nestream.model.expression import Attribute, Comparison, Literal
+from nestream.papers.rewrite import rules
+from nestream.papers.rewrite.normalise import everywhere, normalise, redexes
+from nestream.papers.rewrite.rule import Place, Refused, Rule
+from nestream.papers.rewrite.rules.distribute_over_sequence import DISTRIBUTE_OVER_SEQUENCE
+from nestream.papers.rewrite.rules.flatten_disjunction import FLATTEN_DISJUNCTION
+from nestream.papers.rewrite.rules.negation_over_disjunction import NEGATION_OVER_DISJUNCTION
+from nestream.papers.rewrite.rules.predicates_of_disjunction import PREDICATES_OF_DISJUNCTION
 from nestream.query import query
-from nestream.rewrite.normalise import everywhere, normalise, redexes
-from nestream.rewrite.rule import Place, Refused, Rule
-from nestream.rewrite.rules.distribute_over_sequence import DISTRIBUTE_OVER_SEQUENCE
-from nestream.rewrite.rules.flatten_disjunction import FLATTEN_DISJUNCTION
-from nestream.rewrite.rules.negation_over_disjunction import NEGATION_OVER_DISJUNCTION
-from nestream.rewrite.rules.predicates_of_disjunction import PREDICATES_OF_DISJUNCTION
 from tests.property.meaning import complete, matches_of
 from tests.rules.fixtures_of import BY_FILE, Fixture, fixtures
 from tests.strategies.histories import TYPES, random_history, types_of
@@ -85,9 +85,9 @@ def test_every_rule_has_fixtures(name: str) -> None:
     assert len({rule.name for rule in BY_FILE.values()}) == len(BY_FILE)
 
 
-@pytest.mark.parametrize("module", [m.name for m in pkgutil.iter_modules(nestream.rewrite.rules.__path__)])
+@pytest.mark.parametrize("module", [m.name for m in pkgutil.iter_modules(rules.__path__)])
 def test_the_example_of_a_rule_is_right(module: str) -> None:
-    found = doctest.testmod(importlib.import_module(f"nestream.rewrite.rules.{module}"))
+    found = doctest.testmod(importlib.import_module(f"nestream.papers.rewrite.rules.{module}"))
     assert found.failed == 0
     assert found.attempted or module not in BY_FILE
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import nestream
-from nestream.engine.program import Options
 from nestream.model.schema import EventError
+from nestream.papers.options import Options
 
 FLAT = "SEQ(A a, B b, a.id = b.id) WITHIN 10"
 ROWS = [

@@ -10,10 +10,7 @@ import pytest
 import nestream
 from nestream.data import generate
 from nestream.data.rules import rule_set
-from nestream.engine.chain import Chain
-from nestream.engine.matcher import Rounds
 from nestream.model.schema import Schema
-from tests.optimize.test_choosing import trades
 
 EVENTS = [
     {"ts": ts, "type": kind, "id": ts % 3, "x": ts * 7 % 5}
@@ -103,20 +100,6 @@ def test_leaves_that_queries_share_are_one() -> None:
     assert chosen.explain().startswith("3 queries, 9 leaves, 4 after sharing")
 
 
-def test_what_queries_share_is_built_once() -> None:
-    schema = Schema.of(pa.Table.from_pylist(EVENTS).schema, "ts", "type")
-    renamed = TEXTS["negated"].replace(" a,", " first,").replace("a.id", "first.id")
-    run = nestream.queries([TEXTS["negated"], renamed]).run(schema)
-    run.append(pa.Table.from_pylist(EVENTS))
-    run.store.seal()
-    rounds = Rounds(run.store, run.matchers.groups)
-    first, second = (rounds.of(member.program) for member in run.runs)
-    negations = [member.program.blocks[0].negations[0] for member in run.runs]
-    assert first.staircases.of(negations[0]) is second.staircases.of(negations[1])
-    leaf = run.runs[0].program.blocks[0].leaves["b"]
-    assert first.stack(leaf, ("id",)) is second.stack(leaf, ("id",))
-
-
 def test_a_folder_of_files_is_a_set(tmp_path: Path) -> None:
     for name in ("flat", "nested"):
         (tmp_path / f"{name}.neel").write_text(TEXTS[name])
@@ -184,47 +167,3 @@ def test_a_generated_rule_set_finds_what_its_rules_find_alone() -> None:
 def test_strategies_agree_on_a_set() -> None:
     expected = nestream.queries(TEXTS).count(EVENTS)
     assert nestream.queries(TEXTS).count(EVENTS, strategy="nested") == expected
-
-
-def test_the_steps_that_sequences_begin_with_are_made_once() -> None:
-    schema = Schema.of(pa.Table.from_pylist(EVENTS).schema, "ts", "type")
-    texts = [
-        "SEQ(A a, !(D d, d.id = a.id), B b, C c, a.id = b.id = c.id) WITHIN 9",
-        "SEQ(A x, !(D y, y.id = x.id), B z, D w, x.id = z.id = w.id) WITHIN 9",
-        "SEQ(A a, B b, C c, a.id = b.id = c.id) WITHIN 9",
-    ]
-    run = nestream.queries(texts).run(schema)
-    run.append(pa.Table.from_pylist(EVENTS))
-    run.store.seal()
-    rounds = Rounds(run.store, run.matchers.groups)
-    chains = [Chain(rounds.of(m.program), m.program.blocks[0], 1_000) for m in run.runs]
-    assert [first is second for first, second in zip(chains[0].steps, chains[1].steps, strict=True)] == [
-        True,
-        True,
-        False,
-    ]
-    assert [first is third for first, third in zip(chains[0].steps, chains[2].steps, strict=True)] == [
-        True,
-        False,
-        False,
-    ]
-
-
-def test_each_query_of_a_set_is_run_in_the_way_that_is_best_for_the_events() -> None:
-    """A way is chosen where there is a choice, in one pass with those where there is none."""
-    table = trades()
-    rules = nestream.queries(
-        {
-            "plain": "SEQ(A a, B b) WITHIN 900",
-            "viewed": "SEQ(A a, B b, !SEQ(D d, E e, F f, d.amount > f.amount), C c) WITHIN 40000",
-            "mixed": "OR(SEQ(A a, B b, !SEQ(D d, E e, F f, d.amount > f.amount), C c), "
-            "SEQ(A g, B h, !SEQ(D i, E j, i.amount > k.amount), C k)) WITHIN 40000",
-        }
-    )
-    run, _ = rules._prepared(table, "ts", "type", None, "time", "auto", None)
-    viewed = [[block.viewed for block in one.program.blocks] for one in run.runs]
-    assert viewed == [[False], [True], [True, False]]
-    found = rules.match_each(table)
-    for name in rules:
-        assert found[name].equals(rules[name].match(table, strategy="bounds"))
-    assert rules.count(table) == {name: found[name].num_rows for name in rules}

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import nestream
-from nestream.query import STRATEGIES, SWITCHES
+from nestream.query import STRATEGIES, switches
 from nestream.sink.writer import SUFFIXES
 
 
@@ -121,8 +121,8 @@ StrategyOption = Annotated[
 
 def _known_switches(values: list[str] | None) -> list[str] | None:
     for name in values or ():
-        if name not in SWITCHES:
-            raise typer.BadParameter(f"{name!r} is not one of {', '.join(SWITCHES)}.")
+        if name not in switches():
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(switches())}.")
     return values
 
 

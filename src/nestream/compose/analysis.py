@@ -1,91 +1,59 @@
-"""The part of the composer that runs a program block by block: what each found, and how long it took."""
+"""The part of the composer that runs a program operator by operator: what each finds, and in what time."""
 
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from nestream.compose.flat import Flat
-from nestream.engine.context import Round, Shared
 from nestream.engine.matcher import Matcher
+from nestream.engine.operator import Measured
 from nestream.engine.program import Program
-from nestream.engine.sharing.runs import runs_of
-from nestream.engine.views.counters import Counters
 from nestream.model.text import print_name
-from nestream.optimize.describe import branches
-from nestream.optimize.explain import Explained, Measured
-from nestream.physical.choices import choices
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a run found: the matches and the time of each block, and of each group of a flat plan."""
+    """What a run found: the matches and the time of each operator, and what the program counted."""
 
     program: Program
     events: int
-    blocks: Mapping[int, Measured]
-    shared: Explained | None = None
-    views: tuple[tuple[tuple[str, ...], Counters], ...] = ()
-    """The variables of each inner query that has a view, and what the view did."""
+    operators: Sequence[Measured]
+    counters: Sequence[tuple[tuple[str, ...], Any]] = ()
 
     def text(self) -> str:
-        """Indented text, after that of the groups where there are any."""
-        lines = [self.shared.text()] if self.shared else []
-        total = sum(block.matches for block in self.blocks.values())
-        seconds = sum(block.seconds for block in self.blocks.values())
+        """The program as indented text, then the measurements."""
+        total = sum(one.matches for one in self.operators)
+        seconds = sum(one.seconds for one in self.operators)
+        lines = [self.program.explain(self.operators)]
         lines.append(f"Measured over {self.events:,} events: {total:,} found in {seconds * 1e3:,.2f} ms")
-        if self.shared is None:
-            for number, block in self.blocks.items():
-                names = ", ".join(map(print_name, self.program.blocks[number].leaves))
-                lines.append(f"  ({names}): {block.matches:,} found in {block.seconds * 1e3:,.2f} ms")
-        lines += [f"  view of ({', '.join(map(print_name, names))}): {did}" for names, did in self.views]
+        lines += [f"  view of ({', '.join(map(print_name, names))}): {did}" for names, did in self.counters]
         return "\n".join(lines)
 
     def json(self) -> dict[str, Any]:
         """The same as plain data."""
         blocks = [
-            {"block": number, "matches": block.matches, "nanoseconds": round(block.seconds * 1e9)}
-            for number, block in self.blocks.items()
+            {"block": number, "matches": one.matches, "nanoseconds": round(one.seconds * 1e9)}
+            for number, one in enumerate(self.operators)
         ]
-        shared = {"sharing": self.shared.json()} if self.shared else {}
-        views = [{"variables": list(names), **did.numbers()} for names, did in self.views]
+        views = [{"variables": list(names), **did.numbers()} for names, did in self.counters]
         kept = {"views": views} if views else {}
-        return {**shared, "measured": {"events": self.events, "blocks": blocks, **kept}}
+        measured = {"events": self.events, "blocks": blocks, **kept}
+        return {**self.program.explain_json(self.operators), "measured": measured}
 
 
-def measured(program: Program, matcher: Matcher, events: int, flat: Flat | None = None) -> Analysis:
-    """Run the blocks of a program one after the other, when all the events have arrived.
+def measured(matcher: Matcher, events: int) -> Analysis:
+    """Run the operators of a program one after the other, when all the events have arrived.
 
     The matches are dropped as they are found, before they are put in order and made distinct.
     """
     matcher.events.seal()
-    found: dict[int, Measured] = {}
+    found: list[Measured] = []
     if len(matcher.store):
-        round = Round(matcher.store, Shared(matcher.events, matcher.groups))
         length = int(matcher.store.pos[-1]) + 1
-        runs = runs_of(program, round, matcher.limit, {}, at_once=True, shelves=matcher.shelves)
-        for number, run in enumerate(runs):
+        for operator in matcher.operators(at_once=True):
             begin = clock.perf_counter()
-            matches = sum(bindings.count for bindings in run.matches(0, length, length))
-            found[number] = Measured(matches, clock.perf_counter() - begin)
-    if flat is None:
-        views = (view for shelf in matcher.shelves.values() for view in shelf.views)
-        return Analysis(program, events, found, views=tuple((v.inner.names, v.counters) for v in views))
-    return Analysis(program, events, found, _grouped(flat, found))
-
-
-def _grouped(flat: Flat, blocks: Mapping[int, Measured]) -> Explained:
-    """The groups with what was measured of their blocks; of a group, the first block runs all."""
-    groups = {}
-    first = 0
-    numbers = []  # of the blocks of each expression
-    for branch in branches(flat.normal.plan):
-        count = len(choices(branch))
-        numbers.append(range(first, first + count))
-        first += count
-    for number, group in enumerate(flat.shared.plan.groups):
-        own = [blocks[block] for member in group.members for block in numbers[member] if block in blocks]
-        groups[number] = Measured(sum(m.matches for m in own), sum(m.seconds for m in own))
-    return replace(flat.shared, measured=groups)
+            matches = sum(matches.count for matches in operator.run(0, length))
+            found.append(Measured(matches, clock.perf_counter() - begin))
+    return Analysis(matcher.program, events, found, matcher.execution.counters())

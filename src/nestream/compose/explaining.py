@@ -1,78 +1,55 @@
-"""The part of the composer that explains: plan, program and choice, as text or plain data."""
+"""The part of the composer that explains: plan, program and rewriting, as text or plain data."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from nestream.compose.analysis import measured
-from nestream.compose.choosing import assumed_choice
-from nestream.compose.flat import flat_plan
-from nestream.compose.run import Run, compiled, known_strategy
-from nestream.engine.program import Options, Switches
+from nestream.compose.run import Run
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan
-from nestream.physical.explain import explain_program, explain_program_json
-from nestream.physical.sase_explain import explain_sase, explain_sase_json
-from nestream.rewrite.explain import explain_rewriting, explain_rewriting_json
-from nestream.rewrite.normalise import normalise
 from nestream.runtime.held import in_order
-from nestream.runtime.local import LocalRun
+from nestream.strategies import Options, program_of, tool
 
 FORMATS = ("text", "json")
 
 
 def known_format(format: str) -> None:
-    """Raise for a format that there is not."""
+    """Raise for an unknown format."""
     if format not in FORMATS:
         raise ValueError(f"unknown format {format!r}: {' or '.join(FORMATS)}")
 
 
-def explained(plan: Plan, format: str, options: Options, strategy: str) -> Any:
-    """The plan and how the engine runs it; for flat runs also which expressions share their work."""
-    known_strategy(strategy)
-    flat = flat_plan(plan) if strategy == "flat" else None
-    program = compiled(plan, None, strategy, options=options, flat=flat)
+def explained(plan: Plan, format: str, options: Options | None, strategy: str) -> Any:
+    """The plan and how the engine runs it by a strategy."""
+    if strategy == "reference":  # which runs the plan itself; shown is what is compared with it
+        strategy = "native"
+    program = program_of(plan, None, strategy, options=options)
     if format == "json":
-        shared = {"sharing": flat.shared.json()} if flat else {}
-        return {**explain_json(plan), "engine": explain_program_json(program), **shared}
-    parts = [explain(plan), explain_program(program), *([flat.shared.text()] if flat else [])]
-    return "\n".join(parts)
+        return {**explain_json(plan), **program.explain_json()}
+    return "\n".join([explain(plan), program.explain()])
 
 
-def with_rewriting(shown: Any, plan: Plan, format: str, options: Options, *, assumed: bool) -> Any:
-    """An explanation, with what `auto` is for assumed events if asked, and how the plan is rewritten."""
-    rewritten = normalise(plan)
-    chosen = None
-    if assumed:
-        chosen = assumed_choice(plan, compiled(plan, None, "bounds", options=options), options)
-    if format == "json":
-        choice = {"chosen": chosen.json()} if chosen else {}
-        return {**shown, **choice, "rewriting": explain_rewriting_json(rewritten)}
-    return "\n".join([shown, *([chosen.text()] if chosen else []), explain_rewriting(rewritten)])
+def with_rewriting(shown: Any, plan: Plan, format: str) -> Any:
+    """An explanation, and how the plan is rewritten to a normal form."""
+    rewriting = tool("explain_normal_form")(plan, format)
+    return {**shown, "rewriting": rewriting} if format == "json" else f"{shown}\n{rewriting}"
 
 
-def as_operators(plan: Plan, format: str, options: Options, dialect: str) -> Any:
+def as_operators(plan: Plan, format: str, options: Options | None, dialect: str) -> Any:
     """The plan as the operators of a dialect of plans."""
     if dialect != "sase":
         raise ValueError(f"unknown dialect of plans {dialect!r}: there is sase, and without, our own")
-    told = explain_sase_json if format == "json" else explain_sase
-    return told(plan, options)
+    return tool("explain_operators")(plan, format, options)
 
 
-def analyzed(run: Run, format: str, options: Switches | None) -> Any:
+def analyzed(run: Run, format: str, options: Options | None) -> Any:
     """The explanation, with what a run over the events found and how long each part of it took."""
     if run.strategy == "reference":
         raise ValueError("the reference evaluator is run as it is written: there is nothing to analyze")
-    chosen = run.chosen(options) if run.strategy == "auto" else None
-    strategy = run.strategy if chosen is None else chosen.strategy
-    flat = flat_plan(run.plan, run.schema, run.table, whole=True) if strategy == "flat" else None
-    program = run.program(options, flat) if chosen is None else run.by(chosen, options, flat)
-    local = LocalRun(run.plan.output, program, run.schema, run.kinds, run.unit)
+    local = run.local(options, whole=True)
     local.append(in_order(run.table, run.schema.time, run.unit))
-    found = measured(local.program, local.matcher, run.table.num_rows, flat)
+    found = measured(local.matcher, run.table.num_rows)
     if format == "json":
-        choice = {"chosen": chosen.json()} if chosen else {}
-        plans = {**explain_json(run.plan), "engine": explain_program_json(local.program)}
-        return {**plans, **choice, **found.json()}
-    parts = [explain(run.plan), explain_program(local.program), *([chosen.text()] if chosen else [])]
-    return "\n".join([*parts, found.text()])
+        return {**explain_json(run.plan), **found.json()}
+    return "\n".join([explain(run.plan), found.text()])

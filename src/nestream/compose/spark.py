@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream.compose.run import Run, known_order, known_strategy
-from nestream.engine.program import Program, Switches
+from nestream.compose.run import Run, known_order
+from nestream.engine.program import Program
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan
 from nestream.model.columns import resolution
 from nestream.model.schema import Kind, Schema
-from nestream.physical.explain import explain_program, explain_program_json
+from nestream.strategies import Options, known_strategy
 
 Typed = Callable[[Schema], tuple[Plan, dict[str, Kind]]]
 """What types a query for the events of a schema."""
@@ -38,7 +38,7 @@ class SparkRun:
         types: Mapping[str, Iterable[str]] | None,
         order: str,
         strategy: str,
-        options: Switches | None,
+        options: Options | None,
     ) -> SparkRun:
         """The events, a DataFrame or a mapping of them by type, as one DataFrame with the plan for it."""
         known_strategy(strategy)
@@ -75,9 +75,8 @@ class SparkRun:
             self.df, run.plan.output, self.program, run.schema, run.unit, **partitioning
         )
         if format == "json":
-            plans = {**explain_json(run.plan), "engine": explain_program_json(self.program)}
-            return {**plans, "spark": described}
-        parts = [explain(run.plan), explain_program(self.program), explain_dataframe_text(described)]
+            return {**explain_json(run.plan), **self.program.explain_json(), "spark": described}
+        parts = [explain(run.plan), self.program.explain(), explain_dataframe_text(described)]
         return "\n".join(parts)
 
 

@@ -7,18 +7,18 @@ it is first asked for, once for all the queries of a set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.events import Events
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.search import places
 from nestream.engine.kernels.stack import first_of_time, sorted_by_key, window_starts
 from nestream.engine.numbering import Numbering
+from nestream.engine.operator import EvaluationCache
 from nestream.engine.program import Measure
 from nestream.engine.values import Vector
 from nestream.model.expression import Expression
@@ -70,60 +70,47 @@ class Stack:
         return len(self.rows)
 
 
-class Shared:
-    """What does not depend on a window: ties, the numbers of keys, and stacks."""
-
-    def __init__(self, events: Events, classes: Mapping[str, str]) -> None:
-        self.events = events
-        self.numbering = Numbering(events, classes)
-        self.moment: Rows = first_of_time(events.ts)
-        """For each row the first row with the same time."""
-        self.low: Rows = np.arange(len(events), dtype=np.int32) if events.by_arrival else self.moment
-        """For each row the first row that does not come before it."""
-        self.made: dict[Hashable, Any] = {}
-        self._reach: dict[Window, Rows] = {}
-
-    def reach(self, window: Window) -> Rows:
-        """For each row the first row that fits in a window ending with it."""
-        if window not in self._reach:
-            self._reach[window] = self._window_starts(window)
-        return self._reach[window]
-
-    def _window_starts(self, window: Window) -> Rows:
-        events = self.events
-        if window.measure is Measure.NONE or not len(events):
-            return np.zeros(len(events), np.int32)
-        if window.measure is Measure.EVENTS:
-            return window_starts(events.pos, events.pos - (window.size - 1))
-        times = events.ts
-        earliest = times - (window.size - 1 if window.exclusive else window.size)
-        return window_starts(times, np.where(times < _LEAST + window.size, _LEAST, earliest))
-
-
 class Evaluation:
     """One evaluation of a query over the events held."""
 
-    def __init__(self, shared: Shared, window: Window, limit: int, since: int = 0) -> None:
-        self.shared = shared
-        self.since = since
-        """The first row that a match asked for may end with: what comes before was evaluated earlier."""
+    def __init__(self, cache: EvaluationCache, window: Window, limit: int, since: int = 0) -> None:
+        self.cache = cache
+        self.events = cache.events
         self.window = window
         self.limit = limit
         """How many partial matches may be held at once."""
-        self.events = shared.events
-        self.numbering = shared.numbering
-        self.low = shared.low
-        self.reach = shared.reach(window)
+        self.since = since
+        """The first row that a match asked for may end with: what comes before was evaluated earlier."""
+        self.numbering = self.made(Numbering, lambda: Numbering(cache.events, cache.key_classes))
+        self.low: Rows = self.made("low", self._low)
+        """For each row the first row that does not come before it."""
+        self.reach: Rows = self.made(window, self._reach)
+        """For each row the first row that fits in a window ending with it."""
+
+    def _low(self) -> Rows:
+        if self.events.by_arrival:
+            return np.arange(len(self.events), dtype=np.int32)
+        found: Rows = first_of_time(self.events.ts)
+        return found
+
+    def _reach(self) -> Rows:
+        window, events = self.window, self.events
+        if window.measure is Measure.NONE or not len(events):
+            return np.zeros(len(events), np.int32)
+        if window.measure is Measure.EVENTS:
+            found: Rows = window_starts(events.pos, events.pos - (window.size - 1))
+            return found
+        times = events.ts
+        earliest = times - (window.size - 1 if window.exclusive else window.size)
+        found = window_starts(times, np.where(times < _LEAST + window.size, _LEAST, earliest))
+        return found
 
     def __len__(self) -> int:
         return len(self.low)
 
     def made(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
         """What was made for all the queries that ask for the same, however their variables are called."""
-        if what not in self.shared.made:
-            self.shared.made[what] = make()
-        found: _Made = self.shared.made[what]
-        return found
+        return self.cache.once(what, make)
 
     def stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
         """The events of a leaf, by the attributes of the key."""

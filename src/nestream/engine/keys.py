@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.events import Events, Ints
-from nestream.engine.program import Block, Program
+from nestream.engine.program import Program
 
 _DIRECT = 1 << 22
 """Up to this range of values, an integer is numbered by its distance from the least one."""
@@ -133,26 +133,7 @@ def attribute_groups(programs: Iterable[Program]) -> dict[str, str]:
             name = parent[name]
         return name
 
-    for left, right in _compared(block for program in programs for block in program.blocks):
-        parent[find(right)] = find(left)
+    for program in programs:
+        for left, right in (pair for outline in program.outlines for pair in outline.compared):
+            parent[find(right)] = find(left)
     return {name: find(name) for name in parent}
-
-
-def _compared(blocks: Iterable[Block]) -> Iterable[tuple[str, str]]:
-    for block in blocks:
-        for equality in block.equalities:
-            yield equality.left[1], equality.right[1]
-        for shortcut in block.shortcuts:
-            yield shortcut.outer[1], shortcut.inner[1]
-        for step in (step for witness in block.witnesses for step in witness.steps):
-            yield from zip(step.attributes, (attribute for _, attribute in step.equal_to), strict=True)
-        yield from _key_pairs(list((block.key or {}).values()))
-        for negation in block.negations:
-            key = list((negation.key or {}).values())
-            yield from _key_pairs([*key, negation.link[1]] if negation.link else key)
-            yield from _compared((negation.block,))
-
-
-def _key_pairs(keys: list[tuple[str, ...]]) -> Iterable[tuple[str, str]]:
-    for key in keys:
-        yield from zip(keys[0], key, strict=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nestream.engine.events import Events
-from nestream.engine.join import outermost
 from nestream.engine.keys import attribute_groups
-from nestream.engine.matcher import Matcher, Matches, Rounds
+from nestream.engine.matcher import Matcher
+from nestream.engine.operator import EvaluationCache, Matches
 from nestream.engine.program import Decided, Program
 
 
@@ -20,14 +20,14 @@ class Matchers:
     def __init__(self, programs: Sequence[Program], events: Events) -> None:
         self.events = events
         self.members = [Matcher(program, events) for program in programs]
-        self.groups = attribute_groups(programs)
+        self.key_classes = attribute_groups(programs)
         self._always: list[int] = []
         self._awaiting: dict[int, list[int]] = {}
         for number, program in enumerate(programs):
             if any(decided is not Decided.LAST for decided in program.decided):
                 self._always.append(number)
                 continue
-            lasts = {b.leaves[name] for b in program.blocks for name in outermost(b, by_last=True)}
+            lasts = {leaf for outline in program.outlines for leaf in outline.ends(by_last=True)}
             for leaf in lasts:
                 self._awaiting.setdefault(leaf, []).append(number)
 
@@ -39,10 +39,14 @@ class Matchers:
         self.events.seal()
         for member in self.members:
             member.watermark = watermark if member.watermark is None else max(watermark, member.watermark)
-        rounds = Rounds(self.events, self.groups)
+        cache = self.cache()
         for number in self._due():
-            for matches in self.members[number].advance(watermark, rounds):
+            for matches in self.members[number].advance(watermark, cache):
                 yield number, matches
+
+    def cache(self) -> EvaluationCache:
+        """What the programs share over the events held now."""
+        return EvaluationCache(self.events, self.key_classes, several=True)
 
     def _due(self) -> list[int]:
         """The numbers of the programs that something can be decided of."""
@@ -53,9 +57,9 @@ class Matchers:
     def between(self, first: int, end: int) -> Iterator[tuple[int, Matches]]:
         """Give the matches of each program that end in a range of times, all the events having arrived."""
         self.events.seal()
-        rounds = Rounds(self.events, self.groups)
+        cache = self.cache()
         for number, member in enumerate(self.members):
-            for matches in member.between(first, end, rounds):
+            for matches in member.between(first, end, cache):
                 yield number, matches
 
     def expire(self) -> None:

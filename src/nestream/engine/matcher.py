@@ -7,32 +7,20 @@ nothing of a match is kept between two batches but, where the output is distinct
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from nestream.engine.chain import Chain, is_chain
-from nestream.engine.context import Bindings, Round, Shared
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events, Ints
-from nestream.engine.join import outermost
 from nestream.engine.keys import attribute_groups
-from nestream.engine.native import NativeProgram, key_classes
-from nestream.engine.native import runs_of as native_runs
-from nestream.engine.evaluation import Evaluation
-from nestream.engine.evaluation import Shared as NativeShared
-from nestream.engine.operators.operator import Asked
+from nestream.engine.kernels import Rows
+from nestream.engine.operator import EvaluationCache, Matches, Operator
 from nestream.engine.kernels.stack import first_of_time
 from nestream.engine.ordering import in_output_order
 from nestream.engine.program import Decided, Measure, Program
-from nestream.engine.runs import BlockRun
-from nestream.engine.sase.plan import is_planned
-from nestream.engine.sharing.prefix import PreCache
-from nestream.engine.sharing.runs import runs_of
 from nestream.engine.store import Store
-from nestream.engine.views.shelf import Shelf
 
 UNBOUND = -1
 PIECE = 1 << 17
@@ -42,14 +30,6 @@ END = np.iinfo(np.int64).max
 """The watermark at the end of a finite input: all time has passed."""
 
 
-@dataclass(frozen=True)
-class Matches:
-    """Some matches: for each kept variable the rows of its events in the store, UNBOUND where it has none."""
-
-    rows: dict[str, Ints]
-    count: int
-
-
 class Matcher:
     """Runs a program over events that arrive in order; several may run over the same events."""
 
@@ -57,41 +37,38 @@ class Matcher:
         self.program = program
         self.events = events
         self.store = Store(events, program)
-        self.decided = [0] * len(program.blocks)
-        """For each block, the position up to which its matches were given, by their last or first event."""
+        self.decided = [0] * len(program.outlines)
+        """For each operator, the position up to which its matches were given, by last or first event."""
         self.watermark: int | None = None
         self.given = Given(program.kept) if program.distinct else None
         self._repeats = True
         """Whether a match that was given may be found again later."""
-        self.caches: dict[int, PreCache] = {}
-        self.native = isinstance(program, NativeProgram)
-        self.shelves = {} if self.native else {number: Shelf(program) for number, block in enumerate(program.blocks) if block.viewed}
-        """The views of each block that has some."""
-        width = max(len(block.leaves) for block in program.blocks)
-        self.limit = max(1, min(PIECE, (program.memory if self.native else program.options.memory) // (64 * (width + 1))))
+        width = max(len(outline.bound) for outline in program.outlines)
+        self.limit = max(1, min(PIECE, program.memory // (64 * (width + 1))))
+        self.execution = program.start(self.limit)
 
     @cached_property
-    def groups(self) -> Mapping[str, str]:
-        """The attributes that the program compares with each other."""
-        return key_classes([self.program]) if self.native else attribute_groups([self.program])
+    def key_classes(self) -> Mapping[str, str]:
+        """The attributes that the program compares with each other, each with the first of its class."""
+        return attribute_groups([self.program])
 
     # -- matches out ---------------------------------------------------------------------------------------
 
-    def advance(self, watermark: int, rounds: Rounds | None = None) -> Iterator[Matches]:
+    def advance(self, watermark: int, cache: EvaluationCache | None = None) -> Iterator[Matches]:
         """Give the matches that are decided once no event earlier than the watermark can come.
 
-        With `rounds` this matcher is one of several over the same events, which are then not forgotten here.
+        With a `cache` this matcher is one of several over the same events, which are then not forgotten here.
         """
         self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
         self.events.seal()
         if len(self.store):
             targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
             at_once = self.watermark == END and not any(self.decided)
-            yield from self._decide(targets, at_once=at_once, rounds=rounds)
-        if rounds is None:
+            yield from self._decide(targets, at_once=at_once, cache=cache)
+        if cache is None:
             self._expire()
 
-    def between(self, first: int, end: int, rounds: Rounds | None = None) -> Iterator[Matches]:
+    def between(self, first: int, end: int, cache: EvaluationCache | None = None) -> Iterator[Matches]:
         """Give the matches that end from a time on and before another, all the events having arrived."""
         self.watermark = END
         self.events.seal()
@@ -100,9 +77,9 @@ class Matcher:
             return
         rows = np.searchsorted(store.ts, (first, end))
         bounds = [int(store.pos[row]) + store.base if row < len(store) else self.events.seen for row in rows]
-        count = len(self.program.blocks)
+        count = len(self.program.outlines)
         self.decided = [bounds[0]] * count
-        yield from self._decide([bounds[1]] * count, at_once=True, rounds=rounds)
+        yield from self._decide([bounds[1]] * count, at_once=True, cache=cache)
 
     def count(self) -> int:
         """How many matches there are when all the events have arrived, without building what it need not."""
@@ -110,20 +87,18 @@ class Matcher:
         self.events.seal()
         if not len(self.store):
             return 0
-        if self.native:
-            if self.given is not None:
-                return sum(matches.count for matches in self.advance(END))
-            evaluation = Evaluation(NativeShared(self.events, self.groups), self.program.spans, self.limit)
-            asked = Asked(0, len(evaluation))
-            return sum(sum(operator.counts(evaluation, asked)) for operator in self.program.operators)
-        planned = any(is_planned(block, self.program.options) for block in self.program.blocks)
-        alone = self.given is None and not self.program.groups and not planned
-        if alone and all(is_chain(block) for block in self.program.blocks):
-            round = Round(self.store, Shared(self.events, self.groups))
-            length = int(self.store.pos[-1]) + 1
-            chains = [Chain(round, block, self.limit) for block in self.program.blocks]
-            return sum(chain.count(chain.triggers(0, length)) for chain in chains)
-        return sum(matches.count for matches in self.advance(END))
+        if self.given is not None:
+            return sum(matches.count for matches in self.advance(END))
+        length = int(self.store.pos[-1]) + 1
+        return sum(operator.count(0, length) for operator in self.operators(at_once=True))
+
+    def operators(
+        self, cache: EvaluationCache | None = None, *, at_once: bool, first: int = 0
+    ) -> Sequence[Operator]:
+        """The operators of the program over the events held now, for the matches from a position on."""
+        cache = cache or EvaluationCache(self.events, self.key_classes)
+        self._moments: Rows = cache.once("moments", lambda: first_of_time(self.events.ts))
+        return self.execution.operators(cache, at_once=at_once, first=first)
 
     def ordered(self, found: Iterable[Matches]) -> list[Matches]:
         """All the matches, put into the order of the output together."""
@@ -131,51 +106,38 @@ class Matcher:
         if len(parts) < 2:
             return parts
         columns = [np.concatenate([part.rows[name] for part in parts]) for name in self.program.kept]
-        columns = in_output_order(columns, self.moment)
+        columns = in_output_order(columns, self._moments)
         return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
 
-    @property
-    def moment(self):
-        events = self.events
-        if getattr(self, "_moment_of", None) is not events.ts:
-            self._moment_of, self._moment = events.ts, first_of_time(events.ts)
-        return self._moment
-
-    def _decide(self, targets: list[int], *, at_once: bool, rounds: Rounds | None) -> Iterator[Matches]:
+    def _decide(
+        self, targets: list[int], *, at_once: bool, cache: EvaluationCache | None
+    ) -> Iterator[Matches]:
         """Give the matches up to the target positions, by their last events where all are decided at once."""
-        store, base = self.store, self.store.base
+        base = self.store.base
         if all(done >= target for done, target in zip(self.decided, targets, strict=True)):
             return
         if self._nothing_new(targets, at_once=at_once):
             self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
             return
-        if self.native:
-            shared = rounds.native if rounds else NativeShared(self.events, self.groups)
-            first = max(min(self.decided) - base, 0)
-            since = int(np.searchsorted(store.pos, first)) if first else 0
-            runs = native_runs(self.program, shared, self.limit, at_once=at_once, since=since)
-        else:
-            round = rounds.of(self.program) if rounds else Round(store, Shared(self.events, self.groups))
-            runs = runs_of(self.program, round, self.limit, self.caches, at_once=at_once, shelves=self.shelves)
-        self._repeats = self.given is not None and not told_by_last(self.program, at_once=at_once)
         first = max(min(self.decided) - base, 0)
+        operators = self.operators(cache, at_once=at_once, first=first)
+        self._repeats = self.given is not None and not told_by_last(self.program, at_once=at_once)
         end = max(targets) - base
-        length = int(store.pos[-1]) + 1
-        size = min(run.promising(first, end, length) for run in runs)
+        size = min(operator.promising(first, end) for operator in operators)
         while first < end:
             until = self._cut(first, size, end)
             try:
-                found = self._collect(runs, first, until, targets, base, splittable=True)
+                found = self._collect(operators, first, until, targets, base, splittable=True)
             except _TooManyError:
                 size = max(1, (until - first) // 2)
                 if self._cut(first, size, end) < until:
                     continue
-                found = self._collect(runs, first, until, targets, base, splittable=False)
+                found = self._collect(operators, first, until, targets, base, splittable=False)
             count = 0
             for matches in found:
                 count += matches.count
                 yield matches
-            if until - first >= size and count < self.limit // 4:
+            if until - first >= size and count < self.limit // 4:  # fewer than promised
                 size = min(size * max(2, min(16, self.limit // (2 * max(count, 1)))), max(end - until, 1))
             first = until
         self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
@@ -183,12 +145,10 @@ class Matcher:
     def _nothing_new(self, targets: list[int], *, at_once: bool) -> bool:
         """Whether no event that could be the last (or first) of a match is in what is now decided."""
         store = self.store
-        for block, decided, done, target in zip(
-            self.program.blocks, self.program.decided, self.decided, targets, strict=True
-        ):
-            by_last = at_once or decided is not Decided.WINDOW
-            for name in outermost(block, by_last=by_last):
-                rows = store.leaf_rows[block.leaves[name]]
+        for outline, done, target in zip(self.program.outlines, self.decided, targets, strict=True):
+            by_last = at_once or outline.decided is not Decided.WINDOW
+            for leaf in outline.ends(by_last=by_last):
+                rows = store.leaf_rows[leaf]
                 first, end = np.searchsorted(store.pos, (done - store.base, target - store.base))
                 if np.searchsorted(rows, first) < np.searchsorted(rows, end):
                     return False
@@ -209,7 +169,7 @@ class Matcher:
         return int(store.pos[row])
 
     def _decidable(self, decided: Decided, watermark: int) -> int:
-        """The position up to which the matches of a block are decided."""
+        """The position up to which the matches of an operator are decided."""
         store, program = self.store, self.program
         if watermark == END:
             return self.events.seen
@@ -228,7 +188,7 @@ class Matcher:
 
     def _collect(
         self,
-        runs: list[BlockRun],
+        operators: Sequence[Operator],
         first: int,
         end: int,
         targets: list[int],
@@ -240,10 +200,10 @@ class Matcher:
 
         They come all at once and sorted, or where one moment alone has too many, in pieces as they are found.
         """
-        parts = self._parts(runs, first, end, targets, base)
+        parts = self._parts(operators, first, end, targets, base)
         if not splittable:
             return self._in_pieces(parts)
-        held: list[Bindings] = []
+        held: list[Matches] = []
         total = 0
         for bindings in parts:
             total += bindings.count
@@ -252,20 +212,19 @@ class Matcher:
             held.append(bindings)
         return self._sorted(held, repeated=self._repeats)
 
-    def _in_pieces(self, parts: Iterator[Bindings]) -> Iterator[Matches]:
+    def _in_pieces(self, parts: Iterator[Matches]) -> Iterator[Matches]:
         for bindings in parts:
             yield from self._sorted([bindings], repeated=True)
 
     def _parts(
-        self, runs: list[BlockRun], first: int, end: int, targets: list[int], base: int
-    ) -> Iterator[Bindings]:
-        length = int(self.store.pos[-1]) + 1
-        for run, done, target in zip(runs, self.decided, targets, strict=True):
+        self, operators: Sequence[Operator], first: int, end: int, targets: list[int], base: int
+    ) -> Iterator[Matches]:
+        for operator, done, target in zip(operators, self.decided, targets, strict=True):
             since, until = max(first, done - base), min(end, target - base)
             if since < until:
-                yield from run.matches(since, until, length)
+                yield from operator.run(since, until)
 
-    def _sorted(self, held: list[Bindings], *, repeated: bool) -> list[Matches]:
+    def _sorted(self, held: list[Matches], *, repeated: bool) -> list[Matches]:
         """The kept rows of the matches, distinct where asked, in the order of the output."""
         held = [bindings for bindings in held if bindings.count]
         if not held:
@@ -280,7 +239,7 @@ class Matcher:
             columns = self.given.new(_with_an_event(columns), self.store, repeated=repeated)
             if not len(columns[0]):
                 return []
-        columns = in_output_order(columns, self.moment)
+        columns = in_output_order(columns, self._moments)
         return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
 
     # -- what is held --------------------------------------------------------------------------------------
@@ -311,30 +270,13 @@ class Matcher:
             self.given.forget_before(self.store.base if len(self.store) else self.events.seen)
 
 
-class Rounds:
-    """The rounds of several programs over the same events: one for each window, sharing all they can."""
-
-    def __init__(self, events: Events, groups: Mapping[str, str]) -> None:
-        self.shared = Shared(events, groups)
-        self.native = NativeShared(events, groups)
-        self._rounds: dict[tuple[Measure, int, bool], Round] = {}
-
-    def of(self, program: Program) -> Round:
-        """The round of a program."""
-        window = (program.measure, program.window, program.exclusive)
-        if window not in self._rounds:
-            self._rounds[window] = Round(Store(self.shared.events, program), self.shared)
-            self._rounds[window].prefixes = {}
-        return self._rounds[window].for_program(program)
-
-
 def told_by_last(program: Program, *, at_once: bool) -> bool:
     """Whether equal matches have the same last event, by which all are decided: then they come together."""
     decided = set(program.decided)
     if not at_once and (len(decided) > 1 or Decided.WINDOW in decided):
         return False
     kept = set(program.kept)
-    return all(kept.issuperset(outermost(block, by_last=True)) for block in program.blocks)
+    return all(kept.issuperset(outline.last) for outline in program.outlines)
 
 
 class _TooManyError(Exception):

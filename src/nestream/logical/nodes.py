@@ -11,7 +11,7 @@ constraints: a WinOr or WinAnd of negations and witnesses alone binds nothing an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from nestream.model.diagnostics import NOWHERE, Span
@@ -200,3 +200,19 @@ def expressions(plan: Plan) -> Iterator[Expression]:
     for column in plan.output.columns:
         if isinstance(column, ValueColumn):
             yield column.expression
+
+
+def branches(plan: Plan) -> tuple[Node, ...]:
+    """The expressions of a plan: the branches of its root OR, or its root."""
+    if not isinstance(plan.root, WinOr) or plan.root.predicates:
+        return (plan.root,)
+    return tuple(node for node in plan.root.components if not isinstance(node, Negation | Witness))
+
+
+def leaf_alone(leaf: Leaf, plan: Plan) -> Leaf:
+    """The leaf with all predicates that are about its event alone, wherever they stand."""
+    own: dict[Expression, None] = {}
+    for node in walk(plan.root):
+        if not isinstance(node, Negation) and hasattr(node, "predicates"):
+            own.update(dict.fromkeys(p for p in node.predicates if variables(p) == {leaf.variable}))
+    return replace(leaf, predicates=tuple(own))

@@ -1,1 +1,1 @@
-"""From the logical plan to the engine's program: leaves, blocks, keys, and negations as bounds."""
+"""From the logical plan to the operators that run it."""

@@ -21,7 +21,7 @@ from nestream.engine.operators.derived import (
 from nestream.engine.program import Equality
 from nestream.logical.nodes import Component, Leaf, WinAnd, WinOr, WinSeq
 from nestream.logical.nodes import Negation as LogicalNegation
-from nestream.model.expression import Attribute, Expression, transform, variables
+from nestream.model.expression import Attribute, Comparison, Expression, conjuncts, transform, variables
 from nestream.physical.choices import Chosen
 from nestream.physical.equality import classes, linked_key
 
@@ -119,15 +119,16 @@ def _from_matches(
     link: list[Term] = []
     key: list[Term] = []
     inner_of: dict[Term, Term] = {}
-    for terms in classes([e for e in negation.block.equalities]):
-        inside = sorted(term for term in terms if term[0] in own)
-        for term in sorted(terms - set(inside)):
-            if any(term in known and other in known for known in classes(facts) for other in inner_of if other in terms):
-                inner_of[term] = inside[0]
-                continue
-            link.append(term)
-            key.append(inside[0])
-            inner_of[term] = inside[0]
+    known = classes(facts)
+    for terms in classes(negation.block.equalities):
+        inside, linked = min(term for term in terms if term[0] in own), set[Term]()
+        for term in sorted(term for term in terms if term[0] not in own):
+            equal = next((facts for facts in known if term in facts), frozenset())
+            if not equal & linked:  # else one that equals it is linked already
+                link.append(term)
+                key.append(inside)
+                linked.add(term)
+            inner_of[term] = inside
     free = planner.root_block(_substituted(chosen, inner_of))
     needed = {name for predicate in free.predicates for name in variables(predicate)}
     for inner in free.negations:
@@ -139,6 +140,11 @@ def _from_matches(
     return replace(negation, derived=derived, link=tuple(link), reason="from its matches")
 
 
+def _compares_itself(formula: Expression) -> bool:
+    """Whether a formula was the link to the outer match: the key of a staircase, where NULL is no key, tests it."""
+    return isinstance(formula, Comparison) and formula.operator == "=" and len(set(formula.operands)) == 1
+
+
 def _substituted(chosen: Chosen, inner_of: Mapping[Term, Term]) -> Chosen:
     """The same expression with the terms of the outer match replaced by inner ones that equal them."""
 
@@ -148,7 +154,8 @@ def _substituted(chosen: Chosen, inner_of: Mapping[Term, Term]) -> Chosen:
         return part
 
     def formulas(found: tuple[Expression, ...]) -> tuple[Expression, ...]:
-        return tuple(transform(formula, term) for formula in found)
+        changed = (transform(formula, term) for part in found for formula in conjuncts(part))
+        return tuple(formula for formula in changed if not _compares_itself(formula))
 
     def node(component: Component) -> Component:
         match component:

@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
+from typing import Any
 
-from nestream.engine.block import Block, Negation, Term
+import pyarrow as pa
+
+from nestream.engine.block import Block, Negation
 from nestream.engine.native import NativeProgram
 from nestream.engine.operators.chain import Chain
 from nestream.engine.operators.lateral_join import LateralJoin, closure
-from nestream.engine.operators.operator import Operator
+from nestream.engine.operators.operator import PhysicalOperator
 from nestream.engine.operators.product import Product
-from nestream.engine.program import EVENT, Decided, Edge, Equality, Interval, LeafSpec, Measure
+from nestream.engine.outlines import outline_of
+from nestream.engine.program import EVENT, MEMORY, Decided, Edge, Equality, Interval, LeafSpec, Measure
 from nestream.logical.nodes import Leaf, Plan, WinAnd, WinSeq, expressions, is_constraint
 from nestream.logical.nodes import Negation as LogicalNegation
 from nestream.model.expression import (
@@ -48,35 +52,39 @@ _MEASURES = {
 def plan_native(
     plan: Plan,
     schema: Schema | None,
-    per_microsecond: int = 1,
+    *,
+    scale: int = 1,
     by_arrival: bool = False,
+    options: Mapping[str, Any] | None = None,
     leaves: dict[LeafSpec, int] | None = None,
+    events: pa.Table | None = None,
+    whole: bool = False,
 ) -> NativeProgram:
     """The program of a plan that was typed for the schema; without a schema, to explain it.
 
-    `leaves` are the leaves of other programs over the same events, with their numbers; those of this one are
-    added.
+    `scale` is the number of time units in a microsecond. `leaves` are the leaves of other programs over the same
+    events, with their numbers; those of this one are added.
     """
     planner = Planner(schema, by_arrival, {} if leaves is None else leaves)
     blocks = tuple(planner.root_block(chosen) for chosen in choices(plan.root))
-    scale = per_microsecond if plan.window.kind is WindowKind.TIME else 1
     same = len({frozenset(block.leaves) for block in blocks}) < len(blocks)
     return NativeProgram(
         leaves=tuple(planner.leaves),
-        operators=tuple(map(operator_of, blocks)),
-        decided=tuple(planner.decided(block) for block in blocks),
+        outlines=tuple(outline_of(block, planner.decided(block)) for block in blocks),
         measure=_MEASURES[plan.window.kind],
-        window=min(plan.window.size * scale, 2**63 - 1),
+        window=min(plan.window.size * (scale if plan.window.kind is WindowKind.TIME else 1), 2**63 - 1),
         exclusive=plan.exclusive,
         by_arrival=by_arrival,
         attributes=_read_attributes(plan),
-        kept=plan.output.kept,
         distinct=plan.output.distinct or same,
         looks_back=any(Edge.WINDOW_START in edges(block) for block in blocks),
+        kept=plan.output.kept,
+        memory=(options or {}).get("memory", MEMORY),
+        physical=tuple(map(operator_of, blocks)),
     )
 
 
-def operator_of(block: Block) -> Operator:
+def operator_of(block: Block) -> PhysicalOperator:
     """The operator that finds the matches of a block."""
     if block.chain is not None and not block.equalities:
         return Chain(block)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events
-from nestream.engine.program import Block, Program
+from nestream.engine.program import Program
 from nestream.model.columns import computable
 
 POSITION, TIME, TYPE = "nestream position", "nestream time", "nestream type"
@@ -81,20 +81,11 @@ def _labels(store: Events, programs: Sequence[Program]) -> Iterator[tuple[str, i
     """A name for each leaf: its types and, of one query, its variables."""
     users: dict[int, list[str]] = {}
     for program in programs:
-        for block in program.blocks:
-            for name, leaf in all_leaves(block):
+        for outline in program.outlines:
+            for name, leaf in outline.read:
                 names = users.setdefault(leaf, [])
                 if name not in names:
                     names.append(name)
     for leaf, names in users.items():
         own = f" {', '.join(names)}" if len(programs) == 1 else f" #{leaf}"
         yield f"{' | '.join(store.leaves[leaf].types)}{own}", leaf
-
-
-def all_leaves(block: Block) -> Iterator[tuple[str, int]]:
-    """The variables of a block with their leaves, those of its constraints included."""
-    yield from block.leaves.items()
-    for witness in block.witnesses:
-        yield from ((step.variable, step.leaf) for step in witness.steps)
-    for negation in block.negations:
-        yield from all_leaves(negation.block)

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nestream.engine.context import Bindings
 from nestream.engine.events import Events
-from nestream.engine.matcher import END, Matcher, Matches
+from nestream.engine.matcher import END, Matcher
+from nestream.engine.operator import Matches
 from nestream.engine.program import Decided, Measure, Program
 from nestream.engine.values import Vector
 from nestream.model.expression import Attribute
@@ -142,10 +142,7 @@ class LocalRun:
     @cached_property
     def awaited_types(self) -> frozenset[str]:
         """The types of the events that can be the last of a match."""
-        last = set()
-        for block in self.program.blocks:
-            earlier = {x for x, y in block.order}
-            last |= {leaf for name, leaf in block.leaves.items() if name not in earlier}
+        last = {leaf for outline in self.program.outlines for leaf in outline.ends(by_last=True)}
         return frozenset(name for leaf in last for name in self.program.leaves[leaf].types)
 
     @cached_property
@@ -156,10 +153,9 @@ class LocalRun:
     def table(self, matches: Matches) -> pa.Table:
         """Matches as a table."""
         store = self.store
-        bound = Bindings(matches.rows, matches.count)
 
         def values(column: ValueColumn) -> pa.Array:
-            return self._values(column, bound)
+            return self._values(column, matches)
 
         events, rows = store.shown(matches.rows)
         return build_matches(self.output, self.wanted, events, rows, self.schema, values)
@@ -169,7 +165,7 @@ class LocalRun:
         names = [column.name for column in self.output.columns if isinstance(column, ValueColumn)]
         return self.table(matches).select(names) if names else None
 
-    def _values(self, column: ValueColumn, bound: Bindings) -> pa.Array:
+    def _values(self, column: ValueColumn, bound: Matches) -> pa.Array:
         """The values of a returned expression, NULL where a variable in it is unbound."""
         store = self.store
 

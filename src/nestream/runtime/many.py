@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from nestream.engine.events import Events
 from nestream.engine.many import Matchers
-from nestream.engine.matcher import END, Matches
-from nestream.engine.program import LeafSpec, Measure, Program
+from nestream.engine.matcher import END
+from nestream.engine.operator import Matches
+from nestream.engine.program import LeafSpec, Measure, Program, Scope
 from nestream.model.output import Output
 from nestream.model.schema import Kind, Schema
 from nestream.model.together import Gathered, set_schema
@@ -167,19 +168,19 @@ AnyRun: TypeAlias = LocalRun | SetRun
 """A query or a set of them over events of one schema."""
 
 
-def together(programs: Sequence[Program], leaves: Iterable[LeafSpec]) -> Program:
+def together(programs: Sequence[Program], leaves: Iterable[LeafSpec]) -> Scope:
     """What holds of all the programs of a set: how their events can be split, filtered and forgotten."""
     measures = {program.measure for program in programs}
     measure = Measure.TIME
     for wider in (Measure.NONE, Measure.EVENTS):
         measure = wider if wider in measures else measure
-    return replace(
-        programs[0],
+    return Scope(
         leaves=tuple(leaves),
-        blocks=tuple(block for program in programs for block in program.blocks),
-        decided=tuple(decided for program in programs for decided in program.decided),
+        outlines=tuple(outline for program in programs for outline in program.outlines),
         measure=measure,
         window=max(program.window for program in programs),
+        exclusive=programs[0].exclusive,
+        by_arrival=programs[0].by_arrival,
         attributes=tuple(dict.fromkeys(name for program in programs for name in program.attributes)),
         distinct=any(program.distinct for program in programs),
         looks_back=any(program.looks_back for program in programs),

@@ -12,7 +12,6 @@ from typing import Any
 from nestream.logical.explain import leaf_label
 from nestream.logical.nodes import Component, Leaf, Negation, Plan, Proj, WinAnd, WinOr, WinSeq, Witness
 from nestream.model.text import print_expression, print_name
-from nestream.rewrite.normalise import normalise
 from nestream.show.rows import NO_ROWS, Rows, rows_over
 
 MOST_NODES = 400
@@ -77,7 +76,7 @@ def plan_graph(
     found = NO_ROWS if analyze is None else rows_over(query, analyze, rewritten, read)
     plan = found.plan or query.plan
     if rewritten and found.plan is None:
-        plan = normalise(plan).plan
+        plan = query.rewritten(plan)
     return _Building(plan, found).done("Rewritten plan" if rewritten else "Plan")
 
 

@@ -10,27 +10,15 @@ import pyarrow as pa
 
 from nestream.logical.nodes import (
     Component,
-    Leaf,
-    Negation,
-    Node,
     Plan,
-    Proj,
-    WinAnd,
-    WinOr,
-    WinSeq,
-    expressions,
+    branches,
+    leaf_alone,
     leaves,
-    walk,
 )
 from nestream.model.columns import attributes_by_type, check_events, to_table
-from nestream.model.expression import Expression, attributes, variables
 from nestream.model.output import EventColumn, Output
 from nestream.model.schema import Schema
 from nestream.model.time import UNBOUNDED
-from nestream.optimize.describe import branches, shape_of
-from nestream.optimize.rates import Rates
-from nestream.optimize.statistics import Statistics
-from nestream.rewrite.normalise import normalise
 
 Pair = tuple[float | None, int | None]
 
@@ -61,61 +49,11 @@ def rows_over(query: Any, events: Any, rewritten: bool, read: Mapping[str, Any])
     plan, _ = query.typed(schema)
     settings = {**read, "types": given}
     if rewritten:
-        plan = normalise(plan).plan
+        plan = query.rewritten(plan)
     measured: dict[int | None, int] = {None: _matches(query, table, settings)}
     measured.update(_branches(query, plan, table, settings, rewritten))
     measured.update(_leaves(query, plan, table, settings))
-    return Rows(plan, _estimates(plan, table, schema), measured)
-
-
-# -- estimates ---------------------------------------------------------------------------------------------
-
-
-def _estimates(plan: Plan, table: pa.Table, schema: Schema) -> dict[int | None, float]:
-    read = dict.fromkeys(part.name for formula in expressions(plan) for part in attributes(formula))
-    known = Statistics.of(table, schema, read)
-    if not known.counts:
-        return {}
-    rates = Rates(known, plan.window)
-    found: dict[int | None, float] = {}
-    for node in walk(plan.root):
-        if isinstance(node, Leaf):
-            found[id(node)] = rates.events(shape_of(plan, _alone(node, plan), "").steps[0])
-        elif isinstance(node, WinSeq | WinAnd) and leaves_of(node):
-            found[id(node)] = _rows(rates, plan, node)
-    for branch in branches(plan):
-        found[id(branch)] = _rows(rates, plan, branch)
-    found[None] = sum(found[id(branch)] for branch in branches(plan))
-    return {key: value for key, value in found.items() if value == value}
-
-
-def _rows(rates: Rates, plan: Plan, node: Node) -> float:
-    """The rows of an expression by itself, in the window, less those that its constraints let not pass."""
-    shape = shape_of(plan, node, "")
-    if not len(shape):
-        return 0.0
-    total = rates.rows(shape, 0, len(shape))
-    for constraint in shape.constraints:
-        total *= rates.satisfied(shape, constraint)
-    return total
-
-
-def leaves_of(node: Node) -> list[Leaf]:
-    """The leaves that a node binds."""
-    return [leaf for leaf in leaves(node) if leaf in _bound(node)]
-
-
-def _bound(node: Component) -> Iterator[Leaf]:
-    match node:
-        case Leaf():
-            yield node
-        case Proj(body=body):
-            yield from _bound(body)
-        case WinSeq(components=inner) | WinAnd(components=inner) | WinOr(components=inner):
-            for part in inner:
-                yield from _bound(part)
-        case _:
-            return
+    return Rows(plan, query.estimated_rows(plan, table, schema), measured)
 
 
 # -- measured ----------------------------------------------------------------------------------------------
@@ -142,7 +80,7 @@ def _leaves(query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any]) ->
     """How many events each leaf selects: those of its types for which what is said of them alone holds."""
     known: dict[str, int] = {}
     for leaf in leaves(query.plan.root):
-        own = _alone(leaf, query.plan)
+        own = leaf_alone(leaf, query.plan)
         output = Output((leaf.variable,), False, (EventColumn(leaf.variable),))
         alone = replace(
             query.plan, root=own, window=UNBOUNDED, output=output, limit=None, variables=(leaf.variable,)
@@ -151,15 +89,6 @@ def _leaves(query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any]) ->
     for leaf in leaves(plan.root):
         if leaf.variable in known:
             yield id(leaf), known[leaf.variable]
-
-
-def _alone(leaf: Leaf, plan: Plan) -> Leaf:
-    """The leaf with all predicates that are about its event alone, wherever they stand."""
-    own: dict[Expression, None] = {}
-    for node in walk(plan.root):
-        if not isinstance(node, Negation) and hasattr(node, "predicates"):
-            own.update(dict.fromkeys(p for p in node.predicates if variables(p) == {leaf.variable}))
-    return replace(leaf, predicates=tuple(own))
 
 
 def _asked(query: Any, plan: Plan) -> Any:

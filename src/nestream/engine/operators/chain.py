@@ -76,6 +76,8 @@ class Composite:
 class Chain:
     """The matches of a block whose variables are totally ordered and equal on a key, if on anything."""
 
+    name = "Chain"
+
     def __init__(self, block: Block) -> None:
         assert block.chain is not None
         self.block = block
@@ -152,9 +154,6 @@ class Chain:
             term if term[0] in names else next(t for name in self.names if name in names and (t := self._own_term(term, name)))
             for term in link
         )
-
-    def explain(self) -> str:
-        return "Chain"
 
     def _prepared(self, evaluation: Evaluation, asked: Asked) -> _Prepared:
         """The steps for what is asked, built once for all the ranges of an evaluation."""

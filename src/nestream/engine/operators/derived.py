@@ -24,7 +24,7 @@ from nestream.engine.kernels.chain import extend_prefixes
 from nestream.engine.kernels.search import latest
 from nestream.engine.kernels.stack import key_of_place, sorted_by_key
 from nestream.engine.kernels.staircase import latest_starts
-from nestream.engine.operators.operator import Asked, Operator
+from nestream.engine.operators.operator import Asked, PhysicalOperator
 
 NONE = -1
 _EMPTY = np.empty(0, np.int32)
@@ -193,7 +193,7 @@ class AllKeysStair:
 class MatchStair:
     """Of any other expression: from its matches, found by its own operator, with the terms of their key."""
 
-    operator: Operator
+    operator: PhysicalOperator
     key: tuple[Term, ...] = field(default=())
 
     def build(self, evaluation: Evaluation) -> Staircase | None:

@@ -39,15 +39,14 @@ _SAMPLE = 256
 class LateralJoin:
     """The matches of any block."""
 
+    name = "LateralJoin"
+
     def __init__(self, block: Block, root: Block | None = None, negation: Negation | None = None) -> None:
         """`root` is the block of the whole query, whose first and last events the edges of intervals refer to."""
         self.block = block
         self.root = root or block
         self.negation = negation
         self._inner: dict[int, LateralJoin] = {}
-
-    def explain(self) -> str:
-        return "LateralJoin"
 
     def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
         """The matches, in no particular order."""

@@ -19,8 +19,8 @@ class Asked:
     by_last: bool = True
 
 
-class Operator(Protocol):
-    """Finds the matches of a block.
+class PhysicalOperator(Protocol):
+    """Finds the matches of a block, over any state of the events.
 
     It holds no state: what it builds over the events of an evaluation is kept there, and what it needs of
     earlier events is in the buffer, which keeps them while a window can reach them.
@@ -40,6 +40,7 @@ class Operator(Protocol):
         """How many matches there are, piece by piece, without building what it need not."""
         ...
 
-    def explain(self) -> str:
-        """What it is, in a line."""
+    @property
+    def name(self) -> str:
+        """What it is called in plans."""
         ...

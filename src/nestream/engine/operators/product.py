@@ -26,12 +26,11 @@ from nestream.engine.pieces import Counts, pieces
 class Product:
     """The matches of a block whose variables have no order and are equal on a key, if on anything."""
 
+    name = "Product"
+
     def __init__(self, block: Block) -> None:
         self.block = block
         self.join = LateralJoin(block)
-
-    def explain(self) -> str:
-        return "Product"
 
     def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
         """The matches, in the order of their last events for each part that may be the last."""

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.types import StructType
 
-from nestream.engine.program import Measure, Program
+from nestream.engine.program import Measure, Program, Scope
 from nestream.model.columns import computable
 from nestream.model.output import Output
 from nestream.model.schema import Kind, Schema
@@ -42,7 +42,7 @@ class Task:
     """
 
     output: Output
-    program: Program
+    program: Scope
     kinds: dict[str, Kind]
     unit: str
     time: str
@@ -68,6 +68,7 @@ class Task:
         known = Schema.of(schema, self.time, self.type, self.types)
         if self.members:
             return SetRun(self.members, self.program.leaves, known, self.unit)
+        assert isinstance(self.program, Program)
         return LocalRun(self.output, self.program, known, self.kinds, self.unit)
 
 
@@ -89,12 +90,12 @@ def match_batch(df: DataFrame, task: Task, schema: Schema, partitions: int | Non
     return relevant.sortWithinPartitions(*order).mapInArrow(_partition(task), shown)
 
 
-def relevant_events(program: Program, schema: Schema, plan: Partitioning) -> Column:
+def relevant_events(program: Scope, schema: Schema, plan: Partitioning) -> Column:
     """The condition that Spark applies before anything crosses to Python."""
     if program.measure is Measure.EVENTS:  # every event counts, but one without time or type is none
         return named(schema.time).isNotNull() & named(schema.type).isNotNull()
     condition = pushed_filter(program, schema) & named(schema.time).isNotNull()
-    if plan.key is None or any(block.key is None for block in program.blocks):
+    if plan.key is None or any(outline.null_keys for outline in program.outlines):
         return condition  # a lone event with a NULL key can match: its negations then have nothing to equal
     return condition & named(schema.column(plan.key)).isNotNull()
 
@@ -212,7 +213,7 @@ def _typed(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, task.columns)
 
 
-def columns_to_read(output: Output, program: Program, schema: Schema) -> tuple[str, ...]:
+def columns_to_read(output: Output, program: Scope, schema: Schema) -> tuple[str, ...]:
     """The columns that the output shows or predicates read, with time and type."""
     read = [schema.column(name) for name in program.attributes]
     shown = shown_columns(output, schema)

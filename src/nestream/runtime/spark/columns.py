@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
-from nestream.engine.program import LeafSpec, Program
+from nestream.engine.program import LeafSpec, Scope
 from nestream.model.expression import (
     TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
@@ -97,7 +97,7 @@ def _value_type(expression: Expression, events: StructType, datatype: pa.DataTyp
     return from_arrow_type(pa.string() if arrow.is_large_string(datatype) else datatype)
 
 
-def pushed_filter(program: Program, schema: Schema) -> Column:
+def pushed_filter(program: Scope, schema: Schema) -> Column:
     """What an event must pass to be in some leaf: its type, and the tests that Spark can make.
 
     Of a set with a great many leaves only the types are tested.
@@ -107,7 +107,7 @@ def pushed_filter(program: Program, schema: Schema) -> Column:
     return reduce(lambda a, b: a | b, [_leaf_filter(leaf, schema) for leaf in program.leaves])
 
 
-def pushed_text(program: Program, schema: Schema) -> str:
+def pushed_text(program: Scope, schema: Schema) -> str:
     """The pushed filter to be read: the types, each with the tests of its events that Spark makes."""
     if len(program.leaves) > MOST_TESTED:
         return " or ".join(map(print_name, program.types))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from nestream.engine.program import Block, Decided, Measure, Negation, Program
+from nestream.engine.program import Decided, Measure, Scope
 
 KINDS = ("key", "time", "key+time", "single")
 WINDOWS_A_SLICE = 16
@@ -51,7 +51,7 @@ class Partitioning:
                 return f"one partition: {self.reason}"
 
 
-def choose(program: Program, wanted: str | None = None, slice_length: int | None = None) -> Partitioning:
+def choose(program: Scope, wanted: str | None = None, slice_length: int | None = None) -> Partitioning:
     """The partitioning of a program; `wanted`, one of `KINDS`, overrides the choice."""
     choices = possible(program, slice_length)
     if wanted is None:
@@ -63,12 +63,12 @@ def choose(program: Program, wanted: str | None = None, slice_length: int | None
     return choices[wanted]
 
 
-def possible(program: Program, slice_length: int | None = None) -> dict[str, Partitioning]:
+def possible(program: Scope, slice_length: int | None = None) -> dict[str, Partitioning]:
     """The partitionings that a program can have, by their kinds; the first is taken unless told."""
     return {choice.kind: choice for choice in _possible(program, slice_length)}
 
 
-def _possible(program: Program, slice_length: int | None) -> Iterator[Partitioning]:
+def _possible(program: Scope, slice_length: int | None) -> Iterator[Partitioning]:
     if program.measure is Measure.EVENTS:
         yield Partitioning("single", "a count window counts the positions of all events")
         return
@@ -94,49 +94,9 @@ def _possible(program: Program, slice_length: int | None) -> Iterator[Partitioni
     yield Partitioning("single", reason)
 
 
-def common_key(program: Program) -> str | None:
+def common_key(program: Scope) -> str | None:
     """The attribute that is equal in all the events of a match and of its negations, where there is one."""
     candidates: set[str] | None = None
-    for block in program.blocks:
-        found = _keys(block)
-        candidates = found if candidates is None else candidates & found
+    for outline in program.outlines:
+        candidates = set(outline.keys) if candidates is None else candidates & outline.keys
     return min(candidates) if candidates else None
-
-
-def _keys(block: Block) -> set[str]:
-    """The attributes that could serve for a block: equal in all its variables, negations and witnesses."""
-    if len(block.leaves) == 1 and not block.constraints:
-        return set()
-    found: set[str] | None = None
-    if block.key is not None:
-        found = {names[0] for names in zip(*block.key.values(), strict=True) if len(set(names)) == 1}
-    elif len(block.leaves) == 1:
-        (name,) = block.leaves
-        found = {
-            attribute
-            for negation in block.negations
-            if negation.link is not None and negation.link[0] == name
-            for attribute in negation.link[1]
-        }
-        found |= {attribute for w in block.witnesses for step in w.steps for _, attribute in step.equal_to}
-    return {attribute for attribute in found or () if _all_linked(block, attribute)}
-
-
-def _all_linked(block: Block, attribute: str) -> bool:
-    """Whether all the events of a block's constraints equal the match in an attribute."""
-    steps = (step for witness in block.witnesses for step in witness.steps)
-    return all(_linked(negation, attribute) for negation in block.negations) and all(
-        (attribute, attribute)
-        in ((own, term[1]) for own, term in zip(step.attributes, step.equal_to, strict=True))
-        for step in steps
-    )
-
-
-def _linked(negation: Negation, attribute: str) -> bool:
-    """Whether all the events of a negation, at any depth, equal the outer match in an attribute."""
-    if negation.key is None or negation.link is None or attribute not in negation.link[1]:
-        return False
-    place = negation.link[1].index(attribute)
-    if any(attributes[place] != attribute for attributes in negation.key.values()):
-        return False
-    return _all_linked(negation.block, attribute)

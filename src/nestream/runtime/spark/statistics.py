@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from nestream.engine.program import Program
+from nestream.engine.program import Scope
 from nestream.model.schema import Schema
 from nestream.runtime.spark.batch import relevant_events
 from nestream.runtime.spark.columns import named
@@ -55,7 +55,7 @@ class Sample:
 
 def planned(
     df: DataFrame,
-    program: Program,
+    program: Scope,
     schema: Schema,
     columns: tuple[str, ...],
     *,
@@ -102,7 +102,7 @@ def estimated(df: DataFrame) -> Estimate:
     return Estimate(int(float(found[1]) * _UNITS[found[2]]), costly)
 
 
-def sampled(df: DataFrame, program: Program, schema: Schema, plan: Partitioning) -> Sample:
+def sampled(df: DataFrame, program: Scope, schema: Schema, plan: Partitioning) -> Sample:
     """Look at the first rows of every partition: which key has the most of the events that matter?"""
     assert plan.key is not None
     matters = F.coalesce(relevant_events(program, schema, plan), F.lit(False))

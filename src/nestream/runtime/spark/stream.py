@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.types import LongType, ShortType, StringType, StructField, StructType
 
-from nestream.engine.program import Measure, Program
+from nestream.engine.program import Measure, Scope
 from nestream.model.schema import Schema
 from nestream.runtime.spark.batch import CODE, Task
 from nestream.runtime.spark.columns import arrow_schema, named, pushed_filter
@@ -80,7 +80,7 @@ def match_outcomes(
     return found.filter(F.col("kind") != EVENTS).mapInArrow(_outcomes(*wanted), shown)
 
 
-def stream_partitioning(program: Program, wanted: str | None = None) -> Partitioning:
+def stream_partitioning(program: Scope, wanted: str | None = None) -> Partitioning:
     """How the events of a stream are split: by key where there is one, else not at all."""
     if wanted not in (None, "key", "single"):
         raise ValueError(f"a stream cannot be partitioned by {wanted}, only by: key, single")

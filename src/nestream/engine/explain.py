@@ -1,0 +1,155 @@
+"""The operators of a native program as an indented tree, and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from nestream.engine.block import Block, Negation
+from nestream.engine.operator import Measured
+from nestream.engine.operators.chain import Chain
+from nestream.engine.operators.derived import MatchStair
+from nestream.engine.operators.operator import PhysicalOperator
+from nestream.engine.program import EVENT, Decided, Edge, Interval, Scope
+from nestream.model.expression import Attribute, Expression, transform
+from nestream.model.text import print_expression, print_name
+
+EMITTED = {
+    Decided.LAST: "a match is emitted with its last event",
+    Decided.CLOSED: "a match is emitted when the time of its last event has passed",
+    Decided.WINDOW: "a match is emitted when the window of its first event has passed",
+}
+
+
+def explain_native(
+    operators: Sequence[PhysicalOperator], scope: Scope, measured: Sequence[Measured] = ()
+) -> str:
+    """The operators as indented text, with what was measured of each, if they have run."""
+    lines = ["Engine"]
+    depth = 1
+    if len(operators) > 1:
+        lines.append("  Union" + (", then Distinct" if scope.distinct else ""))
+        depth = 2
+    elif scope.distinct:
+        lines.append("  Distinct")
+        depth = 2
+    for number, (operator, decided) in enumerate(zip(operators, scope.decided, strict=True)):
+        lines.append("  " * depth + f"{_headline(operator)}; {EMITTED[decided]}")
+        lines += ["  " * (depth + 1) + line for line in _inside(operator, scope)]
+        if measured:
+            found = measured[number]
+            lines.append("  " * (depth + 1) + f"measured: {found.matches:,} found in {found.seconds * 1e3:,.2f} ms")
+    return "\n".join(lines)
+
+
+def _headline(operator: PhysicalOperator) -> str:
+    block = operator.block
+    parts = [f"{operator.name} ({', '.join(map(print_name, block.leaves))})"]
+    if block.key:
+        parts.append(f"by key {key_text(block.key)}")
+    if block.equalities:
+        parts.append("looking up " + ", ".join(f"{_term(e.left)} = {_term(e.right)}" for e in block.equalities))
+    if block.predicates:
+        parts.append("where " + ", ".join(map(print_expression, block.predicates)))
+    return ", ".join(parts)
+
+
+def _inside(operator: PhysicalOperator, scope: Scope) -> Iterator[str]:
+    """The scans of an operator and its negations, a line each."""
+    block = operator.block
+    for name, leaf in block.leaves.items():
+        yield _scan(name, leaf, scope)
+    if isinstance(operator, Chain):
+        for composite in operator.composites:
+            names = ", ".join(map(print_name, composite.chain.names))
+            yield f"Derived ({names}): a composite step where that is less work"
+    for negation in block.negations:
+        yield from _negation(negation, scope)
+
+
+def _scan(name: str, leaf: int, scope: Scope) -> str:
+    spec = scope.leaves[leaf]
+    types = print_name(spec.types[0]) if len(spec.types) == 1 else f"ANY({', '.join(map(print_name, spec.types))})"
+    filters = ", ".join(filters_text(name, spec.filters))
+    return f"Scan {types} {print_name(name)}" + (f" where {filters}" if filters else "")
+
+
+def _negation(negation: Negation, scope: Scope) -> Iterator[str]:
+    names = ", ".join(map(print_name, negation.block.leaves))
+    where = interval_text(negation.interval)
+    if negation.derived is None:
+        yield f"! LateralJoin ({names}) {where}: {negation.reason}"
+    else:
+        by = f" by {', '.join(_term(term) for term in negation.link)}" if negation.link else ""
+        yield f"! Derived ({names}) {where}{by}: {negation.reason}"
+    inner: Block = negation.block
+    if negation.derived is not None and isinstance(negation.derived.stair, MatchStair):
+        operator = negation.derived.stair.operator
+        yield f"  {_headline(operator)}"
+        yield from (f"    {line}" for line in _inside(operator, scope))
+        return
+    yield from (f"  {_scan(name, leaf, scope)}" for name, leaf in inner.leaves.items())
+    for deeper in inner.negations:
+        yield from (f"  {line}" for line in _negation(deeper, scope))
+
+
+def filters_text(name: str, filters: Sequence[Expression]) -> Iterator[str]:
+    """The tests of a leaf's events, with the name of the variable."""
+
+    def named(part: Expression) -> Expression:
+        return Attribute(name, part.name) if isinstance(part, Attribute) and part.variable == EVENT else part
+
+    return (print_expression(transform(formula, named)) for formula in filters)
+
+
+def interval_text(interval: Interval) -> str:
+    """Where a negation looks, in words."""
+    after = (
+        "from the window's start"
+        if isinstance(interval.after, Edge)
+        else f"after {', '.join(map(print_name, interval.after))}"
+    )
+    match interval.before:
+        case Edge.WINDOW_END:
+            before = "to the window's end"
+        case Edge.MATCH_END:
+            before = "to the match's end"
+        case names:
+            before = f"before {', '.join(map(print_name, names))}"
+    return f"{after} {before}"
+
+
+def key_text(key: Mapping[str, tuple[str, ...]]) -> str:
+    """The attributes of a key, once where they are called alike."""
+    spelled = list(dict.fromkeys(key.values()))
+    if len(spelled) == 1:
+        return ", ".join(map(print_name, spelled[0]))
+    return " = ".join(_term((name, a)) for name, attributes in key.items() for a in attributes)
+
+
+def _term(term: tuple[str, str]) -> str:
+    return f"{print_name(term[0])}.{print_name(term[1])}"
+
+
+def explain_native_json(operators: Sequence[PhysicalOperator], scope: Scope) -> list[dict[str, Any]]:
+    """The operators as plain data."""
+    return [
+        {
+            "operator": operator.name,
+            "variables": list(operator.block.leaves),
+            "key": {name: list(names) for name, names in operator.block.key.items()} if operator.block.key else None,
+            "negations": [_negation_json(negation) for negation in operator.block.negations],
+            "decided": decided.value,
+        }
+        for operator, decided in zip(operators, scope.decided, strict=True)
+    ]
+
+
+def _negation_json(negation: Negation) -> dict[str, Any]:
+    return {
+        "operator": "LateralJoin" if negation.derived is None else "Derived",
+        "variables": list(negation.block.leaves),
+        "interval": interval_text(negation.interval),
+        "reason": negation.reason,
+        "inside": [_negation_json(inner) for inner in negation.block.negations],
+    }

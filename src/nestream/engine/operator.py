@@ -1,0 +1,93 @@
+"""The protocol between the matcher and the operators of a program.
+
+The matcher starts a program once and keeps its `Execution` from batch to batch. Each time something can be
+decided, it asks the execution for its operators over the events held now, and each operator for the matches
+in a range of positions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from nestream.engine.events import Events, Ints
+
+T = TypeVar("T")
+
+
+@dataclass
+class Matches:
+    """Some matches: for each variable the rows of its events in the store."""
+
+    rows: dict[str, Ints]
+    count: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What running an operator once found, and the time it took."""
+
+    matches: int
+    seconds: float
+
+
+class Operator(ABC):
+    """Finds matches over the events held, by the position of their last event, or of their first.
+
+    Positions are relative to the base of the store. An operator is made for one state of the events.
+    """
+
+    @abstractmethod
+    def run(self, first: int, end: int) -> Iterator[Matches]:
+        """The matches that are decided in a range of positions, in pieces that stay within the budget."""
+
+    def promising(self, first: int, end: int) -> int:
+        """How many positions at a time promise to stay within the budget."""
+        return end - first
+
+    def count(self, first: int, end: int) -> int:
+        """How many matches a range of positions has; override it where counting need not build them."""
+        size = max(1, self.promising(first, end))
+        parts = (self.run(at, min(at + size, end)) for at in range(first, end, size))
+        return sum(matches.count for part in parts for matches in part)
+
+
+class EvaluationCache:
+    """What can be computed once for all the programs that are evaluated over the same state of the events.
+
+    `key_classes` are the attributes that these programs compare, each with the first of its class; `several`
+    says that there is more than one program, so that work for others pays.
+    """
+
+    def __init__(self, events: Events, key_classes: Mapping[str, str], *, several: bool = False) -> None:
+        self.events = events
+        self.key_classes = key_classes
+        self.several = several
+        self._made: dict[Hashable, Any] = {}
+
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """The value of that name, made when it is first asked for."""
+        if name not in self._made:
+            self._made[name] = make()
+        found: T = self._made[name]
+        return found
+
+
+class Execution(ABC):
+    """A program at work in one matcher, with whatever it keeps from batch to batch."""
+
+    @abstractmethod
+    def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> Sequence[Operator]:
+        """An operator for each outline of the program, over the events as they are now.
+
+        They are asked for matches that are decided by an event at the position `first` or later.
+
+        Matches are asked for by their last event, unless their outline waits for the window of the first and
+        they are not decided all `at_once`.
+        """
+
+    def counters(self) -> list[tuple[tuple[str, ...], Any]]:
+        """What it counted since it started: the variables of each part that counts, and its counters."""
+        return []

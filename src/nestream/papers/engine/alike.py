@@ -1,0 +1,55 @@
+"""Partial matches that are alike: those that bind the same events to the variables that something depends on.
+
+A negation looks at an interval and at the variables that its predicates mention. Matches that agree on these
+have the same answer, and it is looked for once: of `SEQ(A a, B b, !SEQ(C c, D d, c.x > d.x), E e)` once for
+each pair of `b` and `e`, however many `a` come before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from nestream.engine.events import Ints
+from nestream.papers.engine.context import Bindings
+
+_MANY = 64
+"""From this number on it is worth looking which partial matches are alike."""
+_MOST = 1 << 62
+
+
+@dataclass(frozen=True)
+class Alike:
+    """One of each kind, by its place, and for each partial match the number of its kind."""
+
+    first: Ints
+    number: Ints
+
+
+def alike(bindings: Bindings, names: Iterable[str], length: int) -> Alike | None:
+    """The partial matches by the events of some variables; None where all differ, or it does not pay.
+
+    `length` is the number of events held.
+    """
+    wanted = sorted(set(names) & bindings.rows.keys())
+    if bindings.count < _MANY or len(wanted) == len(bindings.rows):
+        return None
+    number: Ints = np.zeros(bindings.count, np.int64)
+    size = 1
+    for name in wanted:
+        if size * length >= _MOST:
+            number, size = _renumbered(number)
+        number, size = number * length + bindings.rows[name], size * length
+    number, size = _renumbered(number)
+    first = np.empty(size, np.int64)
+    first[number[::-1]] = np.arange(bindings.count - 1, -1, -1)
+    return Alike(first, number)
+
+
+def _renumbered(values: Ints) -> tuple[Ints, int]:
+    """Equal values with equal numbers, without gaps."""
+    encoded = pa.array(values).dictionary_encode()
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)

@@ -1,0 +1,106 @@
+"""One block of a program over a store: as a chain where it is one, else by the general join."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from nestream.engine.operator import Operator
+from nestream.papers.engine.chain import Chain, is_chain
+from nestream.papers.engine.context import Bindings, Round
+from nestream.papers.engine.join import Join, ranges_of
+from nestream.papers.engine.program import Block
+
+_RARE = 64
+"""A leaf this many times rarer than another is looked around from, event by event, by the join."""
+_SOME_TRIGGERS = 512
+"""From this number on it is worth finding out how many matches the triggers have before building them."""
+_MANY_TRIGGERS = 16384
+"""From this number on it is worth looking at many of them for that."""
+
+
+class BlockRun(Operator):
+    """One block over a store: as a chain where it is one, else by the general join."""
+
+    def __init__(self, round: Round, block: Block, limit: int, *, by_last: bool) -> None:
+        self.round = round
+        self.block = block
+        self.by_last = by_last
+        self.limit = limit
+        self.length = int(round.store.pos[-1]) + 1 if len(round.store) else 0
+        """The position after the last event."""
+        self._chain: Chain | None = None
+
+    def chain(self, first: int, end: int) -> Chain | None:
+        """The block as a chain where it is one and its matches are asked for by their last event."""
+        if not is_chain(self.block) or not (self.by_last or (first <= 0 and end >= self.length)):
+            return None
+        if self._chain is None and self._has_rare_leaf(first, end):
+            return None
+        if self._chain is None:
+            self._chain = self.new_chain(first)
+        return self._chain
+
+    def new_chain(self, since: int) -> Chain:
+        """The block as a chain, for the triggers from a position on."""
+        return Chain(self.round, self.block, self.limit, since)
+
+    def new_join(self) -> Join:
+        """The block as a general join."""
+        return Join(self.round, self.block, self.block, None, self.limit)
+
+    def _has_rare_leaf(self, first: int, end: int) -> bool:
+        """Whether so few events can be part of a match that going through all the others does not pay."""
+        if not self.round.program.options.ordering:
+            return False
+        store = self.round.store
+        sizes = [len(store.leaf_rows[leaf]) for leaf in self.block.leaves.values()]
+        assert self.block.chain is not None
+        last = store.leaf_rows[self.block.leaves[self.block.chain[-1]]]
+        from_, until = np.searchsorted(last, np.searchsorted(store.pos, (first, end)))
+        return min(*sizes, int(until - from_)) * _RARE < max(sizes)
+
+    def promising(self, first: int, end: int) -> int:
+        """How many positions at a time promise to stay within the budget, from a sample of the triggers."""
+        chain = self.chain(first, end)
+        if chain is None:
+            return end - first
+        triggers = chain.triggers(first, end)
+        many = len(triggers) >= _MANY_TRIGGERS
+        if not many and (len(triggers) < _SOME_TRIGGERS or chain.has_tests):
+            return end - first
+        counts = chain.counts if many else chain.most  # what a late negation costs is not paid for a sample
+        size, parts = (1024, 32) if many else (64, 1)
+        sample = triggers[:: max(1, len(triggers) // size)]
+        total = looked_at = 0
+        for part in np.array_split(sample, parts):
+            for found in counts(part):  # a single trigger may have more than can ever be counted
+                total += found
+                if total > 8 * self.limit:
+                    break
+            looked_at += len(part)
+            if total > 8 * self.limit:
+                break
+        expected = total / looked_at * len(triggers)
+        return max(1, int((end - first) * min(1.0, 0.7 * self.limit / max(expected, 1.0))))
+
+    def run(self, first: int, end: int) -> Iterator[Bindings]:
+        """The matches that are decided in a range of positions."""
+        chain = self.chain(first, end)
+        if chain is not None:
+            yield from chain.matches(chain.triggers(first, end))
+            return
+        for ranges in ranges_of(self.block, first, end, by_last=self.by_last, length=self.length):
+            yield from self.new_join().from_start(ranges)
+
+
+class OwnRun(BlockRun):
+    """A block alone, as a chain or a join."""
+
+    def count(self, first: int, end: int) -> int:
+        """How many matches there are; those of a chain need not be built."""
+        if not is_chain(self.block) or not self.by_last:
+            return super().count(first, end)
+        chain = self.new_chain(first)
+        return chain.count(chain.triggers(first, end))

@@ -1,0 +1,81 @@
+"""A program of blocks at work: the blocks of a group are run by its operator, each other alone."""
+
+from __future__ import annotations
+
+from nestream.engine.operator import EvaluationCache, Execution
+from nestream.engine.program import Decided
+from nestream.engine.store import Store
+from nestream.papers.engine.context import Round, Shared
+from nestream.papers.engine.program import BlockProgram, Sharing
+from nestream.papers.engine.runs import BlockRun, OwnRun
+from nestream.papers.sase.plan import is_planned
+from nestream.papers.sase.run import SequenceRun
+from nestream.papers.sharing.marked_run import InGroup, MarkingRun
+from nestream.papers.sharing.middle import MiddleRun
+from nestream.papers.sharing.prefix import PreCache, PrefixRun
+from nestream.papers.sharing.suffix import SuffixRun
+from nestream.papers.views.counters import Counters
+from nestream.papers.views.run import ViewRun
+from nestream.papers.views.shelf import Shelf
+
+
+class BlockExecution(Execution):
+    """The blocks of a program at work, with the prefixes and views that they keep between batches."""
+
+    def __init__(self, program: BlockProgram, limit: int) -> None:
+        self.program = program
+        self.limit = limit
+        self.caches: dict[int, PreCache] = {}
+        """What each group keeps, by its number."""
+        self.shelves = {number: Shelf(program) for number, block in enumerate(program.blocks) if block.viewed}
+        """The views of each block that has some."""
+
+    def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> list[BlockRun]:
+        """A run for each block; that of the first block of a group runs all of the group."""
+        program, round = self.program, round_of(self.program, cache)
+        leaders = {group.members[0].block: number for number, group in enumerate(program.groups)}
+        led = {member.block for group in program.groups for member in group.members[1:]}
+        runs: list[BlockRun] = []
+        for number, (block, decided) in enumerate(zip(program.blocks, program.decided, strict=True)):
+            by_last = at_once or decided is not Decided.WINDOW
+            if block.viewed:
+                runs.append(ViewRun(round, block, self.limit, self.shelves[number], by_last=by_last))
+            elif number in leaders:
+                runs.append(self._group_run(round, leaders[number], by_last=by_last))
+            elif number in led:
+                runs.append(InGroup(round, block, self.limit, by_last=by_last))
+            elif is_planned(block, program.options):
+                runs.append(SequenceRun(round, block, self.limit, by_last=by_last))
+            else:
+                runs.append(OwnRun(round, block, self.limit, by_last=by_last))
+        return runs
+
+    def _group_run(self, round: Round, number: int, *, by_last: bool) -> BlockRun:
+        group, blocks = self.program.groups[number], self.program.blocks
+        match group.operator:
+            case Sharing.MARKING:
+                return MarkingRun(round, group, self.limit, by_last=by_last)
+            case Sharing.SUFFIX:
+                return SuffixRun(round, group, blocks, self.limit, by_last=by_last)
+            case Sharing.PREFIX | Sharing.MIDDLE:
+                cache = self.caches.setdefault(number, PreCache(group.core))
+                run = PrefixRun if group.operator is Sharing.PREFIX else MiddleRun
+                return run(round, group, blocks, self.limit, cache, by_last=by_last)
+
+    def counters(self) -> list[tuple[tuple[str, ...], Counters]]:
+        """What each view did, with the variables of its inner query."""
+        views = (view for shelf in self.shelves.values() for view in shelf.views)
+        return [(view.inner.names, view.counters) for view in views]
+
+
+def round_of(program: BlockProgram, cache: EvaluationCache) -> Round:
+    """The round of a program; programs with one window share it, and all of them its stacks and keys."""
+    shared = cache.once(Shared, lambda: Shared(cache.events, cache.key_classes))
+
+    def new_round() -> Round:
+        found = Round(Store(cache.events, program), shared)
+        found.prefixes = {} if cache.several else None
+        return found
+
+    window = (Round, program.measure, program.window, program.exclusive)
+    return cache.once(window, new_round).for_program(program)

@@ -1,0 +1,44 @@
+"""Gathers statistics: the engine's own rules test predicates on events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nestream.engine.values import Evaluator, Vector
+from nestream.model.columns import computable, per_microsecond, resolution
+from nestream.model.expression import Expression
+from nestream.model.schema import Schema
+from nestream.papers.optimize.sample import gathered
+from nestream.papers.optimize.shape import Shape
+from nestream.papers.optimize.statistics import Statistics
+
+SAMPLE = 20_000
+"""How many events are looked at before a run."""
+
+
+def statistics_of(
+    shapes: list[Shape],
+    schema: Schema | None,
+    events: pa.Table | None,
+    *,
+    whole: bool = False,
+) -> Statistics:
+    """What the cost model asks about some expressions, from the first events or from all."""
+    if schema is None or events is None or not events.num_rows:
+        return Statistics()
+    unit = resolution(schema)
+    evaluator = Evaluator(per_microsecond(unit))
+
+    def evaluate(formula: Expression, tables: Mapping[str, pa.Table]) -> npt.NDArray[np.bool_]:
+        def fetch(variable: str, attribute: str) -> Vector:
+            return Vector.of(computable(tables[variable].column(schema.column(attribute)), unit))
+
+        return evaluator.satisfied(formula, fetch, next(iter(tables.values())).num_rows)
+
+    sample = events if whole else events.slice(0, SAMPLE)
+    found = gathered(shapes, sample, schema, evaluate)
+    return found if whole else found.scaled(events.num_rows / sample.num_rows)

@@ -1,0 +1,1 @@
+"""Compiles a logical plan to a program of blocks, and explains it."""

@@ -1,0 +1,221 @@
+"""Compares steps of blocks whatever their variables are called, and takes steps out as a block of their own.
+
+Two runs of steps are alike if their leaves and keys are the same, and what is said of their events alone is
+the same once the variables are called by their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from nestream.engine.program import Edge, Equality, Interval
+from nestream.model.expression import Attribute, Expression, transform, variables
+from nestream.papers.engine.chain import is_chain
+from nestream.papers.engine.context import needed
+from nestream.papers.engine.program import Block, Constraint, Negation, Witness, WitnessStep
+
+Names = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Some steps of a chain in a row: `length` of them from `start` on."""
+
+    block: Block
+    start: int
+    length: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their variables."""
+        assert self.block.chain is not None
+        return self.block.chain[self.start : self.start + self.length]
+
+    @property
+    def skeleton(self) -> tuple[tuple[int, tuple[str, ...] | None], ...]:
+        """Leaf and key of each step: what must be the same to share any row of them."""
+        block = self.block
+        return tuple((block.leaves[name], block.key[name] if block.key else None) for name in self.names)
+
+    @property
+    def predicates(self) -> list[Expression]:
+        """The predicates about these steps alone."""
+        return [p for p in self.block.predicates if variables(p) and variables(p) <= set(self.names)]
+
+    @property
+    def constraints(self) -> list[Constraint]:
+        """The constraints between two of these steps, in their own terms where the key allows."""
+        return [localised(constraint, self.block, self.names) for constraint in self.inner]
+
+    @property
+    def inner(self) -> list[Constraint]:
+        """The constraints on a gap between two of these steps."""
+        gaps = [((left,), (right,)) for left, right in pairwise(self.names)]
+        return [c for c in self.block.constraints if (c.interval.after, c.interval.before) in gaps]
+
+    def alone(self, constraint: Constraint) -> bool:
+        """Whether a constraint depends on these steps alone."""
+        needs = (
+            constraint.needs(self.block)
+            if isinstance(constraint, Witness)
+            else needed(constraint, self.block)
+        )
+        return needs <= set(self.names)
+
+    def spelled(self, constraint: Constraint) -> Constraint:
+        """A constraint with the places of the steps as names."""
+        return renamed(constraint, self.by_place)
+
+    def spelled_predicate(self, predicate: Expression) -> Expression:
+        """A predicate with the places of the steps as names."""
+        return _renamed_expression(predicate, self.by_place)
+
+    @property
+    def by_place(self) -> Names:
+        """The name of each variable that tells only its place."""
+        return {name: str(place) for place, name in enumerate(self.names)}
+
+    def taken_out(self, predicates: Iterable[Expression], constraints: Iterable[Constraint]) -> Block:
+        """The steps as a block with some of their predicates and constraints."""
+        names, block = self.names, self.block
+        found = list(constraints)
+        return Block(
+            leaves={name: block.leaves[name] for name in names},
+            order=frozenset(pairwise(names)),
+            apart=frozenset(),
+            equalities=(),
+            predicates=tuple(predicates),
+            negations=tuple(part for part in found if isinstance(part, Negation)),
+            chain=names,
+            key={name: block.key[name] for name in names} if block.key else None,
+            witnesses=tuple(part for part in found if isinstance(part, Witness)),
+        )
+
+
+def is_sharable(block: Block) -> bool:
+    """Whether steps of a block can be shared."""
+    return is_chain(block) and block.levels is None
+
+
+def alike(one: Steps, other: Steps) -> bool:
+    """Whether two runs of steps have the same rows: same leaves, keys, predicates and constraints."""
+    if one.skeleton != other.skeleton:
+        return False
+    ours, theirs = (_said(steps) for steps in (one, other))
+    return ours is not None and theirs is not None and _same(ours, theirs)
+
+
+def _said(steps: Steps) -> list[object] | None:
+    """All that is said of the steps, by their places; None where it depends on more than them."""
+    if not all(map(steps.alone, steps.constraints)):
+        return None
+    return [*map(steps.spelled_predicate, steps.predicates), *map(steps.spelled, steps.constraints)]
+
+
+def _same(ours: list[object], theirs: list[object]) -> bool:
+    return all(part in theirs for part in ours) and all(part in ours for part in theirs)
+
+
+def localised(constraint: Constraint, block: Block, names: tuple[str, ...]) -> Constraint:
+    """The constraint with the key of some steps in place of the same key of others."""
+    if block.key is None:
+        return constraint
+    key = block.key
+    if isinstance(constraint, Negation):
+        link = constraint.link
+        if link is None or link[0] in names or key.get(link[0]) != link[1]:
+            return constraint
+        return replace(constraint, link=(names[0], key[names[0]]))
+
+    def local(term: tuple[str, str]) -> tuple[str, str]:
+        variable, attribute = term
+        if variable in names or attribute not in key.get(variable, ()):
+            return term
+        return names[0], key[names[0]][key[variable].index(attribute)]
+
+    def step(found: WitnessStep) -> WitnessStep:
+        return replace(found, equal_to=tuple(map(local, found.equal_to)))
+
+    absent = constraint.absent and step(constraint.absent)
+    return replace(constraint, chain=tuple(map(step, constraint.chain)), absent=absent)
+
+
+# -- other names -------------------------------------------------------------------------------------------
+
+
+def renamed(constraint: Constraint, names: Names, depth: int = 1) -> Constraint:
+    """The constraint with other names for the variables of the match, and places for its own."""
+    if isinstance(constraint, Witness):
+        steps = [_renamed_step(step, names, f"{depth}.{n}") for n, step in enumerate(constraint.steps)]
+        absent = steps.pop(0) if constraint.absent is not None else None
+        return Witness(_renamed_interval(constraint.interval, names), tuple(steps), absent)
+    block = constraint.block
+    inside = {**names, **{name: f"{depth}.{place}" for place, name in enumerate(block.leaves)}}
+    link = constraint.link
+    return Negation(
+        _renamed_interval(constraint.interval, names),
+        _renamed_block(block, inside, depth),
+        None,  # follows from the rest
+        constraint.reason,
+        _renamed_key(constraint.key, inside),
+        None if link is None else (names.get(link[0], link[0]), link[1]),
+    )
+
+
+def _renamed_block(block: Block, names: Names, depth: int) -> Block:
+    def pairs(found: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        return frozenset((names.get(a, a), names.get(b, b)) for a, b in found)
+
+    return Block(
+        leaves={names[name]: leaf for name, leaf in block.leaves.items()},
+        order=pairs(block.order),
+        apart=pairs(block.apart),
+        equalities=tuple(
+            Equality(_renamed_term(e.left, names), _renamed_term(e.right, names)) for e in block.equalities
+        ),
+        predicates=tuple(_renamed_expression(p, names) for p in block.predicates),
+        negations=tuple(renamed(inner, names, depth + 1) for inner in block.negations),  # type: ignore[misc]
+        chain=None if block.chain is None else tuple(names[name] for name in block.chain),
+        key=_renamed_key(block.key, names),
+        witnesses=tuple(renamed(inner, names, depth + 1) for inner in block.witnesses),  # type: ignore[misc]
+    )
+
+
+def _renamed_step(step: WitnessStep, names: Names, own: str) -> WitnessStep:
+    inside = {**names, step.variable: own}
+    return WitnessStep(
+        own,
+        step.leaf,
+        step.attributes,
+        tuple(_renamed_term(term, names) for term in step.equal_to),
+        tuple(_renamed_expression(p, inside) for p in step.predicates),
+        tuple(names.get(name, name) for name in step.apart),
+    )
+
+
+def _renamed_interval(interval: Interval, names: Names) -> Interval:
+    def limit(found: tuple[str, ...] | Edge) -> tuple[str, ...] | Edge:
+        return found if isinstance(found, Edge) else tuple(names.get(name, name) for name in found)
+
+    return Interval(limit(interval.after), limit(interval.before))
+
+
+def _renamed_key(
+    key: Mapping[str, tuple[str, ...]] | None, names: Names
+) -> Mapping[str, tuple[str, ...]] | None:
+    return None if key is None else {names.get(name, name): own for name, own in key.items()}
+
+
+def _renamed_term(term: tuple[str, str], names: Names) -> tuple[str, str]:
+    return names.get(term[0], term[0]), term[1]
+
+
+def _renamed_expression(expression: Expression, names: Names) -> Expression:
+    def rename(part: Expression) -> Expression:
+        if isinstance(part, Attribute) and part.variable is not None and part.variable in names:
+            return Attribute(names[part.variable], part.name)
+        return part
+
+    return transform(expression, rename)

@@ -1,0 +1,23 @@
+"""Finds the nested expressions of a block that views answer: the inner queries of the positive part.
+
+What remains outside is the outer expression, which is matched first and gives the query-intervals. It must
+have an event, so an expression of nothing but nested ones lends it those of the last of them.
+"""
+
+from __future__ import annotations
+
+from nestream.papers.engine.program import Nested
+from nestream.physical.choices import Chosen
+
+
+def nested_parts(chosen: Chosen) -> tuple[Nested, ...]:
+    """The nested expressions with more than one event, outermost first."""
+    nested = [part for part in chosen.parts if len(part.leaves) > 1]
+    if not nested or len(nested) < len(chosen.parts):
+        return tuple(map(_nested, nested))
+    *others, last = nested
+    return (*map(_nested, others), *nested_parts(last))
+
+
+def _nested(part: Chosen) -> Nested:
+    return Nested(tuple(leaf.variable for leaf in part.leaves), nested_parts(part))

@@ -1,0 +1,42 @@
+"""Bit-marking over a store: the first block of a group runs all of it, and the others run nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nestream.papers.engine.chain import Chain
+from nestream.papers.engine.context import Bindings, Round
+from nestream.papers.engine.join import Join
+from nestream.papers.engine.program import Group
+from nestream.papers.engine.runs import BlockRun
+from nestream.papers.sharing.marked_chain import MarkedChain
+from nestream.papers.sharing.marked_join import MarkedJoin
+from nestream.papers.sharing.marking import EMap
+
+
+class MarkingRun(BlockRun):
+    """Blocks that marks tell apart: one chain, or one join, for all of them."""
+
+    def __init__(self, round: Round, group: Group, limit: int, *, by_last: bool) -> None:
+        super().__init__(round, group.core, limit, by_last=by_last)
+        self.emap = EMap.of_group(group)
+
+    def new_chain(self, since: int) -> Chain:
+        """The common steps as a chain with marks."""
+        return MarkedChain(self.round, self.block, self.limit, self.emap, since)
+
+    def new_join(self) -> Join:
+        """The common leaves as a join with marks."""
+        return MarkedJoin(self.round, self.block, self.block, None, self.limit, self.emap)
+
+
+class InGroup(BlockRun):
+    """A block whose matches the first block of its group gives."""
+
+    def promising(self, first: int, end: int) -> int:
+        """Any number of positions."""
+        return end - first
+
+    def run(self, first: int, end: int) -> Iterator[Bindings]:
+        """None of its own."""
+        return iter(())

@@ -1,0 +1,132 @@
+"""The strategies: how a query can be run, each found by its name when it is first asked for.
+
+A strategy is a planner, a function from a typed plan to a program. The core runs any program and imports none
+of the packages that make them, so that a strategy can be added, or left out, without a change elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from nestream.engine.program import LeafSpec, Program
+from nestream.logical.nodes import Plan
+from nestream.model.schema import Schema
+
+OWN = frozenset({"memory"})
+"""The options of the core itself. Every other one is a switch of the papers' engine."""
+SWITCHED = "nestream.papers.planner:bounds"
+"""What runs `native` with a switch off: the papers' engine, which has the switches."""
+NATIVE = "nestream.physical.planner:plan_native"
+"""The planner of the core."""
+PLANNERS: Mapping[str, str] = {
+    "auto": NATIVE,
+    "native": NATIVE,
+    "bounds": NATIVE,  # an older name
+    "nested": "nestream.papers.planner:nested",
+    "flat": "nestream.papers.planner:flat",
+    "views-aggressive": "nestream.papers.planner:views_aggressive",
+    "views-passive": "nestream.papers.planner:views_passive",
+    "views-balanced": "nestream.papers.planner:views_balanced",
+}
+STRATEGIES = (*PLANNERS, "reference")
+"""Every name of a strategy. The reference evaluator has no planner: it reads the plan itself."""
+VIEWS = tuple(name for name in PLANNERS if name.startswith("views-"))
+"""The strategies that answer inner queries from views."""
+
+Options: TypeAlias = Any
+"""Options by name, in a mapping, or an object that has them as attributes."""
+
+
+class Planner(Protocol):
+    """Makes the program of a plan."""
+
+    def __call__(
+        self,
+        plan: Plan,
+        schema: Schema | None,
+        *,
+        scale: int,
+        by_arrival: bool,
+        options: Options,
+        leaves: dict[LeafSpec, int] | None,
+        events: pa.Table | None,
+        whole: bool,
+    ) -> Program:
+        """The program of a plan that was typed for a schema; without a schema, one to be explained.
+
+        `scale` is the number of time units in a microsecond. The leaves of the program are added to `leaves`,
+        which other programs over the same events share. A planner may look at the `events`: at the first
+        ones, or with `whole` at all of them.
+        """
+
+
+def program_of(
+    plan: Plan,
+    schema: Schema | None,
+    strategy: str,
+    *,
+    scale: int = 1,
+    by_arrival: bool = False,
+    options: Options | None = None,
+    leaves: dict[LeafSpec, int] | None = None,
+    events: pa.Table | None = None,
+    whole: bool = False,
+) -> Program:
+    """The program of a plan by a strategy."""
+    known_strategy(strategy)
+    known_options(options)
+    target = PLANNERS[strategy]
+    if target == NATIVE and not _is_own(options):
+        target = SWITCHED
+    planner: Planner = _found(target)
+    return planner(
+        plan,
+        schema,
+        scale=scale,
+        by_arrival=by_arrival,
+        options=options,
+        leaves=leaves,
+        events=events,
+        whole=whole,
+    )
+
+
+def known_strategy(strategy: str) -> None:
+    """Raise for an unknown strategy, and name the known ones."""
+    if strategy not in STRATEGIES:
+        raise ValueError(f"unknown strategy {strategy!r}: one of {', '.join(STRATEGIES)}")
+
+
+def known_options(options: Options | None) -> None:
+    """Raise for an unknown option, or for one with a value of the wrong kind."""
+    if _is_own(options):
+        for name, value in (options or {}).items():
+            if type(value) is not int:
+                raise ValueError(f"the option {name} is a number")
+    else:
+        tool("options_of")(options)
+
+
+def switches() -> tuple[str, ...]:
+    """The techniques that can be switched off by name."""
+    names: tuple[str, ...] = tool("switches")()
+    return names
+
+
+def tool(name: str) -> Any:
+    """A function of the papers' planner that is no strategy: it rewrites, estimates or explains plans."""
+    return _found(f"nestream.papers.planner:{name}")
+
+
+def _is_own(options: Options | None) -> bool:
+    """Whether only options of the core are given."""
+    return options is None or (isinstance(options, Mapping) and OWN.issuperset(options))
+
+
+def _found(target: str) -> Any:
+    module, name = target.split(":")
+    return getattr(import_module(module), name)

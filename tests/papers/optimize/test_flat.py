@@ -1,0 +1,104 @@
+"""From text to groups: flat runs follow the Plan-Finder, and explain shows estimates beside measurements."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import nestream
+from nestream.data import generate
+from nestream.papers.flat import flat_plan
+from nestream.papers.optimize.operators import Operator
+
+MIXED = (
+    "OR(SEQ(MSFT m1, !AND(IPIX x1, QQQ q1, RIMM r1), ORCL o1, INTC i1), "
+    "SEQ(OR(RIMM r2, IPIX x2), DELL d2, AMAT a2, MSFT m2, ORCL o2), "
+    "SEQ(CSCO c3, !SEQ(IPIX x3, RIMM r3), YHOO y3, QQQ q3)) WITHIN 10 s"
+)
+TRADES = generate("stock", events=1_500, seed=3, rate=10.0)
+
+
+def test_the_mixed_workload_is_rewritten_and_grouped_as_in_the_paper() -> None:
+    flat = flat_plan(nestream.query(MIXED).plan)
+    assert [shape.name for shape in flat.shared.shapes] == ["E1", "E2", "E3", "E4", "E5", "E6", "E7"]
+    groups = [(group.members, group.operator) for group in flat.shared.plan.groups]
+    assert groups == [
+        ((0, 1, 2), Operator.MARKING),
+        ((3, 4), Operator.SUFFIX),
+        ((5, 6), Operator.MARKING),
+    ]
+
+
+def test_the_program_of_a_flat_run_has_the_groups() -> None:
+    query = nestream.query(MIXED)
+    run = query.prepare(TRADES, time="ts", type="type", types=None, order="time", strategy="flat")
+    program = run.program()
+    assert [(group.operator, len(group.members)) for group in program.groups] == [
+        ("bit-marking", 3),
+        ("suffix clustering", 2),
+        ("bit-marking", 2),
+    ]
+    assert not program.distinct, "groups that marks tell apart give no match twice"
+
+
+def test_explain_shows_the_groups_with_estimates() -> None:
+    text = nestream.query(MIXED).explain(strategy="flat")
+    assert "Sharing: 7 expressions in 3 groups" in text
+    assert "  E4, E5: suffix clustering (DELL, AMAT, MSFT, ORCL)\n    estimated: " in text
+    assert "measured" not in text
+    assert "Sharing" not in nestream.query(MIXED).explain()
+
+
+@pytest.mark.parametrize("strategy", ["auto", "nested", "flat"])
+def test_what_is_measured_are_the_matches_of_the_query(strategy: str) -> None:
+    query = nestream.query(MIXED)
+    found = query.explain("json", strategy=strategy, analyze=TRADES)
+    matches = query.count(TRADES)
+    assert matches > 1_000
+    assert sum(block["matches"] for block in found["measured"]["blocks"]) == matches
+    if strategy == "flat":
+        groups = found["sharing"]["groups"]
+        assert sum(group["measured"]["matches"] for group in groups) == matches
+        assert found["sharing"]["statistics"]["events"] == 1_500
+        suffix = groups[1]
+        assert suffix["estimated"]["matches"] == pytest.approx(suffix["measured"]["matches"], rel=0.5)
+    text = query.explain(strategy=strategy, analyze=TRADES)
+    assert f"Measured over 1,500 events: {matches:,} found in " in text
+
+
+def test_predicates_are_tested_on_a_sample() -> None:
+    query = nestream.query(
+        "SEQ(MSFT m, !SEQ(RIMM r, AMAT a), ORCL o, m.amount > 900, m.price < o.price) WITHIN 10 s"
+    )
+    shares = query.explain("json", strategy="flat", analyze=TRADES)["sharing"]["statistics"]["selectivities"]
+    assert shares["MSFT.amount > 900"] == pytest.approx(0.1, abs=0.06)
+    assert 0 < shares["MSFT.price < ORCL.price"] < 1
+    assert len(shares) == 2
+
+
+def test_keys_are_counted() -> None:
+    query = nestream.query("SEQ(MSFT m, !SEQ(RIMM r, AMAT a), ORCL o) WHERE [id] WITHIN 10 s")
+    found = query.explain("json", strategy="flat", analyze=TRADES)["sharing"]
+    assert found["statistics"]["domains"] == {"id": 100}
+
+
+def test_times_in_nanoseconds_are_planned_for() -> None:
+    fine = TRADES.column("ts").cast("timestamp[ns]")
+    table = TRADES.set_column(0, "ts", pc.add(fine, pa.scalar(1, pa.duration("ns"))))
+    query = nestream.query("SEQ(MSFT m, !SEQ(RIMM r, AMAT a), ORCL o, m.price < o.price) WITHIN 10 s")
+    assert query.count(table, strategy="flat") == query.count(TRADES) > 0
+
+
+def test_no_events_are_analyzed_too() -> None:
+    text = nestream.query(MIXED).explain(strategy="flat", analyze=TRADES.slice(0, 0))
+    assert "Measured over 0 events: 0 found in 0.00 ms" in text
+
+
+def test_the_reference_is_not_analyzed() -> None:
+    with pytest.raises(ValueError, match="nothing to analyze"):
+        nestream.query(MIXED).explain(strategy="reference", analyze=TRADES)
+
+
+def test_equal_numbers_of_other_kinds_are_other_plans() -> None:
+    texts = [f"SEQ(A a, !SEQ(B b, C c), D d, a.x = {value}) WITHIN 9" for value in ("1", "1.0", "TRUE")]
+    normal = [flat_plan(nestream.query(text).plan).normal for text in texts]
+    assert len({repr(form.plan) for form in normal}) == 3

@@ -1,0 +1,65 @@
+"""Stores, rounds and programs for the tests of single parts of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nestream.engine.events import Events
+from nestream.engine.store import Store
+from nestream.logical.nodes import Plan
+from nestream.model.schema import Schema
+from nestream.papers import planner as planners
+from nestream.papers.engine.context import Round
+from nestream.papers.engine.program import BlockProgram, Negation
+from nestream.papers.options import Options
+from nestream.papers.plan.compile import compile_plan
+from nestream.query import query
+
+SCHEMA = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64()), ("x", pa.int64())])
+
+
+def program(text: str, schema: pa.Schema = SCHEMA, **switches: Any) -> BlockProgram:
+    """The program of a query over events of a schema."""
+    known = Schema.of(schema)
+    plan, _ = query(text).typed(known)
+    return compile_plan(plan, known, options=Options(**switches))
+
+
+def events(text: str) -> pa.Table:
+    """A history: `a1 b2.7` is an A at 1 and a B at 2 with id 7."""
+    rows = []
+    for word in text.split():
+        time, _, key = word[1:].partition(".")
+        rows.append({"ts": int(time), "type": word[0].upper(), "id": int(key or 1), "x": 0})
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def round_over(text: str, table: pa.Table, **switches: Any) -> Round:
+    """A round of the query's program over the events, which stand in the order of time."""
+    made = program(text, table.schema, **switches)
+    held = Events(made.leaves, Schema.of(table.schema), "us", table.column_names, by_arrival=made.by_arrival)
+    held.append(table)
+    held.seal()
+    return Round(Store(held, made))
+
+
+def only_negation(made: BlockProgram) -> Negation:
+    """The negation of a program with one."""
+    (block,) = made.blocks
+    (negation,) = block.negations
+    return negation
+
+
+def rows(*numbers: int) -> np.typing.NDArray[np.int64]:
+    """Row numbers."""
+    return np.array(numbers, np.int64)
+
+
+def compiled(plan: Plan, strategy: str, options: Options | dict[str, Any] | None = None) -> BlockProgram:
+    """The program of a plan by a strategy of the papers' engine."""
+    planner: Callable[..., BlockProgram] = getattr(planners, strategy)
+    return planner(plan, None, scale=1, by_arrival=False, options=options, leaves=None)
