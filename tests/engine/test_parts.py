@@ -15,7 +15,6 @@ from nestream.engine import keys as keys_module
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events
 from nestream.engine.keys import Keys, attribute_groups
-from nestream.engine.order import in_output_order
 from nestream.engine.store import Store
 from nestream.model.schema import Schema
 from nestream.papers.engine.join import _pieces, _split
@@ -28,31 +27,6 @@ few = settings(max_examples=100, deadline=None)
 def store_of(times: list[int]) -> Store:
     table = pa.table({"ts": pa.array(times, pa.int64()), "type": ["A"] * len(times), "id": times, "x": times})
     return round_over("SEQ(A a, A b) WITHIN 5", table.cast(SCHEMA)).store
-
-
-# -- the order of the output -------------------------------------------------------------------------------
-
-
-@few
-@given(st.data())
-def test_matches_are_ordered_by_the_time_of_their_end_then_by_their_events(data: st.DataObject) -> None:
-    times = sorted(data.draw(st.lists(st.integers(0, 6), min_size=1, max_size=10)))
-    store = store_of(times)
-    row = st.integers(-1, len(times) - 1)
-    drawn = data.draw(
-        st.lists(st.tuples(row, row, row).filter(lambda match: max(match) >= 0), max_size=12, unique=True)
-    )
-    columns = [np.array([match[n] for match in drawn], np.int64) for n in range(3)]
-    found = list(zip(*(column.tolist() for column in in_output_order(columns, store)), strict=True))
-    assert found == sorted(drawn, key=lambda match: (times[max(match)], match))
-
-
-def test_matches_that_cannot_be_packed_into_one_number_are_ordered_too() -> None:
-    store = store_of(list(range(100)))
-    columns = [np.array([n * 7 % 100, n], np.int64) for n in (50, 3)] * 20
-    found = in_output_order(columns, store)
-    matches = sorted(zip(*(c.tolist() for c in columns), strict=True), key=lambda match: (max(match), match))
-    assert list(zip(*(c.tolist() for c in found), strict=True)) == matches
 
 
 # -- ranges ------------------------------------------------------------------------------------------------
