@@ -100,7 +100,7 @@ STRATEGIES = Suite(
     tables,
     heading="Strategies",
     text="""
-Queries of the other parts by every strategy. `auto`, which is the engine's own way, should never take more than
-1.1 times what the best other strategy takes.""",
+Queries of the other parts by every strategy. `auto`, the engine's own way, should never take
+more than 1.1 times what the best other strategy takes.""",
     about="The strategies take turns in one process and find the same matches.",
 )
