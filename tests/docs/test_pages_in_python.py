@@ -48,14 +48,14 @@ def test_the_engine_page_shows_how_its_query_is_run() -> None:
 
 
 @pytest.mark.parametrize("option", [field.name for field in fields(Options)])
-def test_every_switch_is_on_the_engine_page(option: str) -> None:
-    assert f"| `{option}` |" in (DOCS / "engine.md").read_text(encoding="utf-8")
+def test_every_switch_is_on_the_page_of_the_papers_engine(option: str) -> None:
+    assert f"| `{option}` |" in (DOCS / "papers-engine.md").read_text(encoding="utf-8")
 
 
 def test_every_reason_for_a_join_is_on_the_engine_page() -> None:
     page = (DOCS / "engine.md").read_text(encoding="utf-8")
-    physical = DOCS.parent / "src/nestream/physical"
-    source = "".join(file.read_text(encoding="utf-8") for file in sorted(physical.glob("*.py")))
+    plan = DOCS.parent / "src/nestream/papers/plan"
+    source = "".join(file.read_text(encoding="utf-8") for file in sorted(plan.glob("*.py")))
     reasons = re.findall(r'(?:reason = |return None, )"([^"]+)"', source)
     assert len(reasons) >= 8
     assert [reason for reason in reasons if reason not in page] == []

@@ -1,4 +1,4 @@
-"""The small parts of the engine: order of the output, expansion, numbering of keys, distinct matches."""
+"""The small parts of the core: order of the output, numbering of keys, distinct matches."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from nestream.engine.events import Events
 from nestream.engine.keys import Keys, attribute_groups
 from nestream.engine.store import Store
 from nestream.model.schema import Schema
-from nestream.papers.engine.join import _pieces, _split
-from nestream.papers.engine.stack import Stack, by_number, expand
 from tests.papers.tools import SCHEMA, events, program, round_over
 
 few = settings(max_examples=100, deadline=None)
@@ -29,66 +27,7 @@ def store_of(times: list[int]) -> Store:
     return round_over("SEQ(A a, A b) WITHIN 5", table.cast(SCHEMA)).store
 
 
-# -- ranges ------------------------------------------------------------------------------------------------
-
-runs = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 50)), min_size=1, max_size=12)
-
-
-@few
-@given(runs)
-def test_expanding_ranges_gives_their_places_one_after_the_other(drawn: list[tuple[int, int]]) -> None:
-    counts, first = (np.array(column, np.int64) for column in zip(*drawn, strict=True))
-    number, place = expand(counts, first)
-    expected = [(n, start + k) for n, (count, start) in enumerate(drawn) for k in range(count)]
-    assert list(zip(number.tolist(), place.tolist(), strict=True)) == expected
-
-
-@few
-@given(runs, st.integers(1, 5))
-def test_split_ranges_are_short_and_cover_the_same_places(drawn: list[tuple[int, int]], limit: int) -> None:
-    counts, first = (np.array(column, np.int64) for column in zip(*drawn, strict=True))
-    which, start, length = _split(first, counts, limit)
-    assert (length <= limit).all()
-    covered = [(w, s + k) for w, s, c in zip(which, start, length, strict=True) for k in range(c)]
-    assert covered == [(n, s + k) for n, (count, s) in enumerate(drawn) for k in range(count)]
-
-
-@few
-@given(st.lists(st.integers(0, 9), max_size=20), st.integers(1, 12))
-def test_pieces_cover_all_and_none_is_larger_than_the_limit_unless_it_is_one(
-    drawn: list[int], limit: int
-) -> None:
-    pieces = list(_pieces(np.array(drawn, np.int64), limit))
-    assert [n for piece in pieces for n in range(piece.start, piece.stop)] == list(range(len(drawn)))
-    assert all(sum(drawn[piece]) <= limit or piece.stop - piece.start == 1 for piece in pieces)
-
-
-# -- stacks and keys ---------------------------------------------------------------------------------------
-
-
-def test_a_stack_is_ordered_by_key_then_by_position_and_leaves_null_out() -> None:
-    table = pa.table({"ts": [1, 2, 3, 4, 5], "type": ["A"] * 5, "id": [2, 1, None, 2, 1], "x": [0] * 5})
-    round = round_over("SEQ(A a, A b, a.id = b.id) WITHIN 5", table.cast(SCHEMA))
-    stack = round.stack(0, ("id",))
-    assert stack.rows.tolist() == [1, 4, 0, 3]
-    assert (np.diff(stack.pos) > 0).all()
-
-
-@pytest.mark.parametrize("most", [1 << 10, 1 << 16, 1 << 20, 1 << 32, 1 << 34])
-@pytest.mark.parametrize("count", [0, 7, 5000])
-def test_numbers_are_sorted_and_equal_ones_stay_as_they_stand(most: int, count: int) -> None:
-    numbers = np.random.default_rng(most + count).integers(0, most, count)
-    numbers[: count // 2] = numbers[count - count // 2 :]
-    assert (by_number(numbers) == np.argsort(numbers, kind="stable")).all()
-
-
-def test_the_coordinates_of_an_event_are_its_position_its_tie_and_its_reach() -> None:
-    round = round_over("SEQ(A a, B b) WITHIN 3", events("a1 a1 b2 a5 b5"))
-    stack = Stack(round.store, np.arange(5), None, round.stride)
-    assert stack.pos.tolist() == [0, 1, 2, 3, 4]
-    assert stack.low.tolist() == [0, 0, 2, 3, 3]
-    assert stack.reach.tolist() == [0, 0, 0, 2, 2]
-
+# -- keys --------------------------------------------------------------------------------------------------
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "int64": st.integers(-3, 3) | st.sampled_from([2**63 - 1, -(2**63)]),

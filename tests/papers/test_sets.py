@@ -9,6 +9,7 @@ from nestream.model.schema import Schema
 from nestream.papers.engine.chain import Chain
 from nestream.papers.execution import round_of
 from nestream.papers.options import Options
+from tests.papers.tools import in_blocks
 from tests.sets.test_queries import EVENTS, TEXTS
 
 
@@ -19,10 +20,11 @@ def test_what_queries_share_is_built_once() -> None:
     run.append(pa.Table.from_pylist(EVENTS))
     run.store.seal()
     cache = run.matchers.cache()
-    first, second = (round_of(member.program, cache) for member in run.runs)
-    negations = [member.program.blocks[0].negations[0] for member in run.runs]
+    programs = [in_blocks(member.program) for member in run.runs]
+    first, second = (round_of(program, cache) for program in programs)
+    negations = [program.blocks[0].negations[0] for program in programs]
     assert first.staircases.of(negations[0]) is second.staircases.of(negations[1])
-    leaf = run.runs[0].program.blocks[0].leaves["b"]
+    leaf = programs[0].blocks[0].leaves["b"]
     assert first.stack(leaf, ("id",)) is second.stack(leaf, ("id",))
 
 
@@ -37,7 +39,8 @@ def test_the_steps_that_sequences_begin_with_are_made_once() -> None:
     run.append(pa.Table.from_pylist(EVENTS))
     run.store.seal()
     cache = run.matchers.cache()
-    chains = [Chain(round_of(m.program, cache), m.program.blocks[0], 1_000) for m in run.runs]
+    programs = [in_blocks(member.program) for member in run.runs]
+    chains = [Chain(round_of(program, cache), program.blocks[0], 1_000) for program in programs]
     assert [first is second for first, second in zip(chains[0].steps, chains[1].steps, strict=True)] == [
         True,
         True,

@@ -9,12 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.engine.events import Events
+from nestream.engine.matcher import Matcher
+from nestream.engine.program import Program
 from nestream.engine.store import Store
 from nestream.logical.nodes import Plan
 from nestream.model.schema import Schema
 from nestream.papers import planner as planners
 from nestream.papers.engine.context import Round
 from nestream.papers.engine.program import BlockProgram, Negation
+from nestream.papers.execution import BlockExecution
 from nestream.papers.options import Options
 from nestream.papers.plan.compile import compile_plan
 from nestream.query import query
@@ -63,3 +66,15 @@ def compiled(plan: Plan, strategy: str, options: Options | dict[str, Any] | None
     """The program of a plan by a strategy of the papers' engine."""
     planner: Callable[..., BlockProgram] = getattr(planners, strategy)
     return planner(plan, None, scale=1, by_arrival=False, options=options, leaves=None)
+
+
+def in_blocks(made: Program) -> BlockProgram:
+    """A program that is known to be of the papers' engine."""
+    assert isinstance(made, BlockProgram)
+    return made
+
+
+def at_work(matcher: Matcher) -> BlockExecution:
+    """What a program of the papers' engine keeps in a matcher."""
+    assert isinstance(matcher.execution, BlockExecution)
+    return matcher.execution

@@ -1,1 +1,1 @@
-"""The parts of the composer: strategies, planning, explaining, and the way to Spark."""
+"""What `query` and `queries` share: plans typed for their events, explaining, and the way to Spark."""

@@ -44,7 +44,7 @@ def shapes(*texts: str, window: int = 100) -> list[Shape]:
 
 def steady(shares: Mapping[str, float], events: int = 100_000) -> Statistics:
     """One event a unit of time, the types in these shares."""
-    return Statistics(0.0, float(events), None, {kind: events * share for kind, share in shares.items()})
+    return Statistics(0.0, float(events), {kind: events * share for kind, share in shares.items()})
 
 
 def random_set(random: Random, size: int, window: int = 20) -> list[Shape]:

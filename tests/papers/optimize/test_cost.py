@@ -59,7 +59,7 @@ def test_without_a_window_there_are_as_many_rows_as_ordered_choices() -> None:
 
 
 def test_a_window_of_events_counts_events() -> None:
-    known = Statistics(0.0, 1e9, None, {"A": 500.0, "B": 500.0})
+    known = Statistics(0.0, 1e9, {"A": 500.0, "B": 500.0})
     rates = Rates(known, Window(WindowKind.EVENTS, 20))
     assert rates.in_window(Step(("A",))) == pytest.approx(10)
 

@@ -8,6 +8,7 @@ import nestream
 from nestream.data import generate
 from nestream.papers.flat import flat_plan
 from nestream.papers.optimize.operators import Operator
+from tests.papers.tools import in_blocks
 
 MIXED = (
     "OR(SEQ(MSFT m1, !AND(IPIX x1, QQQ q1, RIMM r1), ORCL o1, INTC i1), "
@@ -31,7 +32,7 @@ def test_the_mixed_workload_is_rewritten_and_grouped_as_in_the_paper() -> None:
 def test_the_program_of_a_flat_run_has_the_groups() -> None:
     query = nestream.query(MIXED)
     run = query.prepare(TRADES, time="ts", type="type", types=None, order="time", strategy="flat")
-    program = run.program()
+    program = in_blocks(run.program())
     assert [(group.operator, len(group.members)) for group in program.groups] == [
         ("bit-marking", 3),
         ("suffix clustering", 2),

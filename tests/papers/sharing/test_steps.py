@@ -15,7 +15,7 @@ from nestream.papers.sharing.prefix import PreCache
 from nestream.papers.sharing.steps import SharingChain
 from nestream.query import query
 from tests.papers.sharing.unions import Chosen, compiled, flat_program, local, random_union, rows
-from tests.papers.tools import events
+from tests.papers.tools import at_work, events
 
 OPERATORS = [Sharing.PREFIX, Sharing.SUFFIX, Sharing.MIDDLE]
 several = settings(max_examples=60, deadline=None)
@@ -103,7 +103,7 @@ def test_a_cached_prefix_is_built_once_and_kept_until_its_window_has_passed(
     for row, time in enumerate(history.column("ts").to_pylist()):
         run.append(history.slice(row, 1))
         parts += run.advance(time)
-        (cache,) = run.matcher.execution.caches.values() or (None,)
+        (cache,) = at_work(run.matcher).caches.values() or (None,)
         held.append(None if cache is None else len(cache))
     parts += run.finish()
     assert rows(pa.concat_tables(parts)) == rows(chosen.match(history, strategy="reference"))
@@ -115,10 +115,10 @@ def test_a_cache_that_would_be_too_large_is_left_out() -> None:
     chosen = query(TWO.replace("WITHIN 4", "WITHIN 100"))
     history = events(" ".join([*(f"a{n}" for n in range(9)), *(f"b{n}" for n in range(10, 19)), "c20 d21"]))
     run = local(chosen, history, compiled(chosen, history, "time", [BOTH]))
-    run.matcher.execution.limit = run.matcher.limit = 4
+    at_work(run.matcher).limit = run.matcher.limit = 4
     found = pa.concat_tables([run.wanted.empty_table(), *run.over(history)])
     assert found.num_rows == 2 * 81
-    assert [len(cache) for cache in run.matcher.execution.caches.values()] == [0]
+    assert [len(cache) for cache in at_work(run.matcher).caches.values()] == [0]
 
 
 def test_default_groups_are_equal_positives_then_the_longest_common_prefix_or_suffix() -> None:

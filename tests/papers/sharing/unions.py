@@ -10,9 +10,11 @@ import pyarrow as pa
 from nestream.model.schema import Schema
 from nestream.papers.engine.program import BlockProgram, Sharing
 from nestream.papers.plan.compile import compile_plan
+from nestream.papers.plan.groups import grouped
 from nestream.papers.rewrite.normalise import normalise
 from nestream.query import Query, query
 from nestream.runtime.local import LocalRun
+from tests.papers.sharing.grouping import by_likeness
 from tests.papers.tools import SCHEMA
 
 TYPES = "ABC"
@@ -109,7 +111,9 @@ def compiled(chosen: Query, table: pa.Table, order: str, groups: list[Chosen] | 
 def flat_program(chosen: Query, schema: Schema | None = None) -> BlockProgram:
     """The program of the normalised query, in the groups that are made without an optimizer."""
     plan = chosen.plan if schema is None else chosen.typed(schema)[0]
-    return compile_plan(normalise(plan).plan, schema, share=True)
+    flat = normalise(plan).plan
+    program = compile_plan(flat, schema)
+    return grouped(program, flat, tuple(by_likeness(program)))
 
 
 def local(chosen: Query, table: pa.Table, program: BlockProgram) -> LocalRun:

@@ -16,7 +16,7 @@ from nestream.query import query
 from nestream.runtime.local import LocalRun
 from nestream.strategies import VIEWS
 from tests.papers.sharing.unions import dense_history, rows
-from tests.papers.tools import events
+from tests.papers.tools import at_work, events
 from tests.papers.views.cases import random_case, wrong
 
 # Recycle, Sharpen, Disinfect, Wash, Operate
@@ -43,7 +43,7 @@ class Driven:
 
     @property
     def views(self) -> list[View]:
-        return [view for shelf in self.run.matcher.execution.shelves.values() for view in shelf.views]
+        return [view for shelf in at_work(self.run.matcher).shelves.values() for view in shelf.views]
 
     @property
     def view(self) -> View:

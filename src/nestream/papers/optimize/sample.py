@@ -30,14 +30,13 @@ def gathered(
     schema: Schema,
     evaluate: Evaluate,
     *,
-    half_life: float | None = None,
     seed: int = 0,
 ) -> Statistics:
     """All that the cost model asks about some expressions, from a table of events."""
     known = list(shapes)
     sampling = _Sampling(table, schema, evaluate, np.random.default_rng(seed))
     shares = dict(share for shape in known for share in sampling.shares(shape)) if table.num_rows else {}
-    return Statistics.of(table, schema, equated(known), half_life=half_life, shares=shares)
+    return Statistics.of(table, schema, equated(known), shares=shares)
 
 
 def equated(shapes: Iterable[Shape]) -> list[str]:

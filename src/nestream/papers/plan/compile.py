@@ -64,25 +64,21 @@ def compile_plan(
     *,
     nested: bool = False,
     views: Views | None = None,
-    share: bool = False,
     groups: Sequence[Choice] | None = None,
     leaves: dict[LeafSpec, int] | None = None,
 ) -> BlockProgram:
     """The program of a plan that was typed for the schema; without one, to explain it.
 
     With `nested` the program is run by iterative nested execution, which with `views` answers inner queries
-    from views. With `share` blocks share their work: in the
-    groups that are given, where a number is that of a branch of the root OR, else in groups of those that
-    have the most in common. `leaves` are the leaves of other programs over the same events, with their
-    numbers; those of this one are added.
+    from views. Blocks share their work in the `groups` that are given, where a number is that of a branch of
+    the root OR. `leaves` are the leaves of other programs over the same events, with their numbers; those of
+    this one are added.
     """
     compiling = _Compiling(plan, schema, by_arrival, options or Options(), nested)
     compiling.views = views
     compiling.leaves = {} if leaves is None else leaves
     program = compiling.run(per_microsecond)
-    if not share and groups is None:
-        return program
-    return shared(program, plan, groups)
+    return program if groups is None else shared(program, plan, groups)
 
 
 @dataclass(frozen=True)

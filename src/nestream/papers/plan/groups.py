@@ -1,8 +1,4 @@
-"""Puts blocks into groups that share their work, each run by one operator.
-
-Without a choice of the optimizer, blocks with the same positive events are told apart by marks; of the
-others, those with the longest common prefix or suffix share its rows.
-"""
+"""Puts blocks into the groups that the optimizer chose, each run by one operator that shares their work."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from nestream.engine.program import Decided
 from nestream.logical.nodes import Plan, WinOr, positive
 from nestream.papers.engine.program import (
     Block,
@@ -23,13 +18,10 @@ from nestream.papers.engine.program import (
     Witness,
 )
 from nestream.physical.choices import choices
-from nestream.papers.plan.likeness import Steps, alike, is_sharable
+from nestream.papers.plan.likeness import Steps, is_sharable
 
 MOST_COLUMNS = 64
 """How many constraints a row of facts has room for."""
-
-FEWEST_STEPS = 2
-"""A single shared step is a leaf, which all blocks share anyway."""
 
 
 class Choice(Protocol):
@@ -52,9 +44,13 @@ class Choice(Protocol):
         """Where they begin in each expression."""
 
 
-def shared(program: BlockProgram, plan: Plan, chosen: Sequence[Choice] | None = None) -> BlockProgram:
-    """The program with its blocks in groups; given twice is then only what two groups could give."""
-    found = tuple(_default(program) if chosen is None else _as_chosen(program, plan, chosen))
+def shared(program: BlockProgram, plan: Plan, chosen: Sequence[Choice]) -> BlockProgram:
+    """The program with its blocks in the groups that were chosen."""
+    return grouped(program, plan, tuple(_as_chosen(program, plan, chosen)))
+
+
+def grouped(program: BlockProgram, plan: Plan, found: tuple[Group, ...]) -> BlockProgram:
+    """The program with its blocks in groups; matches repeat only if two groups can find the same ones."""
     return replace(program, groups=found, distinct=plan.output.distinct or _repeats(program, found))
 
 
@@ -64,70 +60,6 @@ def _repeats(program: BlockProgram, groups: Sequence[Group]) -> bool:
     units = [min(numbers) for numbers in by_marks]
     units += [n for n in range(len(program.blocks)) if not any(n in numbers for numbers in by_marks)]
     return len({frozenset(program.blocks[n].leaves) for n in units}) < len(units)
-
-
-# -- without a choice --------------------------------------------------------------------------------------
-
-
-def _default(program: BlockProgram) -> Iterator[Group]:
-    blocks, decided = program.blocks, program.decided
-    groups = list(_by_marks(program))
-    yield from groups
-    told_apart = {member.block for group in groups for member in group.members}
-    alone = [n for n, block in enumerate(blocks) if n not in told_apart and is_sharable(block)]
-    while (found := _longest(blocks, decided, alone)) is not None:
-        yield found
-        alone = [n for n in alone if not any(n == member.block for member in found.members)]
-
-
-def _by_marks(program: BlockProgram) -> Iterator[Group]:
-    left = list(range(len(program.blocks)))
-    while left:
-        first, *rest = left
-        same = [first, *(n for n in rest if _told_apart_by_marks(program, first, n))]
-        left = [n for n in rest if n not in same]
-        yield from _marking(program.blocks, same)
-
-
-def _longest(blocks: Sequence[Block], decided: Sequence[Decided], left: list[int]) -> Group | None:
-    """The group of the longest common prefix or suffix of any two blocks."""
-    best: tuple[int, Sharing, int] | None = None
-    for place, first in enumerate(left):
-        for other in left[place + 1 :]:
-            if decided[first] is not decided[other]:
-                continue
-            for operator in (Sharing.PREFIX, Sharing.SUFFIX):
-                length = _common(blocks[first], blocks[other], operator)
-                if length >= FEWEST_STEPS and (best is None or length > best[0]):
-                    best = length, operator, first
-    if best is None:
-        return None
-    length, operator, first = best
-    members = [
-        n
-        for n in left
-        if decided[n] is decided[first]
-        and len(blocks[n].leaves) >= length
-        and alike(_steps(blocks[first], operator, length), _steps(blocks[n], operator, length))
-    ]
-    return _sharing(blocks, operator, members, [_start(blocks[n], operator, length) for n in members], length)
-
-
-def _start(block: Block, operator: Sharing, length: int) -> int:
-    return 0 if operator is Sharing.PREFIX else len(block.leaves) - length
-
-
-def _steps(block: Block, operator: Sharing, length: int) -> Steps:
-    return Steps(block, _start(block, operator, length), length)
-
-
-def _common(one: Block, other: Block, operator: Sharing) -> int:
-    """How many steps at the start, or at the end, are alike."""
-    most = min(len(one.leaves), len(other.leaves))
-    for length in range(most, FEWEST_STEPS - 1, -1):
-        if alike(_steps(one, operator, length), _steps(other, operator, length)):
-            return length
-    return 0
 
 
 # -- as chosen ---------------------------------------------------------------------------------------------
