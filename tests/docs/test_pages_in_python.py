@@ -52,10 +52,17 @@ def test_every_switch_is_on_the_page_of_the_papers_engine(option: str) -> None:
     assert f"| `{option}` |" in (DOCS / "papers-engine.md").read_text(encoding="utf-8")
 
 
-def test_every_reason_for_a_join_is_on_the_engine_page() -> None:
-    page = (DOCS / "engine.md").read_text(encoding="utf-8")
-    plan = DOCS.parent / "src/nestream/papers/plan"
-    source = "".join(file.read_text(encoding="utf-8") for file in sorted(plan.glob("*.py")))
-    reasons = re.findall(r'(?:reason = |return None, )"([^"]+)"', source)
-    assert len(reasons) >= 8
-    assert [reason for reason in reasons if reason not in page] == []
+@pytest.mark.parametrize(
+    ("page", "sources", "pattern"),
+    [
+        ("engine.md", "physical", r'reason="(?!from)([^"]+)"'),
+        ("papers-engine.md", "papers/plan", r'(?:reason = |return None, )"([^"]+)"'),
+    ],
+)
+def test_every_reason_for_a_join_is_on_its_page(page: str, sources: str, pattern: str) -> None:
+    folder = DOCS.parent / "src/nestream" / sources
+    source = "".join(file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.py")))
+    reasons = re.findall(pattern, source)
+    assert len(reasons) >= 3
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert [reason for reason in reasons if reason not in text] == []

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.search import places
 from nestream.engine.kernels.stack import first_of_time, sorted_by_key, window_starts
-from nestream.engine.numbering import Numbering
+from nestream.engine.keys import Numbering
 from nestream.engine.operator import EvaluationCache
 from nestream.engine.program import Measure
 from nestream.engine.values import Vector

@@ -1,6 +1,7 @@
-"""Keys as small numbers: attributes that a query compares for equality share one numbering of their values.
+"""Keys as small numbers: attributes that are compared for equality share one numbering of their values.
 
-Numbers hold for the events of one moment; NULL has none (-1), because it equals nothing.
+Numbers are dense enough to index arrays and hold for the events of one evaluation. NULL has none (-1), because
+it equals nothing.
 """
 
 from __future__ import annotations
@@ -13,118 +14,119 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.engine.events import Events, Ints
-from nestream.engine.program import Program
+from nestream.engine.events import Events
+from nestream.engine.kernels import Rows
+from nestream.engine.program import Scope
 
-_DIRECT = 1 << 22
-"""Up to this range of values, an integer is numbered by its distance from the least one."""
-
-
-_MOST = 1 << 36
-"""So many numbers leave room for the positions beside them in one coordinate."""
+_FEW = 4096
 
 
-class Keys:
+class Numbering:
     """The numbers of key values for the rows of the events.
 
-    `groups` are the attributes that are compared with each other, as `attribute_groups` gives them.
+    `classes` names for each attribute the first of those it is compared with.
     """
 
-    def __init__(self, events: Events, groups: Mapping[str, str]) -> None:
+    def __init__(self, events: Events, classes: Mapping[str, str]) -> None:
         self.events = events
-        self.groups = groups
-        self._numbers: dict[str, tuple[Ints, int]] = {}
-        self._tuples: dict[tuple[str, ...], tuple[Ints, int]] = {}
-        self._known: dict[tuple[str, ...], Ints] = {}
+        self.classes = classes
+        self._found: dict[tuple[str, ...], tuple[Rows, int]] = {}
+        self._occurring: dict[tuple[str, ...], npt.NDArray[np.int64]] = {}
 
-    def numbers(self, attributes: tuple[str, ...]) -> Ints:
+    def of(self, attributes: tuple[str, ...]) -> Rows:
         """The number of the attributes' values for every row, the same for equal values."""
-        return self._combined(attributes)[0]
+        return self._of(attributes)[0]
 
     def size(self, attributes: tuple[str, ...]) -> int:
-        """How many numbers there are for the attributes' values."""
-        return self._combined(attributes)[1]
+        """One more than the greatest number of the attributes' values."""
+        return self._of(attributes)[1]
 
-    def _combined(self, attributes: tuple[str, ...]) -> tuple[Ints, int]:
-        if len(attributes) == 1:
-            return self._single(attributes[0])
-        if attributes not in self._tuples:
-            self._tuples[attributes] = self.combine(
-                attributes, [self._single(name)[0] for name in attributes]
-            )
-        return self._tuples[attributes]
+    def _of(self, attributes: tuple[str, ...]) -> tuple[Rows, int]:
+        if attributes not in self._found:
+            if len(attributes) == 1:
+                self._number(attributes[0])
+            else:
+                columns = [self.of((name,)) for name in attributes]
+                self._found[attributes] = self._combined(attributes, columns)
+        return self._found[attributes]
 
-    def combine(self, attributes: tuple[str, ...], columns: Sequence[Ints]) -> tuple[Ints, int]:
-        """One number for the numbers of several attributes, or of others compared with them, and how many.
+    def combine(self, attributes: tuple[str, ...], columns: Sequence[Rows]) -> Rows:
+        """The number under `attributes` for the numbers of single attributes that are compared with them."""
+        return self._combined(attributes, columns)[0]
 
-        Where there would be too many numbers, only the combinations that occur are numbered.
-        """
-        numbers, size = columns[0], self.size(attributes[:1])
+    def _combined(self, attributes: tuple[str, ...], columns: Sequence[Rows]) -> tuple[Rows, int]:
+        numbers, size = columns[0].astype(np.int64), self.size(attributes[:1])
         missing = numbers < 0
         for place, column in enumerate(columns[1:], 1):
             count = self.size((attributes[place],))
             missing = missing | (column < 0)
             numbers, size = numbers * count + column, size * count
-            if size > _MOST:
-                occurring = self._occurring(attributes[: place + 1])
-                found = np.minimum(np.searchsorted(occurring, numbers), max(len(occurring) - 1, 0))
-                missing = missing | (occurring[found] != numbers) if len(occurring) else missing | True
-                numbers, size = found, max(len(occurring), 1)
-        return np.where(missing, -1, numbers), size
+            if size > self._most:
+                numbers, known, size = self._renumbered(attributes[: place + 1], numbers)
+                missing = missing | ~known
+        return np.where(missing, -1, numbers).astype(np.int32), size
 
-    def _occurring(self, attributes: tuple[str, ...]) -> Ints:
-        """The combined numbers that occur in some row, of these attributes or of those compared with them."""
-        slots = tuple(self.groups.get(name, name) for name in attributes)
-        if slots not in self._known:
-            members = [[name for name in self.groups if self.groups[name] == s] or [s] for s in slots]
+    @property
+    def _most(self) -> int:
+        """The greatest number worth an array of that length."""
+        return max(4 * len(self.events), _FEW)
+
+    def _renumbered(
+        self, attributes: tuple[str, ...], numbers: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], int]:
+        """Numbers of the combinations that occur in some row, and which of the wanted ones do."""
+        slots = tuple(self.classes.get(name, name) for name in attributes)
+        if slots not in self._occurring:
+            members = [[name for name, of in self.classes.items() if of == slot] or [slot] for slot in slots]
             parts = []
             for names in product(*members):
-                before, _ = self._combined(names[:-1])
-                last, count = self._single(names[-1])
-                parts.append((before * count + last)[(before >= 0) & (last >= 0)])
-            self._known[slots] = np.unique(np.concatenate(parts))
-        return self._known[slots]
+                before, last = self.of(names[:-1]).astype(np.int64), self.of(names[-1:])
+                both = (before >= 0) & (last >= 0)
+                parts.append((before * self.size(names[-1:]) + last)[both])
+            self._occurring[slots] = np.unique(np.concatenate(parts))
+        occurring = self._occurring[slots]
+        if not len(occurring):
+            return np.zeros(len(numbers), np.int64), np.zeros(len(numbers), bool), 1
+        found = np.minimum(np.searchsorted(occurring, numbers), len(occurring) - 1)
+        return found, occurring[found] == numbers, len(occurring)
 
-    def _single(self, attribute: str) -> tuple[Ints, int]:
-        if attribute not in self._numbers:
-            group = [name for name in self.groups if self.groups[name] == self.groups.get(attribute)]
-            names = group or [attribute]
-            self._numbers.update(zip(names, self._number(names), strict=True))
-        return self._numbers[attribute]
-
-    def _number(self, names: list[str]) -> list[tuple[Ints, int]]:
+    def _number(self, attribute: str) -> None:
+        """Number the values of an attribute and of all that it is compared with."""
+        own = self.classes.get(attribute, attribute)
+        names = [name for name, of in self.classes.items() if of == own] or [attribute]
         vectors = [self.events.attribute(name) for name in names]
         if vectors[0].is_string:
             joined = pa.chunked_array([vector.values for vector in vectors])
-            encoded = joined.combine_chunks().dictionary_encode()
-            numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-            size = len(encoded.dictionary)
+            numbers, size = _encoded(joined.combine_chunks())
         else:
-            values = np.concatenate([vector.values for vector in vectors])
-            numbers, size = _number_values(values)
-            for place, vector in enumerate(vectors):
-                if vector.valid is not None:
-                    count = len(vector.values)
-                    part = slice(place * count, (place + 1) * count)
-                    numbers[part] = np.where(vector.valid, numbers[part], -1)
-        parts = np.split(numbers, len(names))
-        return [(part, max(size, 1)) for part in parts]
+            values = vectors[0].values if len(names) == 1 else np.concatenate([v.values for v in vectors])
+            numbers, size = _numbered(values, self._most)
+        for name, part, vector in zip(names, np.split(numbers, len(names)), vectors, strict=True):
+            if not vector.is_string and vector.valid is not None:
+                part = np.where(vector.valid, part, np.int32(-1))
+            self._found[name,] = part, max(size, 1)
 
 
-def _number_values(values: npt.NDArray[Any]) -> tuple[Ints, int]:
+def _encoded(values: pa.Array) -> tuple[Rows, int]:
+    encoded = values.dictionary_encode()
+    indices = np.array(encoded.indices.fill_null(-1), np.int32)  # a copy: kernels take arrays they could write to
+    return indices, len(encoded.dictionary)
+
+
+def _numbered(values: npt.NDArray[Any], most: int) -> tuple[Rows, int]:
     if not len(values):
-        return np.empty(0, np.int64), 1
-    if values.dtype.kind in "ib":
-        values = values.astype(np.int64)
-        least, most = int(values.min()), int(values.max())
-        if most - least < _DIRECT:
-            return values - least, most - least + 1
-    distinct, numbers = np.unique(values, return_inverse=True)
-    return numbers.astype(np.int64), len(distinct)
+        return np.empty(0, np.int32), 1
+    if values.dtype.kind == "f":
+        return _encoded(pa.array(values + 0.0))  # 0.0 and -0.0 are equal
+    values = values.astype(np.int64, copy=False)
+    least, greatest = int(values.min()), int(values.max())
+    if greatest - least < most:
+        return (values - least).astype(np.int32), greatest - least + 1
+    return _encoded(pa.array(values))
 
 
-def attribute_groups(programs: Iterable[Program]) -> dict[str, str]:
-    """The attributes that are compared with each other, each with the first of its group."""
+def key_classes(programs: Iterable[Scope]) -> dict[str, str]:
+    """The attributes that are compared with each other, each with the first of its class."""
     parent: dict[str, str] = {}
 
     def find(name: str) -> str:

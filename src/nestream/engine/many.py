@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nestream.engine.events import Events
-from nestream.engine.keys import attribute_groups
+from nestream.engine.keys import key_classes
 from nestream.engine.matcher import Matcher
 from nestream.engine.operator import EvaluationCache, Matches
 from nestream.engine.program import Decided, Program
@@ -20,7 +20,7 @@ class Matchers:
     def __init__(self, programs: Sequence[Program], events: Events) -> None:
         self.events = events
         self.members = [Matcher(program, events) for program in programs]
-        self.key_classes = attribute_groups(programs)
+        self.key_classes = key_classes(programs)
         self._always: list[int] = []
         self._awaiting: dict[int, list[int]] = {}
         for number, program in enumerate(programs):

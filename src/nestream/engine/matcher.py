@@ -14,7 +14,7 @@ import numpy as np
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events, Ints
-from nestream.engine.keys import attribute_groups
+from nestream.engine.keys import key_classes
 from nestream.engine.kernels import Rows
 from nestream.engine.operator import EvaluationCache, Matches, Operator
 from nestream.engine.kernels.stack import first_of_time
@@ -50,7 +50,7 @@ class Matcher:
     @cached_property
     def key_classes(self) -> Mapping[str, str]:
         """The attributes that the program compares with each other, each with the first of its class."""
-        return attribute_groups([self.program])
+        return key_classes([self.program])
 
     # -- matches out ---------------------------------------------------------------------------------------
 

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from nestream.engine.events import Events, Ints
-from nestream.engine.keys import Keys, attribute_groups
+from nestream.engine.keys import key_classes
 from nestream.engine.operator import Matches
 from nestream.engine.program import Edge
 from nestream.engine.store import Store
 from nestream.engine.values import Vector
 from nestream.model.expression import Expression, variables
+from nestream.papers.engine.keys import Keys
 from nestream.papers.engine.program import Block, BlockProgram, Negation
 from nestream.papers.engine.stack import Stack, greatest, least
 from nestream.papers.engine.staircase import Staircases
@@ -80,7 +81,7 @@ class Round:
         self.store = store
         assert isinstance(store.program, BlockProgram)
         self.program = store.program
-        self.shared = shared or Shared(store.events, attribute_groups([store.program]))
+        self.shared = shared or Shared(store.events, key_classes([store.program]))
         self.stride = self.shared.stride
         self.keys = self.shared.keys
         self._stacks: dict[tuple[int, tuple[str, ...] | None], Stack] = {}
