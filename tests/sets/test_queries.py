@@ -228,3 +228,9 @@ def test_each_query_of_a_set_is_run_in_the_way_that_is_best_for_the_events() -> 
     for name in rules:
         assert found[name].equals(rules[name].match(table, strategy="bounds"))
     assert rules.count(table) == {name: found[name].num_rows for name in rules}
+
+
+def test_a_set_whose_queries_all_return_values_makes_one_table() -> None:
+    found = nestream.queries([TEXTS["returned"]]).match(EVENTS).to_pylist()
+    assert [dict(row["values"])["rise"] for row in found] == [str(row["rise"]) for row in alone("returned")]
+    assert all(row["events"] == [] for row in found)

@@ -31,7 +31,7 @@ class Matchers:
             for leaf in lasts:
                 self._awaiting.setdefault(leaf, []).append(number)
 
-    def decide(self, watermark: int) -> Iterator[tuple[int, Matches]]:
+    def decide(self, watermark: int, *, in_order: bool = True) -> Iterator[tuple[int, Matches]]:
         """Give the matches of each program, by its number, that are decided by a watermark.
 
         Nothing is forgotten before `expire` is called: matches are rows of the events that are held.
@@ -41,7 +41,7 @@ class Matchers:
             member.watermark = watermark if member.watermark is None else max(watermark, member.watermark)
         rounds = Rounds(self.events, self.groups)
         for number in self._due():
-            for matches in self.members[number].advance(watermark, rounds):
+            for matches in self.members[number].advance(watermark, rounds, in_order=in_order):
                 yield number, matches
 
     def _due(self) -> list[int]:

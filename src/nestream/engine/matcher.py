@@ -19,6 +19,7 @@ from nestream.engine.distinct import Given
 from nestream.engine.events import Events, Ints
 from nestream.engine.join import outermost
 from nestream.engine.keys import attribute_groups
+from nestream.engine.moment import Moment
 from nestream.engine.order import in_output_order
 from nestream.engine.program import Decided, Measure, Program
 from nestream.engine.runs import BlockRun
@@ -61,7 +62,9 @@ class Matcher:
         self.shelves = {number: Shelf(program) for number, block in enumerate(program.blocks) if block.viewed}
         """The views of each block that has some."""
         width = max(len(block.leaves) for block in program.blocks)
-        self.limit = max(1, min(PIECE, program.options.memory // (64 * (width + 1))))
+        self.budget = max(1, program.options.memory // (64 * (width + 1)))
+        """How many matches of one moment may be held."""
+        self.limit = min(PIECE, self.budget)
 
     @cached_property
     def groups(self) -> Mapping[str, str]:
@@ -70,17 +73,22 @@ class Matcher:
 
     # -- matches out ---------------------------------------------------------------------------------------
 
-    def advance(self, watermark: int, rounds: Rounds | None = None) -> Iterator[Matches]:
+    def advance(
+        self, watermark: int, rounds: Rounds | None = None, *, in_order: bool = True
+    ) -> Iterator[Matches]:
         """Give the matches that are decided once no event earlier than the watermark can come.
 
         With `rounds` this matcher is one of several over the same events, which are then not forgotten here.
+        Matches that are not found in the order of the output are held and sorted if `in_order` is set.
         """
         self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
         self.events.seal()
         if len(self.store):
             targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
             at_once = self.watermark == END and not any(self.decided)
-            yield from self._decide(targets, at_once=at_once, rounds=rounds)
+            found = self._decide(targets, at_once=at_once, rounds=rounds)
+            sorted_already = found_in_order(self.program, at_once=at_once)
+            yield from found if sorted_already or not in_order else self._all_in_order(found)
         if rounds is None:
             self._expire()
 
@@ -110,16 +118,18 @@ class Matcher:
             length = int(self.store.pos[-1]) + 1
             chains = [Chain(round, block, self.limit) for block in self.program.blocks]
             return sum(chain.count(chain.triggers(0, length)) for chain in chains)
-        return sum(matches.count for matches in self.advance(END))
+        return sum(matches.count for matches in self.advance(END, in_order=False))
 
-    def ordered(self, found: Iterable[Matches]) -> list[Matches]:
-        """All the matches, put into the order of the output together."""
+    def _all_in_order(self, found: Iterable[Matches]) -> Iterator[Matches]:
+        """All the matches, sorted together."""
         parts = list(found)
         if len(parts) < 2:
-            return parts
+            yield from parts
+            return
         columns = [np.concatenate([part.rows[name] for part in parts]) for name in self.program.kept]
         columns = in_output_order(columns, self.store)
-        return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
+        whole = Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))
+        yield from self._pieces([whole])
 
     def _decide(self, targets: list[int], *, at_once: bool, rounds: Rounds | None) -> Iterator[Matches]:
         """Give the matches up to the target positions, by their last events where all are decided at once."""
@@ -139,12 +149,12 @@ class Matcher:
         while first < end:
             until = self._cut(first, size, end)
             try:
-                found = self._collect(runs, first, until, targets, base, splittable=True)
+                found = self._collect(runs, first, until, targets, self.limit)
             except _TooManyError:
                 size = max(1, (until - first) // 2)
                 if self._cut(first, size, end) < until:
                     continue
-                found = self._collect(runs, first, until, targets, base, splittable=False)
+                found = self._at_one_moment(runs, round, first, until, targets)
             yield from found
             first = until
         self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
@@ -196,41 +206,54 @@ class Matcher:
         return int(store.pos[row]) + store.base if row < len(store) else self.events.seen
 
     def _collect(
-        self,
-        runs: list[BlockRun],
-        first: int,
-        end: int,
-        targets: list[int],
-        base: int,
-        *,
-        splittable: bool,
-    ) -> Iterator[Matches] | list[Matches]:
-        """The matches decided in a range of positions.
-
-        They come all at once and sorted, or where one moment alone has too many, in pieces as they are found.
-        """
-        parts = self._parts(runs, first, end, targets, base)
-        if not splittable:
-            return self._in_pieces(parts)
+        self, runs: list[BlockRun], first: int, end: int, targets: list[int], most: int
+    ) -> list[Matches]:
+        """The matches decided in a range of positions, sorted; raises where there are more than `most`."""
         held: list[Bindings] = []
         total = 0
-        for bindings in parts:
+        for bindings in self._parts(runs, first, end, targets):
             total += bindings.count
-            if total > self.limit:
+            if total > most:
                 raise _TooManyError
             held.append(bindings)
         return self._sorted(held, repeated=self._repeats)
 
-    def _in_pieces(self, parts: Iterator[Bindings]) -> Iterator[Matches]:
-        for bindings in parts:
-            yield from self._sorted([bindings], repeated=True)
+    def _at_one_moment(
+        self, runs: list[BlockRun], round: Round, first: int, end: int, targets: list[int]
+    ) -> Iterator[Matches]:
+        """The matches of a moment that has more than a piece holds, in pieces that are in order."""
+        if not all(run.by_last for run in runs):  # these are sorted when all are found
+            for bindings in self._parts(runs, first, end, targets):
+                yield from self._sorted([bindings], repeated=True)
+            return
+        try:
+            whole = self._collect(runs, first, end, targets, self.budget)
+        except _TooManyError:
+            spans = [(since, max(since, until)) for since, until in self._spans(first, end, targets)]
+            moment = Moment(round, self.program.blocks, spans, self.program.kept, self.limit, self.budget)
+            for held in moment.parts():
+                yield from self._pieces(self._sorted(held, repeated=True))
+        else:
+            yield from self._pieces(whole)
 
-    def _parts(
-        self, runs: list[BlockRun], first: int, end: int, targets: list[int], base: int
-    ) -> Iterator[Bindings]:
+    def _pieces(self, found: list[Matches]) -> Iterator[Matches]:
+        for matches in found:
+            for start in range(0, matches.count, self.limit):
+                some = slice(start, min(start + self.limit, matches.count))
+                rows = {name: column[some] for name, column in matches.rows.items()}
+                yield Matches(rows, some.stop - some.start)
+
+    def _spans(self, first: int, end: int, targets: list[int]) -> list[tuple[int, int]]:
+        """The positions of a range at which each block is still to be decided."""
+        base = self.store.base
+        return [
+            (max(first, done - base), min(end, target - base))
+            for done, target in zip(self.decided, targets, strict=True)
+        ]
+
+    def _parts(self, runs: list[BlockRun], first: int, end: int, targets: list[int]) -> Iterator[Bindings]:
         length = int(self.store.pos[-1]) + 1
-        for run, done, target in zip(runs, self.decided, targets, strict=True):
-            since, until = max(first, done - base), min(end, target - base)
+        for run, (since, until) in zip(runs, self._spans(first, end, targets), strict=True):
             if since < until:
                 yield from run.matches(since, until, length)
 
@@ -303,6 +326,13 @@ def told_by_last(program: Program, *, at_once: bool) -> bool:
         return False
     kept = set(program.kept)
     return all(kept.issuperset(outermost(block, by_last=True)) for block in program.blocks)
+
+
+def found_in_order(program: Program, *, at_once: bool) -> bool:
+    """Whether matches are found in the order of the output: by the last events that they show."""
+    if program.distinct:
+        return told_by_last(program, at_once=at_once)
+    return at_once or Decided.WINDOW not in program.decided
 
 
 class _TooManyError(Exception):

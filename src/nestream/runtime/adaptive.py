@@ -51,9 +51,9 @@ class AdaptiveRun(LocalRun):
             pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
         )
 
-    def advance(self, watermark: int) -> Iterator[pa.Table]:
+    def advance(self, watermark: int, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided by a watermark; after them the program may be another."""
-        yield from super().advance(watermark)
+        yield from super().advance(watermark, in_order=in_order)
         program = self.planner.due()
         if program is not None:
             self.go_on_with(program)

@@ -59,14 +59,14 @@ class LocalRun:
         """Take events in the order of time and arrival."""
         self.store.append(events)
 
-    def advance(self, watermark: int) -> Iterator[pa.Table]:
-        """The matches decided by a watermark."""
-        for matches in self.matcher.advance(watermark):
+    def advance(self, watermark: int, *, in_order: bool = True) -> Iterator[pa.Table]:
+        """The matches decided by a watermark, in the order of the output unless that does not matter."""
+        for matches in self.matcher.advance(watermark, in_order=in_order):
             yield self.table(matches)
 
-    def finish(self) -> Iterator[pa.Table]:
+    def finish(self, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided at the end of the events."""
-        return self.advance(END)
+        return self.advance(END, in_order=in_order)
 
     def within(self, first: int, end: int) -> Iterator[pa.Table]:
         """The matches that end in a range of times, when all the events have arrived."""
@@ -76,10 +76,7 @@ class LocalRun:
     def over(self, events: pa.Table) -> Iterator[pa.Table]:
         """The matches over a finite table of events, in any order of arrival."""
         self.append(in_order(events, self.schema.time, self.unit))
-        if self.program.distinct:  # what is kept of a match may be older than what decides it
-            yield from map(self.table, self.matcher.ordered(self.matcher.advance(END)))
-        else:
-            yield from self.finish()
+        return self.finish()
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are over a finite table."""

@@ -71,14 +71,14 @@ class SetRun:
         """Take events in the order of time and arrival."""
         self.store.append(events)
 
-    def advance(self, watermark: int) -> Iterator[pa.Table]:
-        """The matches decided by a watermark, each with the name of its query."""
-        yield from self._named(self.matchers.decide(watermark))
+    def advance(self, watermark: int, *, in_order: bool = True) -> Iterator[pa.Table]:
+        """The matches decided by a watermark, each with the name of its query, one query after the other."""
+        yield from self._named(self.matchers.decide(watermark, in_order=in_order))
         self.matchers.expire()
 
-    def finish(self) -> Iterator[pa.Table]:
+    def finish(self, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided at the end of the events."""
-        return self.advance(END)
+        return self.advance(END, in_order=in_order)
 
     def within(self, first: int, end: int) -> Iterator[pa.Table]:
         """The matches that end in a range of times, when all the events have arrived."""
@@ -112,7 +112,7 @@ class SetRun:
         """How many matches each query has over a finite table."""
         counts = dict.fromkeys(self.names, 0)
         self.append(in_order(events, self.schema.time, self.unit))
-        for number, matches in self.matchers.decide(END):
+        for number, matches in self.matchers.decide(END, in_order=False):
             counts[self.names[number]] += matches.count
         return counts
 
