@@ -16,6 +16,7 @@ from nestream.compose.spark import dataframe_of, is_dataframe, stream_files
 from nestream.engine.program import LeafSpec, Switches, options_of
 from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
+from nestream.model.memory import collected, collected_each
 from nestream.model.schema import Schema
 from nestream.query import Query, query
 from nestream.runtime.many import Member, SetRun
@@ -157,7 +158,7 @@ class Queries:
         found = self.batches(
             events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
         )
-        return pa.concat_tables(found)
+        return collected(found)
 
     def batches(
         self,
@@ -189,14 +190,11 @@ class Queries:
     ) -> dict[str, pa.Table]:
         """The matches of each query by its name, as the query alone would give them, found in one pass."""
         run, table = self._prepared(events, time, type, types, order, strategy, options)
-        found: dict[str, list[pa.Table]] = {
-            name: [member.wanted.empty_table()] for name, member in zip(run.names, run.runs, strict=True)
-        }
-        for name, matches in run.each(table):
-            found[name].append(matches)
+        limits = {name: member.plan.limit for name, member in self.members.items()}
+        found = collected_each(run.each(table, limits))
         return {
-            name: pa.concat_tables(tables).slice(0, self.members[name].plan.limit)
-            for name, tables in found.items()
+            name: found[name] if name in found else member.wanted.empty_table()
+            for name, member in zip(run.names, run.runs, strict=True)
         }
 
     def count(self, events: Any, **options: Any) -> dict[str, int]:

@@ -27,6 +27,7 @@ from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import attributes_by_type, check_events, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.expression import attributes
+from nestream.model.memory import collected
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
@@ -36,6 +37,9 @@ from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.runtime.stream import Stream
 from nestream.show import Shown, query_html, show_matches
 from nestream.why import Why, explain_why
+
+COUNTED = 2.0
+"""For how many seconds the matches of a result that may not fit in memory are counted."""
 
 
 def query(text: str, dialect: str | None = None) -> Query:
@@ -202,16 +206,16 @@ class Query:
 
         The table has one struct column for each returned variable, holding that event's columns (NULL where
         an OR branch left it unbound), or the named expressions of RETURN; and `match_start` and `match_end`.
-        Its rows are ordered by `match_end`, then by the positions of the events.
+        Its rows are ordered by `match_end`, then by the positions of the events. Raises
+        `TooManyMatchesError` where they do not fit in memory; `batches` gives them piece by piece.
         """
         if is_dataframe(events):
             return self.on_spark(
                 events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
             )
-        found = self.batches(
-            events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
-        )
-        return pa.concat_tables([next(found), *found])
+        how: dict[str, Any] = {"time": time, "type": type, "types": types, "order": order}
+        how |= {"strategy": strategy, "options": options}
+        return collected(self.batches(events, **how), lambda: self.count_within(COUNTED, events, **how))
 
     def batches(
         self,
@@ -387,20 +391,33 @@ class Query:
 
     def count(self, events: Any, **options: Any) -> int:
         """How many matches there are, without building what it need not. Takes the options of `match`."""
-        settings = {
-            "time": "ts",
-            "type": "type",
-            "types": None,
-            "order": "time",
-            "strategy": "auto",
-            **options,
-        }
-        switches = settings.pop("options", None)
-        run = self.prepare(events, **settings)
-        if settings["strategy"] == "reference":
+        run, switches = self._to_count(events, **options)
+        if run.strategy == "reference":
             return int(self.match(events, **options).num_rows)
         total = run.local(switches).count(run.table)
         return total if run.plan.limit is None else min(total, run.plan.limit)
+
+    def count_within(self, seconds: float, events: Any, **options: Any) -> int | None:
+        """The same as `count`; None where it takes longer."""
+        run, switches = self._to_count(events, **options)
+        if run.strategy == "reference":
+            return None
+        total = run.local(switches).count_within(run.table, seconds)
+        return total if total is None or run.plan.limit is None else min(total, run.plan.limit)
+
+    def _to_count(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        types: Mapping[str, Iterable[str]] | None = None,
+        order: str = "time",
+        strategy: str = "auto",
+        options: Switches | None = None,
+    ) -> tuple[Run, Switches | None]:
+        run = self.prepare(events, time=time, type=type, types=types, order=order, strategy=strategy)
+        return run, options
 
     def prepare(
         self,

@@ -35,7 +35,7 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except nestream.QueryError as error:
             show_diagnostics(messages(), error.diagnostics, error.text)
-        except (nestream.EventError, SourceError, SinkError) as error:
+        except (nestream.EventError, nestream.TooManyMatchesError, SourceError, SinkError) as error:
             show_error(str(error))
         except BrokenPipeError:  # the reader, `head` say, has seen enough
             _forget_output()

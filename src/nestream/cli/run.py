@@ -26,13 +26,15 @@ from nestream.cli.arguments import (
     output_format,
     queries_of,
 )
-from nestream.cli.console import count, is_terminal, note, output, working
+from nestream.cli.console import count, is_terminal, note, output, showing_matches, working
 from nestream.cli.events import load_events
 from nestream.cli.spark import run_on_spark
 from nestream.cli.table import matches_table
 from nestream.sink import write_matches
 
 FIRST_MATCHES = 20
+COUNTED_AS_FOUND = 1_000_000
+"""Up to this number matches are counted as they are found."""
 
 
 class MatchFormat(StrEnum):
@@ -142,6 +144,9 @@ def run(
         note(f"{explained}\n")
     if chosen is None:
         shown, total = _show(found, limit, time, type)
+        if total > COUNTED_AS_FOUND and master is None:  # counting need not build the matches
+            counted = parsed.count(table, **how)
+            total = sum(counted.values()) if isinstance(counted, dict) else counted
     else:
         shown = total = write_matches(_first(found, limit), destination or "-", chosen.stored)
     if plan or chosen is None or is_terminal(error=True):
@@ -162,7 +167,7 @@ def _write_each(parsed: Query | Queries, table: pa.Table, folder: Path, **option
 
 
 def _show(found: Iterator[pa.Table], limit: int | None, time: str, type: str) -> tuple[int, int]:
-    """Show the first matches as a table; how many are shown and how many there are."""
+    """Show the first matches as a table; how many are shown, and how many there are or more than that."""
     most = FIRST_MATCHES if limit is None else limit
     first: list[pa.Table] = []
     total = held = 0
@@ -172,6 +177,8 @@ def _show(found: Iterator[pa.Table], limit: int | None, time: str, type: str) ->
                 first.append(matches.slice(0, most - held))
                 held += first[-1].num_rows
             total += matches.num_rows
+            if total > COUNTED_AS_FOUND:
+                break
     if held:
         output().print(matches_table(pa.concat_tables(first), time, type))
     return held, total
@@ -208,10 +215,8 @@ def _same(one: str, other: str) -> bool:
 def _summary(events: int, matches: int, shown: int, malformed: int, seconds: float) -> str:
     parts = [
         count(events, "event"),
-        count(matches, "match", "matches"),
+        showing_matches(shown, matches),
         count(malformed, "dead letter"),
         f"{seconds:.2f} seconds",
     ]
-    if shown < matches:
-        parts[1] += f" (the first {shown:,} shown)"
     return ", ".join(parts)

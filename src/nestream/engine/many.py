@@ -36,13 +36,20 @@ class Matchers:
 
         Nothing is forgotten before `expire` is called: matches are rows of the events that are held.
         """
+        for number, found in self.decide_each(watermark, in_order=in_order):
+            for matches in found:
+                yield number, matches
+
+    def decide_each(
+        self, watermark: int, *, in_order: bool = True
+    ) -> Iterator[tuple[int, Iterator[Matches]]]:
+        """The same, the matches of a program together: stop reading them to stop looking for more."""
         self.events.seal()
         for member in self.members:
             member.watermark = watermark if member.watermark is None else max(watermark, member.watermark)
         rounds = Rounds(self.events, self.groups)
         for number in self._due():
-            for matches in self.members[number].advance(watermark, rounds, in_order=in_order):
-                yield number, matches
+            yield number, self.members[number].advance(watermark, rounds, in_order=in_order)
 
     def _due(self) -> list[int]:
         """The numbers of the programs that something can be decided of."""

@@ -107,18 +107,24 @@ class Matcher:
 
     def count(self) -> int:
         """How many matches there are when all the events have arrived, without building what it need not."""
+        return sum(self.counts())
+
+    def counts(self) -> Iterator[int]:
+        """The same in parts, so that counting can be given up."""
         self.watermark = END
         self.events.seal()
         if not len(self.store):
-            return 0
+            return
         planned = any(is_planned(block, self.program.options) for block in self.program.blocks)
         alone = self.given is None and not self.program.groups and not planned
         if alone and all(is_chain(block) for block in self.program.blocks):
             round = Round(self.store, Shared(self.events, self.groups))
             length = int(self.store.pos[-1]) + 1
             chains = [Chain(round, block, self.limit) for block in self.program.blocks]
-            return sum(chain.count(chain.triggers(0, length)) for chain in chains)
-        return sum(matches.count for matches in self.advance(END, in_order=False))
+            for chain in chains:
+                yield from chain.counts(chain.triggers(0, length))
+        else:
+            yield from (matches.count for matches in self.advance(END, in_order=False))
 
     def _all_in_order(self, found: Iterable[Matches]) -> Iterator[Matches]:
         """All the matches, sorted together."""
@@ -149,7 +155,7 @@ class Matcher:
         while first < end:
             until = self._cut(first, size, end)
             try:
-                found = self._collect(runs, first, until, targets, self.limit)
+                found: Iterable[Matches] = self._collect(runs, first, until, targets, self.limit)
             except _TooManyError:
                 size = max(1, (until - first) // 2)
                 if self._cut(first, size, end) < until:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time as clock
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -82,6 +83,16 @@ class LocalRun:
         """How many matches there are over a finite table."""
         self.append(in_order(events, self.schema.time, self.unit))
         return self.matcher.count()
+
+    def count_within(self, events: pa.Table, seconds: float) -> int | None:
+        """The same, None where counting takes longer."""
+        self.append(in_order(events, self.schema.time, self.unit))
+        total, end = 0, clock.monotonic() + seconds
+        for found in self.matcher.counts():
+            total += found
+            if clock.monotonic() > end:
+                return None
+        return total
 
     def due(self) -> int | None:
         """The least watermark that decides or forgets more than the last one did, without another event.

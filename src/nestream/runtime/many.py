@@ -97,11 +97,22 @@ class SetRun:
         if gathered.count:
             yield gathered.table(self.store.payload)
 
-    def each(self, events: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-        """The matches over a finite table of events, with the names of their queries, as these show them."""
+    def each(
+        self, events: pa.Table, limits: Mapping[str, int | None] | None = None
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """The matches over a finite table of events, with the names of their queries, as these show them.
+
+        No more matches of a query are looked for than its limit.
+        """
         self.append(in_order(events, self.schema.time, self.unit))
-        for number, matches in self.matchers.decide(END):
-            yield self.names[number], self.runs[number].table(matches)
+        for number, found in self.matchers.decide_each(END):
+            name, run = self.names[number], self.runs[number]
+            left = (limits or {}).get(name)
+            for matches in found:
+                yield name, run.table(matches).slice(0, left)
+                left = None if left is None else left - matches.count
+                if left is not None and left <= 0:
+                    break
 
     def over(self, events: pa.Table) -> Iterator[pa.Table]:
         """The matches over a finite table of events, in any order of arrival."""

@@ -73,9 +73,9 @@ export function queries(page, address) {
     results.show("matches");
     const answer = await ask("run", { text: editor.value, data: kept.data, name: kept.rule || "query" });
     if (!current()) return;
-    text(status, answer.ok ? `${number(answer.total)} matches in ${number(answer.events)} events${leftOut(answer)}, ${number(1000 * answer.seconds)} ms` : "");
+    text(status, answer.ok ? `${answer.told} in ${number(answer.events)} events${leftOut(answer)}, ${number(1000 * answer.seconds)} ms` : "");
     replace(results.panels.matches, answer.ok
-      ? [answer.rows.length ? timeline(answer.timeline, "Timeline of the matches") : null, matchTable(answer.rows, answer, "Matches")]
+      ? [answer.rows.length ? timeline(answer.timeline, "Timeline of the matches") : null, matchTable(answer.rows, answer, "Matches", null, answer)]
       : h("p", { class: "problem" }, answer.error));
   }
 
