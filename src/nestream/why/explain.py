@@ -66,7 +66,8 @@ def explain_why(
     meaning = Meaning(plan, Order(order), per_microsecond(unit))
     reach = timeline.around(rows, plan, meaning)
     names = {event: wanted[event.row] for event in reach.picked if event.row in wanted}
-    words = Words(schema, unit, first=first).dated(event.ts for event in (reach.events[0], reach.events[-1]))
+    words = Words(schema, unit, first=first, by_arrival=meaning.order is Order.ARRIVAL)
+    words = words.dated(event.ts for event in (reach.events[0], reach.events[-1]))
     judge = Judge(meaning, Places(query.bound.tree, plan, query.text), words, Search(meaning))
     read = {"time": time, "type": type, "types": schema.types or None, "order": order}
     completing = Completing(judge, reach, timeline, _shown(query, plan, table, read))
