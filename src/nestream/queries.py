@@ -14,7 +14,14 @@ from nestream.compose.choosing import Seen, settled
 from nestream.compose.run import Run, check_lateness, compiled, known_order, known_strategy
 from nestream.compose.spark import dataframe_of, is_dataframe, stream_files
 from nestream.engine.program import LeafSpec, Switches, options_of
-from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
+from nestream.model.columns import (
+    attributes_by_type,
+    check_events,
+    per_microsecond,
+    quiet,
+    resolution,
+    to_table,
+)
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.memory import collected, collected_each
 from nestream.model.schema import Schema
@@ -216,7 +223,9 @@ class Queries:
         strategy: str,
         options: Switches | None,
     ) -> tuple[SetRun, pa.Table]:
-        table = to_table(events, type)
+        first = next(iter(self.members.values()))
+        read = dict.fromkeys(name for member in self.members.values() for name in member.attributes_read)
+        table = quiet(to_table(events, type), time, type, first.moment, read)
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
         members, leaves = self.programs(schema, order, strategy, options)

@@ -24,7 +24,7 @@ from nestream.language.ast import Dialect
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query
 from nestream.logical.nodes import Plan, expressions, leaves
-from nestream.model.columns import attributes_by_type, check_events, resolution, to_table
+from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.expression import attributes
 from nestream.model.memory import collected
@@ -432,19 +432,30 @@ class Query:
         """Check the options and the events, and type the plan against their schema."""
         known_strategy(strategy)
         chosen = known_order(order)
-        table = to_table(events, type)
-        if isinstance(events, list | tuple) and not events:  # nothing is known of the columns of no events
-            table = self._no_events(time, type)
+        table = self.fitted(to_table(events, type), time, type)
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
         plan, kinds = self.typed(schema)
         return Run(plan, table, schema, kinds, resolution(schema), chosen, strategy)
 
-    def _no_events(self, time: str, type: str) -> pa.Table:
-        read = {part.name: pa.null() for formula in expressions(self.plan) for part in attributes(formula)}
-        columns = {**{n: k for n, k in read.items() if n not in ("ts", "type")}, type: pa.string()}
-        moment = pa.int64() if self.plan.window.kind is WindowKind.NUMBER else pa.timestamp("us")
-        return pa.schema([(time, moment), *columns.items()]).empty_table()
+    def fitted(self, table: pa.Table, time: str, type: str) -> pa.Table:
+        """The events; where there are none, with columns that the query can be typed against."""
+        return quiet(table, time, type, self.moment, self.attributes_read)
+
+    def check(self, columns: pa.Schema, time: str = "ts", type: str = "type") -> None:
+        """Raise a `QueryError` if the query does not fit events with these columns."""
+        self.typed(Schema.of(self.fitted(columns.empty_table(), time, type).schema, time, type))
+
+    @property
+    def moment(self) -> pa.DataType:
+        """The type that times must have for the window, where no event says which it is."""
+        return pa.int64() if self.plan.window.kind is WindowKind.NUMBER else pa.timestamp("us")
+
+    @property
+    def attributes_read(self) -> tuple[str, ...]:
+        """The attributes that the query reads, without time and type."""
+        read = (part.name for formula in expressions(self.plan) for part in attributes(formula))
+        return tuple(name for name in dict.fromkeys(read) if name not in ("ts", "type"))
 
     def typed(self, schema: Schema) -> tuple[Plan, dict[str, Kind]]:
         """The plan for events of a schema, with the kinds of its returned expressions."""

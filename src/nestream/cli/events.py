@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 import typer
 
-import nestream
 from nestream.cli.arguments import FileFormat
 from nestream.cli.console import ReadingProgress, count, measured, note
 from nestream.source import EventReader, read_events
@@ -22,12 +21,12 @@ def load_events(
     return reader, table
 
 
-def schema_of(path: str, time: str, type: str, format: FileFormat | None) -> nestream.Schema:
+def columns_of(path: str, time: str, type: str, format: FileFormat | None) -> pa.Schema:
     """The columns of a file of events; the file is read as a whole, as every row decides on the types."""
     with measured("reading") as progress:
         reader = _open(path, time, type, format, None, progress)
     _report_dead_letters(reader, "`nestream run --dead-letter FILE` keeps them")
-    return nestream.Schema.of(reader.schema, time, type)
+    return reader.schema
 
 
 def _open(

@@ -71,7 +71,7 @@ class Operations:
         query = self._query(request)
         if _has_source(request):
             table, time, type = self._source(request)
-            query.typed(nestream.Schema.of(table.schema, time, type))
+            query.check(table.schema, time, type)
         warned = nestream.QueryError(query.warnings, query.text)
         return {
             "ok": True,
