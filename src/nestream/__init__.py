@@ -3,6 +3,7 @@
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.memory import TooManyMatchesError
 from nestream.model.schema import EventError, Schema
+from nestream.model.unseen import UnseenTypeWarning
 from nestream.queries import Queries, queries
 from nestream.query import Query, StateError, matching, query
 
@@ -17,6 +18,7 @@ __all__ = [
     "Schema",
     "StateError",
     "TooManyMatchesError",
+    "UnseenTypeWarning",
     "matching",
     "queries",
     "query",

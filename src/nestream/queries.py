@@ -25,6 +25,7 @@ from nestream.model.columns import (
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.memory import collected, collected_each
 from nestream.model.schema import Schema
+from nestream.model.unseen import warn_of
 from nestream.query import Query, query
 from nestream.runtime.many import Member, SetRun
 from nestream.runtime.stream import Stream
@@ -228,10 +229,19 @@ class Queries:
         table = quiet(to_table(events, type), time, type, first.moment, read)
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
+        warn_of(self.unseen(table, type))
         members, leaves = self.programs(schema, order, strategy, options)
         if strategy == "auto":
             members = self._chosen(members, leaves, Seen(schema, table), order, options)
         return SetRun(members, leaves, schema, resolution(schema)), table
+
+    def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
+        """What to say of the types of the queries that no event has, most likely misspelt."""
+        return [
+            f"query {name}: {told}"
+            for name, member in self.members.items()
+            for told in member.unseen(table, type)
+        ]
 
     def _chosen(
         self,
@@ -327,6 +337,7 @@ class Queries:
             lateness=lateness,
             late=late,
             dead_letter=dead_letter,
+            types=dict.fromkeys(name for member in self.members.values() for name in member.types),
         )
         return stream if events is None else stream.run(events)
 

@@ -31,6 +31,7 @@ from nestream.model.memory import collected
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
+from nestream.model.unseen import unseen_types, warn_of
 from nestream.reference import match_reference
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
@@ -375,6 +376,7 @@ class Query:
             late=late,
             dead_letter=dead_letter,
             limit=self.plan.limit,
+            types=self.types,
         )
         return stream if events is None else stream.run(events)
 
@@ -436,7 +438,17 @@ class Query:
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
         plan, kinds = self.typed(schema)
+        warn_of(self.unseen(table, type))
         return Run(plan, table, schema, kinds, resolution(schema), chosen, strategy)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The event types that the query names."""
+        return tuple(dict.fromkeys(name for leaf in leaves(self.plan.root) for name in leaf.types))
+
+    def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
+        """What to say of the types of the query that no event has, most likely misspelt."""
+        return unseen_types(self.types, table.column(type)) if table.num_rows else []
 
     def fitted(self, table: pa.Table, time: str, type: str) -> pa.Table:
         """The events; where there are none, with columns that the query can be typed against."""

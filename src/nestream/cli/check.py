@@ -34,7 +34,8 @@ from nestream.cli.arguments import (
     query_text,
 )
 from nestream.cli.console import count, output, show_diagnostics
-from nestream.cli.events import columns_of, load_events
+from nestream.cli.events import columns_of, load_events, note_unseen
+from nestream.model.unseen import unseen_types
 
 
 def check(
@@ -52,7 +53,7 @@ def check(
     """
     columns = None
     if events is not None:
-        columns = Columns(columns_of(events, time, type, input_format), time, type)
+        columns = Columns(*columns_of(events, time, type, input_format), time, type)
     if not os.path.isdir(query):
         source = query_text(query)
         answer = _checked(source, columns, dialect)
@@ -82,11 +83,13 @@ class _Answer:
     accepted: bool
     dialect: str | None
     diagnostics: Sequence[Diagnostic]
+    notes: Sequence[str] = ()
 
     def as_dict(self, text: str) -> dict[str, Any]:
         """The answer for programs."""
         said = QueryError(self.diagnostics, text).as_dicts()
-        return {"ok": self.accepted, "dialect": self.dialect, "diagnostics": said}
+        answer = {"ok": self.accepted, "dialect": self.dialect, "diagnostics": said}
+        return {**answer, "notes": list(self.notes)} if self.notes else answer
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class Columns:
     """The columns of a file of events."""
 
     schema: pa.Schema
+    types: pa.ChunkedArray
     time: str
     type: str
 
@@ -101,13 +105,15 @@ class Columns:
 def _checked(source: QueryText, columns: Columns | None, dialect: Dialect | None) -> _Answer:
     parsed: Query | None = None
     forced = dialect.value if dialect else None
+    notes: list[str] = []
     try:
         parsed = source.parse(dialect)
         if columns is not None:
             parsed.check(columns.schema, columns.time, columns.type)
+            notes = unseen_types(parsed.types, columns.types)
     except QueryError as error:
         return _Answer(False, parsed.dialect.value if parsed else forced, error.diagnostics)
-    return _Answer(True, parsed.dialect.value, parsed.warnings)
+    return _Answer(True, parsed.dialect.value, parsed.warnings, notes)
 
 
 def explain(
@@ -128,7 +134,7 @@ def explain(
     try:
         parsed = queries_of(query, None if as_sase else dialect)
         if events is not None:
-            columns = columns_of(events, time, type, input_format)
+            columns, _ = columns_of(events, time, type, input_format)
             for member in parsed.members.values() if isinstance(parsed, Queries) else (parsed,):
                 member.check(columns, time, type)
     except QueryError as error:
@@ -157,6 +163,7 @@ def explain(
 
 def _show(answer: _Answer, source: QueryText) -> None:
     console = output()
+    note_unseen(answer.notes)
     accepted, dialect, diagnostics = answer.accepted, answer.dialect, answer.diagnostics
     show_diagnostics(console, diagnostics, source.text)
     if diagnostics:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 
 from nestream.cli.arguments import FileFormat
@@ -21,12 +24,21 @@ def load_events(
     return reader, table
 
 
-def columns_of(path: str, time: str, type: str, format: FileFormat | None) -> pa.Schema:
-    """The columns of a file of events; the file is read as a whole, as every row decides on the types."""
+def note_unseen(told: Iterable[str]) -> None:
+    """One line on stderr for each type that the query names and no event has."""
+    for sentence in told:
+        note(f"note: {sentence}")
+
+
+def columns_of(
+    path: str, time: str, type: str, format: FileFormat | None
+) -> tuple[pa.Schema, pa.ChunkedArray]:
+    """The columns of a file of events, and the types that occur in it; the file is read as a whole, as every row decides on the types."""
     with measured("reading") as progress:
         reader = _open(path, time, type, format, None, progress)
     _report_dead_letters(reader, "`nestream run --dead-letter FILE` keeps them")
-    return reader.schema
+    kinds = pa.chunked_array([pc.unique(batch.column(type)) for batch in reader], pa.string())
+    return reader.schema, kinds
 
 
 def _open(

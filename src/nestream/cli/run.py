@@ -27,7 +27,7 @@ from nestream.cli.arguments import (
     queries_of,
 )
 from nestream.cli.console import count, is_terminal, note, output, showing_matches, working
-from nestream.cli.events import load_events
+from nestream.cli.events import load_events, note_unseen
 from nestream.cli.spark import run_on_spark
 from nestream.cli.table import matches_table
 from nestream.sink import write_matches
@@ -125,12 +125,14 @@ def run(
         if master is not None or destination is not None:
             raise typer.BadParameter("it does not go with --master or --output.", param_hint="--each")
         reader, table = load_events(events, time, type, input_format, dead_letter)
+        note_unseen(parsed.unseen(table, type))
         total = _write_each(parsed, table, Path(each), **how)
         note(_summary(table.num_rows, total, total, reader.malformed, clock.perf_counter() - begin))
         return
     if master is None:
         reader, table = load_events(events, time, type, input_format, dead_letter)
         number, malformed, where = table.num_rows, reader.malformed, ""
+        note_unseen(parsed.unseen(table, type))
         explained = parsed.explain(strategy=strategy, options=options) if plan else ""
         found = parsed.batches(table, **how)
     else:

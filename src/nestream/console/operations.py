@@ -118,6 +118,7 @@ class Operations:
             "events": table.num_rows,
             "left_out": len(request["events"]) - table.num_rows if "events" in request else 0,
             "seconds": seconds,
+            "notes": query.unseen(table, type),
             "told": counted_matches(total)
             if total is not None
             else f"more than {counted_matches(MOST_ROWS)}",

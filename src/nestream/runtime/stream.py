@@ -22,6 +22,7 @@ from nestream.model.columns import computable, per_microsecond, to_table
 from nestream.model.diagnostics import QueryError
 from nestream.model.memory import collected
 from nestream.model.schema import EventError, Schema
+from nestream.model.unseen import Seen, warn_of
 from nestream.runtime.many import AnyRun
 from nestream.runtime.state import SavedState, StateError
 from nestream.runtime.waiting import Waiting
@@ -49,6 +50,7 @@ class Stream:
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
         limit: int | None = None,
+        types: Iterable[str] = (),
     ) -> None:
         self._start = start
         self._identity = identity
@@ -69,6 +71,7 @@ class Stream:
         self._greatest: int | None = None
         self._limit = limit
         self._finished = False
+        self._seen = Seen(types)
         self.late_count = 0
         self.dead_count = 0
         self.events_in = 0
@@ -104,6 +107,7 @@ class Stream:
         if self._run is None:
             return pa.table({})
         self._settle(END)
+        warn_of(self._seen.sentences())
         return self._joined(self._together(self._advance(END)))
 
     def run(self, events: Iterable[Any]) -> Iterator[dict[str, Any]]:
@@ -228,6 +232,7 @@ class Stream:
         if table.num_rows:
             times = computable(table.column(self.time), run.unit, self.time).to_numpy(zero_copy_only=False)
             self.events_in += table.num_rows
+            self._seen.note(table.column(self.type))
             table, times = self._on_time(table, times)
         if table.num_rows:
             self._greatest = (
@@ -355,6 +360,7 @@ class Stream:
                 f"  it was saved by:\n{_indented(saved.query)}\n  and this is:\n{_indented(self._identity)}\n"
                 "  hint: start the changed query without the state, or go on with the old query"
             )
+        self._seen = Seen(())  # nobody knows what came before
         counts = saved.numbers["counts"]
         self.late_count, self.dead_count = counts["late"], counts["dead"]
         self.events_in, self.matches_out = counts["in"], counts["out"]

@@ -4,7 +4,7 @@ import { attributesOf, h, number, replace, select, showing, text, turns, when } 
 import { ask, state } from "./store.js";
 import { editorText } from "./queries.js";
 import { highlighted } from "./highlight.js";
-import { leftOut, matchTable } from "./results.js";
+import { leftOut, matchTable, notes } from "./results.js";
 import { timeline } from "./timeline.js";
 import { answered } from "./why.js";
 
@@ -75,7 +75,7 @@ export function matches(page, address) {
     drawing();
     text(status, found.ok ? `${found.told} in ${number(found.events)} events${leftOut(found)}` : "");
     replace(drawn, found.ok && found.rows.length ? timeline(found.timeline, "Timeline of the matches") : null);
-    replace(table, found.ok ? matchTable(found.rows, found, "Matches", (row) => one(row, written), found) : h("p", { class: "problem" }, found.error));
+    replace(table, found.ok ? [notes(found), matchTable(found.rows, found, "Matches", (row) => one(row, written), found)] : h("p", { class: "problem" }, found.error));
   }
 
   async function one(row, written) {

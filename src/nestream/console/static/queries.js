@@ -4,7 +4,7 @@ import { h, number, replace, select, text, turns } from "./dom.js";
 import { ask, listen, state } from "./store.js";
 import { Editor } from "./editor.js";
 import { graph } from "./graph.js";
-import { leftOut, matchTable } from "./results.js";
+import { leftOut, matchTable, notes } from "./results.js";
 import { timeline } from "./timeline.js";
 import { row } from "./detail.js";
 import { tabs } from "./tabs.js";
@@ -75,7 +75,7 @@ export function queries(page, address) {
     if (!current()) return;
     text(status, answer.ok ? `${answer.told} in ${number(answer.events)} events${leftOut(answer)}, ${number(1000 * answer.seconds)} ms` : "");
     replace(results.panels.matches, answer.ok
-      ? [answer.rows.length ? timeline(answer.timeline, "Timeline of the matches") : null, matchTable(answer.rows, answer, "Matches", null, answer)]
+      ? [notes(answer), answer.rows.length ? timeline(answer.timeline, "Timeline of the matches") : null, matchTable(answer.rows, answer, "Matches", null, answer)]
       : h("p", { class: "problem" }, answer.error));
   }
 

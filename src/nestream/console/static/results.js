@@ -4,6 +4,9 @@ import { attributesOf, h, number, showing, when } from "./dom.js";
 
 export const leftOut = (found) => (found.left_out ? ` (${number(found.left_out)} without time or type left out)` : "");
 
+// What a person may want to know of a run: types that the query names and no event has.
+export const notes = (found) => (found.notes?.length ? h("ul", { class: "hint" }, found.notes.map((told) => h("li", {}, told))) : null);
+
 const MOST_SHOWN = 100;
 
 export function matchTable(rows, columns, caption, pick = null, all = { total: rows.length }) {
