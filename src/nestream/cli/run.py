@@ -33,6 +33,8 @@ from nestream.cli.table import matches_table
 from nestream.sink import write_matches
 
 FIRST_MATCHES = 20
+ALL_MALFORMED = 3
+"""The exit code where every row was malformed."""
 COUNTED_AS_FOUND = 1_000_000
 """Up to this number matches are counted as they are found."""
 
@@ -114,6 +116,9 @@ def run(
     On a terminal they are shown as a table; in a pipe they are one JSON object a line.
     They are ordered by match_end, then by the positions of their events; of several queries, one query after
     the other.
+
+    Exits with 0, with 1 for a query or events that cannot be read, with 2 for wrong arguments, and with 3 if
+    every row is malformed.
     """
     begin = clock.perf_counter()
     chosen = _format(destination, format, events)
@@ -128,6 +133,7 @@ def run(
         note_unseen(parsed.unseen(table, type))
         total = _write_each(parsed, table, Path(each), **how)
         note(_summary(table.num_rows, total, total, reader.malformed, clock.perf_counter() - begin))
+        _end(table.num_rows, reader.malformed)
         return
     if master is None:
         reader, table = load_events(events, time, type, input_format, dead_letter)
@@ -154,6 +160,14 @@ def run(
     if plan or chosen is None or is_terminal(error=True):
         seconds = clock.perf_counter() - begin
         note(_summary(number, total, shown, malformed, seconds) + where)
+    _end(number, malformed)
+
+
+def _end(events: int, malformed: int) -> None:
+    """End with a code of its own where no row could be read: no matches would then say nothing."""
+    if malformed and not events:
+        note("error: every row is malformed, so there are no events to match")
+        raise typer.Exit(ALL_MALFORMED)
 
 
 def _write_each(parsed: Query | Queries, table: pa.Table, folder: Path, **options: Any) -> int:
