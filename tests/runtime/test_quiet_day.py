@@ -73,7 +73,7 @@ FILES = {
 
 @pytest.fixture(params=[*FILES, "null.parquet"])
 def quiet_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    path = tmp_path / request.param
+    path = tmp_path / str(request.param)
     if path.suffix == ".parquet":
         pq.write_table(pa.table({name: pa.nulls(0) for name in COLUMNS}), path)
     else:
