@@ -1,7 +1,9 @@
 """nestream: nested complex event processing for Python on Spark."""
 
 from nestream.model.diagnostics import Diagnostic, QueryError
+from nestream.model.memory import TooManyMatchesError
 from nestream.model.schema import EventError, Schema
+from nestream.model.unseen import UnseenTypeWarning
 from nestream.queries import Queries, queries
 from nestream.query import Query, StateError, matching, query
 
@@ -15,6 +17,8 @@ __all__ = [
     "QueryError",
     "Schema",
     "StateError",
+    "TooManyMatchesError",
+    "UnseenTypeWarning",
     "matching",
     "queries",
     "query",

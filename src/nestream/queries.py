@@ -13,9 +13,18 @@ import pyarrow as pa
 from nestream.compose.run import check_lateness, known_order
 from nestream.compose.spark import dataframe_of, is_dataframe, stream_files
 from nestream.engine.program import LeafSpec
-from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
+from nestream.model.columns import (
+    attributes_by_type,
+    check_events,
+    per_microsecond,
+    quiet,
+    resolution,
+    to_table,
+)
 from nestream.model.diagnostics import Diagnostic, QueryError
+from nestream.model.memory import collected, collected_each
 from nestream.model.schema import Schema
+from nestream.model.unseen import warn_of
 from nestream.query import Query, query
 from nestream.runtime.many import Member, SetRun
 from nestream.runtime.stream import Stream
@@ -157,7 +166,7 @@ class Queries:
         found = self.batches(
             events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
         )
-        return pa.concat_tables(found)
+        return collected(found)
 
     def batches(
         self,
@@ -189,14 +198,11 @@ class Queries:
     ) -> dict[str, pa.Table]:
         """The matches of each query by its name, as the query alone would give them, found in one pass."""
         run, table = self._prepared(events, time, type, types, order, strategy, options)
-        found: dict[str, list[pa.Table]] = {
-            name: [member.wanted.empty_table()] for name, member in zip(run.names, run.runs, strict=True)
-        }
-        for name, matches in run.each(table):
-            found[name].append(matches)
+        limits = {name: member.plan.limit for name, member in self.members.items()}
+        found = collected_each(run.each(table, limits))
         return {
-            name: pa.concat_tables(tables).slice(0, self.members[name].plan.limit)
-            for name, tables in found.items()
+            name: found[name] if name in found else member.wanted.empty_table()
+            for name, member in zip(run.names, run.runs, strict=True)
         }
 
     def count(self, events: Any, **options: Any) -> dict[str, int]:
@@ -218,11 +224,22 @@ class Queries:
         strategy: str,
         options: Options | None,
     ) -> tuple[SetRun, pa.Table]:
-        table = to_table(events, type)
+        first = next(iter(self.members.values()))
+        read = dict.fromkeys(name for member in self.members.values() for name in member.attributes_read)
+        table = quiet(to_table(events, type), time, type, first.moment, read)
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
+        warn_of(self.unseen(table, type))
         members, leaves = self.programs(schema, order, strategy, options)
         return SetRun(members, leaves, schema, resolution(schema)), table
+
+    def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
+        """What to say of the types of the queries that no event has, most likely misspelt."""
+        return [
+            f"query {name}: {told}"
+            for name, member in self.members.items()
+            for told in member.unseen(table, type)
+        ]
 
     def run(
         self, schema: Schema, order: str = "time", strategy: str = "auto", options: Options | None = None
@@ -306,6 +323,7 @@ class Queries:
             lateness=lateness,
             late=late,
             dead_letter=dead_letter,
+            types=dict.fromkeys(name for member in self.members.values() for name in member.types),
         )
         return stream if events is None else stream.run(events)
 

@@ -21,12 +21,14 @@ from nestream.language.ast import Dialect
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query
 from nestream.logical.nodes import Plan, expressions, leaves
-from nestream.model.columns import attributes_by_type, check_events, resolution, to_table
+from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.expression import attributes
+from nestream.model.memory import collected
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
+from nestream.model.unseen import unseen_types, warn_of
 from nestream.reference import match_reference
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
@@ -36,6 +38,9 @@ from nestream.strategies import STRATEGIES as STRATEGIES  # for the command line
 from nestream.strategies import Options, known_options, known_strategy, tool
 from nestream.strategies import switches as switches
 from nestream.why import Why, explain_why
+
+COUNTED = 2.0
+"""For how many seconds the matches of a result that may not fit in memory are counted."""
 
 
 def query(text: str, dialect: str | None = None) -> Query:
@@ -201,16 +206,16 @@ class Query:
 
         The table has one struct column for each returned variable, holding that event's columns (NULL where
         an OR branch left it unbound), or the named expressions of RETURN; and `match_start` and `match_end`.
-        Its rows are ordered by `match_end`, then by the positions of the events.
+        Its rows are ordered by `match_end`, then by the positions of the events. Raises
+        `TooManyMatchesError` where they do not fit in memory; `batches` gives them piece by piece.
         """
         if is_dataframe(events):
             return self.on_spark(
                 events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
             )
-        found = self.batches(
-            events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
-        )
-        return pa.concat_tables([next(found), *found])
+        how: dict[str, Any] = {"time": time, "type": type, "types": types, "order": order}
+        how |= {"strategy": strategy, "options": options}
+        return collected(self.batches(events, **how), lambda: self.count_within(COUNTED, events, **how))
 
     def batches(
         self,
@@ -370,6 +375,7 @@ class Query:
             late=late,
             dead_letter=dead_letter,
             limit=self.plan.limit,
+            types=self.types,
         )
         return stream if events is None else stream.run(events)
 
@@ -386,20 +392,33 @@ class Query:
 
     def count(self, events: Any, **options: Any) -> int:
         """How many matches there are, without building what it need not. Takes the options of `match`."""
-        settings = {
-            "time": "ts",
-            "type": "type",
-            "types": None,
-            "order": "time",
-            "strategy": "auto",
-            **options,
-        }
-        switches = settings.pop("options", None)
-        run = self.prepare(events, **settings)
-        if settings["strategy"] == "reference":
+        run, switches = self._to_count(events, **options)
+        if run.strategy == "reference":
             return int(self.match(events, **options).num_rows)
         total = run.local(switches).count(run.table)
         return total if run.plan.limit is None else min(total, run.plan.limit)
+
+    def count_within(self, seconds: float, events: Any, **options: Any) -> int | None:
+        """The same as `count`; None where it takes longer."""
+        run, switches = self._to_count(events, **options)
+        if run.strategy == "reference":
+            return None
+        total = run.local(switches).count_within(run.table, seconds)
+        return total if total is None or run.plan.limit is None else min(total, run.plan.limit)
+
+    def _to_count(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        types: Mapping[str, Iterable[str]] | None = None,
+        order: str = "time",
+        strategy: str = "auto",
+        options: Switches | None = None,
+    ) -> tuple[Run, Switches | None]:
+        run = self.prepare(events, time=time, type=type, types=types, order=order, strategy=strategy)
+        return run, options
 
     def prepare(
         self,
@@ -414,19 +433,40 @@ class Query:
         """Check the options and the events, and type the plan against their schema."""
         known_strategy(strategy)
         chosen = known_order(order)
-        table = to_table(events, type)
-        if isinstance(events, list | tuple) and not events:  # nothing is known of the columns of no events
-            table = self._no_events(time, type)
+        table = self.fitted(to_table(events, type), time, type)
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
         plan, kinds = self.typed(schema)
+        warn_of(self.unseen(table, type))
         return Run(plan, table, schema, kinds, resolution(schema), chosen, strategy)
 
-    def _no_events(self, time: str, type: str) -> pa.Table:
-        read = {part.name: pa.null() for formula in expressions(self.plan) for part in attributes(formula)}
-        columns = {**{n: k for n, k in read.items() if n not in ("ts", "type")}, type: pa.string()}
-        moment = pa.int64() if self.plan.window.kind is WindowKind.NUMBER else pa.timestamp("us")
-        return pa.schema([(time, moment), *columns.items()]).empty_table()
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The event types that the query names."""
+        return tuple(dict.fromkeys(name for leaf in leaves(self.plan.root) for name in leaf.types))
+
+    def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
+        """What to say of the types of the query that no event has, most likely misspelt."""
+        return unseen_types(self.types, table.column(type)) if table.num_rows else []
+
+    def fitted(self, table: pa.Table, time: str, type: str) -> pa.Table:
+        """The events; where there are none, with columns that the query can be typed against."""
+        return quiet(table, time, type, self.moment, self.attributes_read)
+
+    def check(self, columns: pa.Schema, time: str = "ts", type: str = "type") -> None:
+        """Raise a `QueryError` if the query does not fit events with these columns."""
+        self.typed(Schema.of(self.fitted(columns.empty_table(), time, type).schema, time, type))
+
+    @property
+    def moment(self) -> pa.DataType:
+        """The type that times must have for the window, where no event says which it is."""
+        return pa.int64() if self.plan.window.kind is WindowKind.NUMBER else pa.timestamp("us")
+
+    @property
+    def attributes_read(self) -> tuple[str, ...]:
+        """The attributes that the query reads, without time and type."""
+        read = (part.name for formula in expressions(self.plan) for part in attributes(formula))
+        return tuple(name for name in dict.fromkeys(read) if name not in ("ts", "type"))
 
     def rewritten(self, plan: Plan) -> Plan:
         """The normal form of a plan of this query: an OR of flat sequences, as far as there is one."""

@@ -167,3 +167,9 @@ def test_a_generated_rule_set_finds_what_its_rules_find_alone() -> None:
 def test_strategies_agree_on_a_set() -> None:
     expected = nestream.queries(TEXTS).count(EVENTS)
     assert nestream.queries(TEXTS).count(EVENTS, strategy="nested") == expected
+
+
+def test_a_set_whose_queries_all_return_values_makes_one_table() -> None:
+    found = nestream.queries([TEXTS["returned"]]).match(EVENTS).to_pylist()
+    assert [dict(row["values"])["rise"] for row in found] == [str(row["rise"]) for row in alone("returned")]
+    assert all(row["events"] == [] for row in found)

@@ -111,7 +111,7 @@ def test_what_is_too_much_is_left_out_and_counted() -> None:
     shown = drawn(query, events, most_matches=3, most_events=3)
     assert (len(shown["matches"]), shown["left_out"]["matches"]) == (3, total - 3)
     assert (len(shown["events"]), shown["left_out"]["events"]) == (3, 1)  # they end at 1 and 3
-    assert "more matches not shown" in timeline(query, query.match(events), most_matches=3).svg()
+    assert f"showing 3 of {total} matches" in timeline(query, query.match(events), most_matches=3).svg()
 
 
 def test_rows_of_a_set_have_the_timeline_of_their_query() -> None:
@@ -207,7 +207,7 @@ def test_hostile_text_stays_text_and_nothing_is_loaded() -> None:
 
 def test_no_matches_are_drawn_as_none() -> None:
     query = nestream.query(TEXT)
-    assert "no matches" in timeline(query, query.match(EVENTS[:1]), EVENTS).svg()
+    assert "0 matches" in timeline(query, query.match(EVENTS[:1]), EVENTS).svg()
 
 
 def test_ticks_are_round_and_few() -> None:

@@ -45,7 +45,7 @@ def letters(reader: EventReader) -> list[tuple[int, str, str]]:
         (["2026-01-01T10:00:00Z"], "timestamp[us, tz=UTC]"),
         (["2026-01-01T10:00:00.123456789"], "timestamp[ns]"),
         (["2026-01-01", "yesterday"], "string"),
-        (["", ""], "string"),
+        (["", ""], "null"),
     ],
 )
 def test_a_column_has_the_narrowest_type_that_holds_all_its_values(

@@ -21,7 +21,6 @@ from nestream.source import SourceError, read_events, read_table
         ("missing.xyz", None, ["no such file"]),
         ("empty.csv", b"", ["empty.csv is empty", "header"]),
         ("blank.csv", b"\n \n", ["is empty", "header"]),
-        ("empty.jsonl", b"", ["is empty"]),
         ("empty.parquet", b"", ["is empty"]),
         ("odd.xlsx", b"PK", ["cannot tell the format", "'.xlsx'", ".csv, .jsonl", "Rename it"]),
         ("plain", b"x", ["it has no suffix"]),

@@ -285,7 +285,7 @@ class _Checking:
                     "or convert the column to timestamps",
                 )
             )
-        if window.kind is WindowKind.NUMBER and kind is not Kind.INTEGER:
+        if window.kind is WindowKind.NUMBER and kind not in (Kind.INTEGER, Kind.UNKNOWN):
             self.diagnostics.append(
                 Diagnostic(
                     "window-unit",

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 import typer
 from rich.text import Text
 
-from nestream import Diagnostic, Queries, Query, QueryError, Schema
+from nestream import Diagnostic, Queries, Query, QueryError
 from nestream.cli.arguments import (
     AnalyzeOption,
     AnswerFormat,
@@ -33,7 +34,8 @@ from nestream.cli.arguments import (
     query_text,
 )
 from nestream.cli.console import count, output, show_diagnostics
-from nestream.cli.events import load_events, schema_of
+from nestream.cli.events import columns_of, load_events, note_unseen
+from nestream.model.unseen import unseen_types
 
 
 def check(
@@ -49,10 +51,12 @@ def check(
 
     Exits with 0 if it is (warnings do not matter) and with 1 if it is not.
     """
-    schema = schema_of(events, time, type, input_format) if events is not None else None
+    columns = None
+    if events is not None:
+        columns = Columns(*columns_of(events, time, type, input_format), time, type)
     if not os.path.isdir(query):
         source = query_text(query)
-        answer = _checked(source, schema, dialect)
+        answer = _checked(source, columns, dialect)
         if format is AnswerFormat.JSON:
             _print_json(answer.as_dict(source.text))
         else:
@@ -61,7 +65,7 @@ def check(
             raise typer.Exit(1)
         return
     sources = {path.stem: query_text(str(path)) for path in files_of(query)}
-    answers = {name: _checked(source, schema, dialect) for name, source in sources.items()}
+    answers = {name: _checked(source, columns, dialect) for name, source in sources.items()}
     if format is AnswerFormat.JSON:
         _print_json({name: answer.as_dict(sources[name].text) for name, answer in answers.items()})
     else:
@@ -79,23 +83,37 @@ class _Answer:
     accepted: bool
     dialect: str | None
     diagnostics: Sequence[Diagnostic]
+    notes: Sequence[str] = ()
 
     def as_dict(self, text: str) -> dict[str, Any]:
         """The answer for programs."""
         said = QueryError(self.diagnostics, text).as_dicts()
-        return {"ok": self.accepted, "dialect": self.dialect, "diagnostics": said}
+        answer = {"ok": self.accepted, "dialect": self.dialect, "diagnostics": said}
+        return {**answer, "notes": list(self.notes)} if self.notes else answer
 
 
-def _checked(source: QueryText, schema: Schema | None, dialect: Dialect | None) -> _Answer:
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a file of events."""
+
+    schema: pa.Schema
+    types: pa.ChunkedArray
+    time: str
+    type: str
+
+
+def _checked(source: QueryText, columns: Columns | None, dialect: Dialect | None) -> _Answer:
     parsed: Query | None = None
     forced = dialect.value if dialect else None
+    notes: list[str] = []
     try:
         parsed = source.parse(dialect)
-        if schema is not None:
-            parsed.typed(schema)
+        if columns is not None:
+            parsed.check(columns.schema, columns.time, columns.type)
+            notes = unseen_types(parsed.types, columns.types)
     except QueryError as error:
         return _Answer(False, parsed.dialect.value if parsed else forced, error.diagnostics)
-    return _Answer(True, parsed.dialect.value, parsed.warnings)
+    return _Answer(True, parsed.dialect.value, parsed.warnings, notes)
 
 
 def explain(
@@ -116,9 +134,9 @@ def explain(
     try:
         parsed = queries_of(query, None if as_sase else dialect)
         if events is not None:
-            schema = schema_of(events, time, type, input_format)
+            columns, _ = columns_of(events, time, type, input_format)
             for member in parsed.members.values() if isinstance(parsed, Queries) else (parsed,):
-                member.typed(schema)
+                member.check(columns, time, type)
     except QueryError as error:
         if format is not AnswerFormat.JSON:
             raise
@@ -145,6 +163,7 @@ def explain(
 
 def _show(answer: _Answer, source: QueryText) -> None:
     console = output()
+    note_unseen(answer.notes)
     accepted, dialect, diagnostics = answer.accepted, answer.dialect, answer.diagnostics
     show_diagnostics(console, diagnostics, source.text)
     if diagnostics:

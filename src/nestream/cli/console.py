@@ -12,6 +12,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.text import Text
 
 from nestream import Diagnostic, QueryError
+from nestream.model.counting import counted as count
+from nestream.model.counting import showing_matches
+
+__all__ = ["count", "showing_matches"]
 
 ReadingProgress = Callable[[int, int, int], None]
 _COLOURS = {"error": "bold red", "warning": "bold yellow"}
@@ -71,11 +75,6 @@ def show_error(message: str) -> None:
 def note(message: str) -> None:
     """One line on stderr."""
     messages().print(Text(message), soft_wrap=True)
-
-
-def count(number: int, noun: str, plural: str | None = None) -> str:
-    """The number with its noun: `1 match`, `2,000 matches`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def working(what: str) -> AbstractContextManager[Any]:

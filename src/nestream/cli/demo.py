@@ -122,11 +122,13 @@ def hospital(
     """
     place = (folder or default_folder()).absolute()
     try:
+        if rules is not None:
+            nestream.queries(rules)  # what is wrong with them is told before anything is made or removed
+        if not place.exists():
+            chosen(None, seed, workers, violations, speed, events_per_second)
         with held(place):
             there = None if fresh else settings_of(place)
             settings, pace = chosen(there, seed, workers, violations, speed, events_per_second)
-            if rules is not None:
-                nestream.queries(rules)  # what is wrong with them is told before anything is removed
             job = prepare(place, settings, trigger=TRIGGER, rules=rules, fresh=fresh)
             run = DemoRun(job, pace, duration, master)
             run.run(port if console else None)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 
-import nestream
 from nestream.cli.arguments import FileFormat
 from nestream.cli.console import ReadingProgress, count, measured, note
 from nestream.source import EventReader, read_events
@@ -22,12 +25,21 @@ def load_events(
     return reader, table
 
 
-def schema_of(path: str, time: str, type: str, format: FileFormat | None) -> nestream.Schema:
-    """The columns of a file of events; the file is read as a whole, as every row decides on the types."""
+def note_unseen(told: Iterable[str]) -> None:
+    """One line on stderr for each type that the query names and no event has."""
+    for sentence in told:
+        note(f"note: {sentence}")
+
+
+def columns_of(
+    path: str, time: str, type: str, format: FileFormat | None
+) -> tuple[pa.Schema, pa.ChunkedArray]:
+    """The columns of a file of events, which every row decides on, and the types that occur in it."""
     with measured("reading") as progress:
         reader = _open(path, time, type, format, None, progress)
     _report_dead_letters(reader, "`nestream run --dead-letter FILE` keeps them")
-    return nestream.Schema.of(reader.schema, time, type)
+    kinds = pa.chunked_array([pc.unique(batch.column(type)) for batch in reader], pa.string())
+    return reader.schema, kinds
 
 
 def _open(
@@ -43,8 +55,23 @@ def _open(
             "standard input has no suffix that tells its format: add --input-format csv, json or parquet.",
             param_hint="EVENTS",
         )
+    if dead_letter is not None:
+        _check_dead_letter(dead_letter, path)
     stored = format.stored if format else None
     return read_events(path, time, type, dead_letter, format=stored, progress=progress)
+
+
+def _check_dead_letter(path: str, events: str) -> None:
+    """Refuse a place for dead letters before the work begins, not when the first one comes."""
+    wrong = None
+    if os.path.isdir(path):
+        wrong = f"{path!r} is a folder."
+    elif not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        wrong = f"there is no folder {os.path.dirname(path)!r}."
+    elif os.path.exists(path) and os.path.exists(events) and os.path.samefile(path, events):
+        wrong = "this file holds the events."
+    if wrong is not None:
+        raise typer.BadParameter(wrong, param_hint="--dead-letter")
 
 
 def _report_dead_letters(reader: EventReader, how_to_keep: str) -> None:

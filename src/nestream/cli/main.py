@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import warnings
 from contextlib import suppress
 from typing import Annotated, Any, NoReturn
 
@@ -32,10 +33,12 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", nestream.UnseenTypeWarning)  # commands have notes for it
+                return super().invoke(ctx)
         except nestream.QueryError as error:
             show_diagnostics(messages(), error.diagnostics, error.text)
-        except (nestream.EventError, SourceError, SinkError) as error:
+        except (nestream.EventError, nestream.TooManyMatchesError, SourceError, SinkError) as error:
             show_error(str(error))
         except BrokenPipeError:  # the reader, `head` say, has seen enough
             _forget_output()

@@ -26,13 +26,17 @@ from nestream.cli.arguments import (
     output_format,
     queries_of,
 )
-from nestream.cli.console import count, is_terminal, note, output, working
-from nestream.cli.events import load_events
+from nestream.cli.console import count, is_terminal, note, output, showing_matches, working
+from nestream.cli.events import load_events, note_unseen
 from nestream.cli.spark import run_on_spark
 from nestream.cli.table import matches_table
 from nestream.sink import write_matches
 
 FIRST_MATCHES = 20
+ALL_MALFORMED = 3
+"""The exit code where every row was malformed."""
+COUNTED_AS_FOUND = 1_000_000
+"""Up to this number matches are counted as they are found."""
 
 
 class MatchFormat(StrEnum):
@@ -112,6 +116,9 @@ def run(
     On a terminal they are shown as a table; in a pipe they are one JSON object a line.
     They are ordered by match_end, then by the positions of their events; of several queries, one query after
     the other.
+
+    Exits with 0, with 1 for a query or events that cannot be read, with 2 for wrong arguments, and with 3 if
+    every row is malformed.
     """
     begin = clock.perf_counter()
     chosen = _format(destination, format, events)
@@ -123,12 +130,15 @@ def run(
         if master is not None or destination is not None:
             raise typer.BadParameter("it does not go with --master or --output.", param_hint="--each")
         reader, table = load_events(events, time, type, input_format, dead_letter)
+        note_unseen(parsed.unseen(table, type))
         total = _write_each(parsed, table, Path(each), **how)
         note(_summary(table.num_rows, total, total, reader.malformed, clock.perf_counter() - begin))
+        _end(table.num_rows, reader.malformed)
         return
     if master is None:
         reader, table = load_events(events, time, type, input_format, dead_letter)
         number, malformed, where = table.num_rows, reader.malformed, ""
+        note_unseen(parsed.unseen(table, type))
         explained = parsed.explain(strategy=strategy, options=options) if plan else ""
         found = parsed.batches(table, **how)
     else:
@@ -142,11 +152,22 @@ def run(
         note(f"{explained}\n")
     if chosen is None:
         shown, total = _show(found, limit, time, type)
+        if total > COUNTED_AS_FOUND and master is None:  # counting need not build the matches
+            counted = parsed.count(table, **how)
+            total = sum(counted.values()) if isinstance(counted, dict) else counted
     else:
         shown = total = write_matches(_first(found, limit), destination or "-", chosen.stored)
     if plan or chosen is None or is_terminal(error=True):
         seconds = clock.perf_counter() - begin
         note(_summary(number, total, shown, malformed, seconds) + where)
+    _end(number, malformed)
+
+
+def _end(events: int, malformed: int) -> None:
+    """End with a code of its own where no row could be read: no matches would then say nothing."""
+    if malformed and not events:
+        note("error: every row is malformed, so there are no events to match")
+        raise typer.Exit(ALL_MALFORMED)
 
 
 def _write_each(parsed: Query | Queries, table: pa.Table, folder: Path, **options: Any) -> int:
@@ -162,7 +183,7 @@ def _write_each(parsed: Query | Queries, table: pa.Table, folder: Path, **option
 
 
 def _show(found: Iterator[pa.Table], limit: int | None, time: str, type: str) -> tuple[int, int]:
-    """Show the first matches as a table; how many are shown and how many there are."""
+    """Show the first matches as a table; how many are shown, and how many there are or more than that."""
     most = FIRST_MATCHES if limit is None else limit
     first: list[pa.Table] = []
     total = held = 0
@@ -172,6 +193,8 @@ def _show(found: Iterator[pa.Table], limit: int | None, time: str, type: str) ->
                 first.append(matches.slice(0, most - held))
                 held += first[-1].num_rows
             total += matches.num_rows
+            if total > COUNTED_AS_FOUND:
+                break
     if held:
         output().print(matches_table(pa.concat_tables(first), time, type))
     return held, total
@@ -208,10 +231,8 @@ def _same(one: str, other: str) -> bool:
 def _summary(events: int, matches: int, shown: int, malformed: int, seconds: float) -> str:
     parts = [
         count(events, "event"),
-        count(matches, "match", "matches"),
+        showing_matches(shown, matches),
         count(malformed, "dead letter"),
         f"{seconds:.2f} seconds",
     ]
-    if shown < matches:
-        parts[1] += f" (the first {shown:,} shown)"
     return ", ".join(parts)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import nestream
 from nestream.console.tables import NO_EVENT, Events, numbered, plain, rows_of, sound
 from nestream.data import sample, sample_names
+from nestream.model.counting import counted_matches
 from nestream.show import plan_graph, timeline_of_rows
 from nestream.source import SourceError, read_events
 
@@ -22,6 +23,8 @@ MOST_TEXT = 20_000
 """The most characters of a query."""
 MOST_ROWS = 500
 MOST_PICKED = 50
+COUNTED = 3.0
+"""For how many seconds matches are counted beyond those that are shown."""
 KEPT_TABLES = 3
 
 
@@ -54,6 +57,8 @@ class Operations:
             return self.by_name[request["operation"]](request)
         except nestream.QueryError as error:
             return {"ok": False, "diagnostics": error.as_dicts(), "error": str(error)}
+        except nestream.TooManyMatchesError as error:
+            return {"ok": False, "error": str(error)}
         except MemoryError:
             return {"ok": False, "error": "It needed more memory than a run is given."}
         except (nestream.EventError, ValueError, TypeError, OSError, pa.ArrowException) as error:
@@ -66,7 +71,7 @@ class Operations:
         query = self._query(request)
         if _has_source(request):
             table, time, type = self._source(request)
-            query.typed(nestream.Schema.of(table.schema, time, type))
+            query.check(table.schema, time, type)
         warned = nestream.QueryError(query.warnings, query.text)
         return {
             "ok": True,
@@ -100,30 +105,38 @@ class Operations:
             found.extend(batch.slice(0, MOST_ROWS - len(found)).to_pylist())
             if len(found) >= MOST_ROWS:
                 break
-        total = len(found)
+        total: int | None = len(found)
         if total == MOST_ROWS:
-            total = query.count(table, time=time, type=type)
+            total = query.count_within(COUNTED, table, time=time, type=type)
         seconds = clock.perf_counter() - begin
         rows = rows_of(str(request.get("name", "query")), found)
         return {
             "ok": True,
             "rows": rows,
-            "total": total,
+            "total": MOST_ROWS if total is None else total,
+            "more": total is None,
             "events": table.num_rows,
             "left_out": len(request["events"]) - table.num_rows if "events" in request else 0,
             "seconds": seconds,
-            "timeline": self._timeline(query, rows, time, type),
+            "notes": query.unseen(table, type),
+            "told": counted_matches(total)
+            if total is not None
+            else f"more than {counted_matches(MOST_ROWS)}",
+            "timeline": self._timeline(query, rows, time, type, total),
             "time": time,
             "type": type,
         }
 
     def timeline(self, request: dict[str, Any]) -> dict[str, Any]:
         """The timeline of rows that were found before."""
-        rows = request["rows"][:MOST_ROWS]
-        return {"ok": True, "timeline": self._timeline(self._query(request), rows, *_columns(request))}
+        query, rows = self._query(request), request["rows"][:MOST_ROWS]
+        return {"ok": True, "timeline": self._timeline(query, rows, *_columns(request), len(rows))}
 
-    def _timeline(self, query: nestream.Query, rows: list[dict[str, Any]], time: str, type: str) -> Any:
-        return plain(timeline_of_rows(query, rows, time=time, type=type).json())
+    def _timeline(
+        self, query: nestream.Query, rows: list[dict[str, Any]], time: str, type: str, total: int | None
+    ) -> Any:
+        more = total is None
+        return plain(timeline_of_rows(query, rows, time=time, type=type, total=total, more=more).json())
 
     def why(self, request: dict[str, Any]) -> dict[str, Any]:
         """Why the picked events are no match; sentences have the numbers that the page has for events."""

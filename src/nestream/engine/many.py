@@ -31,18 +31,25 @@ class Matchers:
             for leaf in lasts:
                 self._awaiting.setdefault(leaf, []).append(number)
 
-    def decide(self, watermark: int) -> Iterator[tuple[int, Matches]]:
+    def decide(self, watermark: int, *, in_order: bool = True) -> Iterator[tuple[int, Matches]]:
         """Give the matches of each program, by its number, that are decided by a watermark.
 
         Nothing is forgotten before `expire` is called: matches are rows of the events that are held.
         """
+        for number, found in self.decide_each(watermark, in_order=in_order):
+            for matches in found:
+                yield number, matches
+
+    def decide_each(
+        self, watermark: int, *, in_order: bool = True
+    ) -> Iterator[tuple[int, Iterator[Matches]]]:
+        """The same, the matches of a program together: stop reading them to stop looking for more."""
         self.events.seal()
         for member in self.members:
             member.watermark = watermark if member.watermark is None else max(watermark, member.watermark)
         cache = self.cache()
         for number in self._due():
-            for matches in self.members[number].advance(watermark, cache):
-                yield number, matches
+            yield number, self.members[number].advance(watermark, cache, in_order=in_order)
 
     def cache(self) -> EvaluationCache:
         """What the programs share over the events held now."""

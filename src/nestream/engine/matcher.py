@@ -16,8 +16,9 @@ from nestream.engine.distinct import Given
 from nestream.engine.events import Events, Ints
 from nestream.engine.keys import key_classes
 from nestream.engine.kernels import Rows
-from nestream.engine.operator import EvaluationCache, Matches, Operator
 from nestream.engine.kernels.stack import first_of_time
+from nestream.engine.moment import Moment
+from nestream.engine.operator import EvaluationCache, Matches, Operator
 from nestream.engine.ordering import in_output_order
 from nestream.engine.program import Decided, Measure, Program
 from nestream.engine.store import Store
@@ -44,7 +45,9 @@ class Matcher:
         self._repeats = True
         """Whether a match that was given may be found again later."""
         width = max(len(outline.bound) for outline in program.outlines)
-        self.limit = max(1, min(PIECE, program.memory // (64 * (width + 1))))
+        self.budget = max(1, program.memory // (64 * (width + 1)))
+        """How many matches of one moment may be held."""
+        self.limit = min(PIECE, self.budget)
         self.execution = program.start(self.limit)
 
     @cached_property
@@ -54,17 +57,22 @@ class Matcher:
 
     # -- matches out ---------------------------------------------------------------------------------------
 
-    def advance(self, watermark: int, cache: EvaluationCache | None = None) -> Iterator[Matches]:
+    def advance(
+        self, watermark: int, cache: EvaluationCache | None = None, *, in_order: bool = True
+    ) -> Iterator[Matches]:
         """Give the matches that are decided once no event earlier than the watermark can come.
 
         With a `cache` this matcher is one of several over the same events, which are then not forgotten here.
+        Matches that are not found in the order of the output are held and sorted if `in_order` is set.
         """
         self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
         self.events.seal()
         if len(self.store):
             targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
             at_once = self.watermark == END and not any(self.decided)
-            yield from self._decide(targets, at_once=at_once, cache=cache)
+            found = self._decide(targets, at_once=at_once, cache=cache)
+            sorted_already = found_in_order(self.program, at_once=at_once)
+            yield from found if sorted_already or not in_order else self._all_in_order(found)
         if cache is None:
             self._expire()
 
@@ -83,14 +91,20 @@ class Matcher:
 
     def count(self) -> int:
         """How many matches there are when all the events have arrived, without building what it need not."""
+        return sum(self.counts())
+
+    def counts(self) -> Iterator[int]:
+        """The same in parts, so that counting can be given up."""
         self.watermark = END
         self.events.seal()
         if not len(self.store):
-            return 0
+            return
         if self.given is not None:
-            return sum(matches.count for matches in self.advance(END))
+            yield from (matches.count for matches in self.advance(END, in_order=False))
+            return
         length = int(self.store.pos[-1]) + 1
-        return sum(operator.count(0, length) for operator in self.operators(at_once=True))
+        for operator in self.operators(at_once=True):
+            yield from operator.counts(0, length)
 
     def operators(
         self, cache: EvaluationCache | None = None, *, at_once: bool, first: int = 0
@@ -100,14 +114,15 @@ class Matcher:
         self._moments: Rows = cache.once("moments", lambda: first_of_time(self.events.ts))
         return self.execution.operators(cache, at_once=at_once, first=first)
 
-    def ordered(self, found: Iterable[Matches]) -> list[Matches]:
-        """All the matches, put into the order of the output together."""
+    def _all_in_order(self, found: Iterable[Matches]) -> Iterator[Matches]:
+        """All the matches, sorted together."""
         parts = list(found)
         if len(parts) < 2:
-            return parts
+            yield from parts
+            return
         columns = [np.concatenate([part.rows[name] for part in parts]) for name in self.program.kept]
         columns = in_output_order(columns, self._moments)
-        return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
+        yield from self._pieces([Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))])
 
     def _decide(
         self, targets: list[int], *, at_once: bool, cache: EvaluationCache | None
@@ -127,12 +142,12 @@ class Matcher:
         while first < end:
             until = self._cut(first, size, end)
             try:
-                found = self._collect(operators, first, until, targets, base, splittable=True)
+                found: Iterable[Matches] = self._collect(operators, first, until, targets, self.limit)
             except _TooManyError:
                 size = max(1, (until - first) // 2)
                 if self._cut(first, size, end) < until:
                     continue
-                found = self._collect(operators, first, until, targets, base, splittable=False)
+                found = self._at_one_moment(operators, first, until, targets, at_once=at_once)
             count = 0
             for matches in found:
                 count += matches.count
@@ -187,40 +202,55 @@ class Matcher:
         return int(store.pos[row]) + store.base if row < len(store) else self.events.seen
 
     def _collect(
-        self,
-        operators: Sequence[Operator],
-        first: int,
-        end: int,
-        targets: list[int],
-        base: int,
-        *,
-        splittable: bool,
-    ) -> Iterator[Matches] | list[Matches]:
-        """The matches decided in a range of positions.
-
-        They come all at once and sorted, or where one moment alone has too many, in pieces as they are found.
-        """
-        parts = self._parts(operators, first, end, targets, base)
-        if not splittable:
-            return self._in_pieces(parts)
+        self, operators: Sequence[Operator], first: int, end: int, targets: list[int], most: int
+    ) -> list[Matches]:
+        """The matches decided in a range of positions, sorted; raises where there are more than `most`."""
         held: list[Matches] = []
         total = 0
-        for bindings in parts:
-            total += bindings.count
-            if total > self.limit:
+        for found in self._parts(operators, first, end, targets):
+            total += found.count
+            if total > most:
                 raise _TooManyError
-            held.append(bindings)
+            held.append(found)
         return self._sorted(held, repeated=self._repeats)
 
-    def _in_pieces(self, parts: Iterator[Matches]) -> Iterator[Matches]:
-        for bindings in parts:
-            yield from self._sorted([bindings], repeated=True)
+    def _at_one_moment(
+        self, operators: Sequence[Operator], first: int, end: int, targets: list[int], *, at_once: bool
+    ) -> Iterator[Matches]:
+        """The matches of a moment that has more than a piece holds, in pieces that are in order."""
+        if not at_once and Decided.WINDOW in self.program.decided:  # these are sorted when all are found
+            for found in self._parts(operators, first, end, targets):
+                yield from self._sorted([found], repeated=True)
+            return
+        try:
+            whole = self._collect(operators, first, end, targets, self.budget)
+        except _TooManyError:
+            spans = [(since, max(since, until)) for since, until in self._spans(first, end, targets)]
+            moment = Moment(operators, self.program, spans, self.store, self.budget)
+            for held in moment.parts():
+                yield from self._pieces(self._sorted(held, repeated=True))
+        else:
+            yield from self._pieces(whole)
+
+    def _pieces(self, found: list[Matches]) -> Iterator[Matches]:
+        for matches in found:
+            for start in range(0, matches.count, self.limit):
+                some = slice(start, min(start + self.limit, matches.count))
+                rows = {name: column[some] for name, column in matches.rows.items()}
+                yield Matches(rows, some.stop - some.start)
+
+    def _spans(self, first: int, end: int, targets: list[int]) -> list[tuple[int, int]]:
+        """The positions of a range at which each operator is still to be decided."""
+        base = self.store.base
+        return [
+            (max(first, done - base), min(end, target - base))
+            for done, target in zip(self.decided, targets, strict=True)
+        ]
 
     def _parts(
-        self, operators: Sequence[Operator], first: int, end: int, targets: list[int], base: int
+        self, operators: Sequence[Operator], first: int, end: int, targets: list[int]
     ) -> Iterator[Matches]:
-        for operator, done, target in zip(operators, self.decided, targets, strict=True):
-            since, until = max(first, done - base), min(end, target - base)
+        for operator, (since, until) in zip(operators, self._spans(first, end, targets), strict=True):
             if since < until:
                 yield from operator.run(since, until)
 
@@ -277,6 +307,13 @@ def told_by_last(program: Program, *, at_once: bool) -> bool:
         return False
     kept = set(program.kept)
     return all(kept.issuperset(outline.last) for outline in program.outlines)
+
+
+def found_in_order(program: Program, *, at_once: bool) -> bool:
+    """Whether matches are found in the order of the output: by the last events that they show."""
+    if program.distinct:
+        return told_by_last(program, at_once=at_once)
+    return at_once or Decided.WINDOW not in program.decided
 
 
 class _TooManyError(Exception):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from nestream.engine.evaluation import Evaluation, Window
 from nestream.engine.explain import explain_native, explain_native_json
-from nestream.engine.operator import EvaluationCache, Execution, Matches, Measured, Operator
+from nestream.engine.operator import EvaluationCache, Execution, Matches, Measured, Operator, Span
+from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked, PhysicalOperator
 from nestream.engine.program import Decided, Program
 
@@ -61,9 +62,12 @@ class RunningOperator(Operator):
         self.evaluation = evaluation
         self.by_last = by_last
 
+    def _rows(self, span: Span) -> Span:
+        first, end = np.searchsorted(self.evaluation.events.pos, span)
+        return int(first), int(end)
+
     def _asked(self, first: int, end: int) -> Asked:
-        rows = np.searchsorted(self.evaluation.events.pos, (first, end))
-        return Asked(int(rows[0]), int(rows[1]), self.by_last)
+        return Asked(*self._rows((first, end)), self.by_last)
 
     def run(self, first: int, end: int) -> Iterator[Matches]:
         """The matches that are decided in a range of positions."""
@@ -77,6 +81,13 @@ class RunningOperator(Operator):
             return end - first
         return max(1, int((end - first) * min(1.0, 0.7 * self.evaluation.limit / max(expected, 1.0))))
 
-    def count(self, first: int, end: int) -> int:
-        """How many matches a range of positions has."""
-        return sum(self.physical.counts(self.evaluation, self._asked(first, end)))
+    def within(self, first: int, end: int, spans: Mapping[str, Span]) -> Iterator[Matches]:
+        """The same, of those whose variables have positions in some spans."""
+        rows = {name: self._rows(span) for name, span in spans.items()}
+        join = LateralJoin(self.physical.block)
+        found = join.within(self.evaluation, self._asked(first, end), rows)
+        return (Matches(part.rows, part.count) for part in found)
+
+    def counts(self, first: int, end: int) -> Iterator[int]:
+        """How many matches a range of positions has, in parts."""
+        return self.physical.counts(self.evaluation, self._asked(first, end))

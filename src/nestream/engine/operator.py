@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 from nestream.engine.events import Events, Ints
 
 T = TypeVar("T")
+Span = tuple[int, int]
+"""Positions `[first, end)`."""
 
 
 @dataclass
@@ -47,11 +49,15 @@ class Operator(ABC):
         """How many positions at a time promise to stay within the budget."""
         return end - first
 
-    def count(self, first: int, end: int) -> int:
-        """How many matches a range of positions has; override it where counting need not build them."""
+    @abstractmethod
+    def within(self, first: int, end: int, spans: Mapping[str, Span]) -> Iterator[Matches]:
+        """The same, of those whose variables have positions in some spans: a moment may have too many to hold."""
+
+    def counts(self, first: int, end: int) -> Iterator[int]:
+        """How many matches a range has, in parts; override it where counting need not build them."""
         size = max(1, self.promising(first, end))
         parts = (self.run(at, min(at + size, end)) for at in range(first, end, size))
-        return sum(matches.count for part in parts for matches in part)
+        return (matches.count for part in parts for matches in part)
 
 
 class EvaluationCache:

@@ -271,6 +271,8 @@ def _and(valid: Any, mask: Any) -> Any:
 
 
 def _call(function: str, arguments: list[Vector]) -> Vector:
+    if function in ("lower", "upper", "length") or any(argument.is_string for argument in arguments):
+        arguments = [_text(argument) for argument in arguments]
     first = arguments[0]
     match function:
         case "abs":
@@ -291,6 +293,13 @@ def _call(function: str, arguments: list[Vector]) -> Vector:
             return Vector.of(length.cast(pa.int64()))
         case _:
             return _coalesce(arguments)
+
+
+def _text(vector: Vector) -> Vector:
+    """The vector as strings; one that has none stands for a column without any value."""
+    if vector.is_string:
+        return vector
+    return Vector(pa.nulls(np.size(vector.values), pa.large_string()))
 
 
 def _coalesce(arguments: list[Vector]) -> Vector:

@@ -29,7 +29,7 @@ def to_table(events: Any, type_column: str = "type") -> pa.Table:
     if isinstance(events, Mapping):
         return _tables_by_type(events, type_column)
     if type(events).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(events, preserve_index=False)
+        return _from_pandas(events)
     if hasattr(events, "__arrow_c_stream__"):
         return _without_string_views(pa.table(events))
     if isinstance(events, Iterable) and not isinstance(events, str | bytes):
@@ -38,6 +38,33 @@ def to_table(events: Any, type_column: str = "type") -> pa.Table:
         f"cannot read events from a {type(events).__name__}\n"
         "  hint: give an Arrow table, a pandas DataFrame, a list of dictionaries, or a mapping by type"
     )
+
+
+def _from_pandas(events: Any) -> pa.Table:
+    table = pa.Table.from_pandas(events, preserve_index=False)
+    if table.num_rows:
+        return table
+    for place, field in enumerate(table.schema):  # what pandas takes where it knows nothing
+        if pa.types.is_floating(field.type):
+            table = table.set_column(place, field.name, pa.nulls(0))
+    return table
+
+
+def quiet(table: pa.Table, time: str, type: str, moment: pa.DataType, read: Iterable[str]) -> pa.Table:
+    """A table without events with the columns that a query needs, where it does not say what they hold.
+
+    A time of no known type gets the type `moment`. Where nothing is known of the events, not even the names
+    of their columns, they have those that the query reads.
+    """
+    if table.num_rows:
+        return table
+    columns = {field.name: field.type for field in table.schema}
+    if columns.keys() <= {time, type} and pa.types.is_null(columns.get(time, pa.null())):
+        columns = {time: pa.null(), type: pa.string(), **columns, **{name: pa.null() for name in read}}
+    for name, known in ((time, moment), (type, pa.string())):
+        if name in columns and pa.types.is_null(columns[name]):
+            columns[name] = known
+    return pa.schema(list(columns.items())).empty_table()
 
 
 def _without_string_views(table: pa.Table) -> pa.Table:
@@ -53,8 +80,6 @@ def _from_dictionaries(rows: list[Any]) -> pa.Table:
         if not isinstance(row, Mapping):
             raise EventError(f"event {number} is a {type(row).__name__}, not a dictionary")
     names = list(dict.fromkeys(name for row in rows for name in row))
-    if not rows:
-        return pa.table({"ts": pa.array([], pa.int64()), "type": pa.array([], pa.string())})
     columns = {}
     for name in names:
         try:
@@ -84,7 +109,8 @@ def attributes_by_type(events: Any) -> dict[str, list[str]] | None:
     """The attributes of each event type, where the events come as a mapping by type."""
     if not isinstance(events, Mapping):
         return None
-    return {name: to_table(part).column_names for name, part in events.items()}
+    tables = {name: to_table(part) for name, part in events.items()}
+    return {name: table.column_names for name, table in tables.items() if table.num_columns}
 
 
 def resolution(schema: Schema) -> str:

@@ -110,7 +110,9 @@ class Gathered:
         datatype = self.wanted.field("events").type
         kind = datatype.value_type
         variables = _words(np.concatenate(self.which), list(self.variables) or [""])
-        shown = events_at(events, np.concatenate(self.rows), kind.field(1).type)
+        rows, event = np.concatenate(self.rows), kind.field(1).type
+        # where every query returns values only, not all columns of the events are held
+        shown = events_at(events, rows, event) if len(rows) else pa.array([], event)
         entries = pa.StructArray.from_arrays([variables, shown], fields=[kind.field(0), kind.field(1)])
         return pa.ListArray.from_arrays(_offsets(np.concatenate(self.lengths)), entries, type=datatype)
 

@@ -48,6 +48,7 @@ class BlockExecution(Execution):
                 runs.append(SequenceRun(round, block, self.limit, by_last=by_last))
             else:
                 runs.append(OwnRun(round, block, self.limit, by_last=by_last))
+            runs[-1].alone = block
         return runs
 
     def _group_run(self, round: Round, number: int, *, by_last: bool) -> BlockRun:

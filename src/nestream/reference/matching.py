@@ -28,11 +28,16 @@ from nestream.logical.nodes import (
     is_constraint,
     positive,
 )
+from nestream.model.memory import memory_left, too_many
 from nestream.model.time import WindowKind
 from nestream.reference.events import Event, Order
 from nestream.reference.values import holds
 
 Binding = Mapping[str, Event]
+_LOOK = 1 << 16
+"""After how many matches memory is looked at."""
+_RESERVE = 256 * 1024 * 1024
+"""What is left for putting the matches into order and into a table."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ def evaluate(
         match = Match({name: event for name, event in part.binding.items() if name in plan.output.kept})
         if match.events:
             kept.setdefault(match.positions, match)
+            if len(kept) % _LOOK == 0 and (left := memory_left()) is not None and left < _RESERVE:
+                raise too_many(len(kept))
     return sorted(kept.values(), key=lambda match: _output_order(match, plan))
 
 

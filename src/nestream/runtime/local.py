@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time as clock
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -59,14 +60,14 @@ class LocalRun:
         """Take events in the order of time and arrival."""
         self.store.append(events)
 
-    def advance(self, watermark: int) -> Iterator[pa.Table]:
-        """The matches decided by a watermark."""
-        for matches in self.matcher.advance(watermark):
+    def advance(self, watermark: int, *, in_order: bool = True) -> Iterator[pa.Table]:
+        """The matches decided by a watermark, in the order of the output unless that does not matter."""
+        for matches in self.matcher.advance(watermark, in_order=in_order):
             yield self.table(matches)
 
-    def finish(self) -> Iterator[pa.Table]:
+    def finish(self, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided at the end of the events."""
-        return self.advance(END)
+        return self.advance(END, in_order=in_order)
 
     def within(self, first: int, end: int) -> Iterator[pa.Table]:
         """The matches that end in a range of times, when all the events have arrived."""
@@ -76,15 +77,22 @@ class LocalRun:
     def over(self, events: pa.Table) -> Iterator[pa.Table]:
         """The matches over a finite table of events, in any order of arrival."""
         self.append(in_order(events, self.schema.time, self.unit))
-        if self.program.distinct:  # what is kept of a match may be older than what decides it
-            yield from map(self.table, self.matcher.ordered(self.matcher.advance(END)))
-        else:
-            yield from self.finish()
+        return self.finish()
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are over a finite table."""
         self.append(in_order(events, self.schema.time, self.unit))
         return self.matcher.count()
+
+    def count_within(self, events: pa.Table, seconds: float) -> int | None:
+        """The same, None where counting takes longer."""
+        self.append(in_order(events, self.schema.time, self.unit))
+        total, end = 0, clock.monotonic() + seconds
+        for found in self.matcher.counts():
+            total += found
+            if clock.monotonic() > end:
+                return None
+        return total
 
     def due(self) -> int | None:
         """The least watermark that decides or forgets more than the last one did, without another event.

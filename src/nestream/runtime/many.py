@@ -72,14 +72,14 @@ class SetRun:
         """Take events in the order of time and arrival."""
         self.store.append(events)
 
-    def advance(self, watermark: int) -> Iterator[pa.Table]:
-        """The matches decided by a watermark, each with the name of its query."""
-        yield from self._named(self.matchers.decide(watermark))
+    def advance(self, watermark: int, *, in_order: bool = True) -> Iterator[pa.Table]:
+        """The matches decided by a watermark, each with the name of its query, one query after the other."""
+        yield from self._named(self.matchers.decide(watermark, in_order=in_order))
         self.matchers.expire()
 
-    def finish(self) -> Iterator[pa.Table]:
+    def finish(self, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided at the end of the events."""
-        return self.advance(END)
+        return self.advance(END, in_order=in_order)
 
     def within(self, first: int, end: int) -> Iterator[pa.Table]:
         """The matches that end in a range of times, when all the events have arrived."""
@@ -98,11 +98,22 @@ class SetRun:
         if gathered.count:
             yield gathered.table(self.store.payload)
 
-    def each(self, events: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-        """The matches over a finite table of events, with the names of their queries, as these show them."""
+    def each(
+        self, events: pa.Table, limits: Mapping[str, int | None] | None = None
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """The matches over a finite table of events, with the names of their queries, as these show them.
+
+        No more matches of a query are looked for than its limit.
+        """
         self.append(in_order(events, self.schema.time, self.unit))
-        for number, matches in self.matchers.decide(END):
-            yield self.names[number], self.runs[number].table(matches)
+        for number, found in self.matchers.decide_each(END):
+            name, run = self.names[number], self.runs[number]
+            left = (limits or {}).get(name)
+            for matches in found:
+                yield name, run.table(matches).slice(0, left)
+                left = None if left is None else left - matches.count
+                if left is not None and left <= 0:
+                    break
 
     def over(self, events: pa.Table) -> Iterator[pa.Table]:
         """The matches over a finite table of events, in any order of arrival."""
@@ -113,7 +124,7 @@ class SetRun:
         """How many matches each query has over a finite table."""
         counts = dict.fromkeys(self.names, 0)
         self.append(in_order(events, self.schema.time, self.unit))
-        for number, matches in self.matchers.decide(END):
+        for number, matches in self.matchers.decide(END, in_order=False):
             counts[self.names[number]] += matches.count
         return counts
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ import pyarrow as pa
 from nestream.engine.matcher import END
 from nestream.model.columns import computable, per_microsecond, to_table
 from nestream.model.diagnostics import QueryError
+from nestream.model.memory import collected
 from nestream.model.schema import EventError, Schema
+from nestream.model.unseen import Seen, warn_of
 from nestream.runtime.many import AnyRun
 from nestream.runtime.state import SavedState, StateError
 from nestream.runtime.waiting import Waiting
@@ -47,6 +50,7 @@ class Stream:
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
         limit: int | None = None,
+        types: Iterable[str] = (),
     ) -> None:
         self._start = start
         self._identity = identity
@@ -67,6 +71,7 @@ class Stream:
         self._greatest: int | None = None
         self._limit = limit
         self._finished = False
+        self._seen = Seen(types)
         self.late_count = 0
         self.dead_count = 0
         self.events_in = 0
@@ -89,7 +94,7 @@ class Stream:
         """Take events in the order of their arrival; the matches they decide, as a table."""
         self._refuse_if_finished()
         self._take_pending()
-        return self._joined(list(self._take(self._readable(to_table(events, self.type)))))
+        return self._joined(self._together(self._take(self._readable(to_table(events, self.type)))))
 
     def finish(self) -> list[dict[str, Any]]:
         """Say that no more events come: the matches that this decides."""
@@ -102,7 +107,8 @@ class Stream:
         if self._run is None:
             return pa.table({})
         self._settle(END)
-        return self._joined(list(self._advance(END)))
+        warn_of(self._seen.sentences())
+        return self._joined(self._together(self._advance(END)))
 
     def run(self, events: Iterable[Any]) -> Iterator[dict[str, Any]]:
         """The matches over an iterable of events (dictionaries) or batches of them, as they are decided."""
@@ -117,15 +123,22 @@ class Stream:
                 return
         yield from self.finish()
 
-    def _joined(self, tables: list[pa.Table]) -> pa.Table:
-        """The matches together, up to the LIMIT of the query, counted."""
+    def _joined(self, found: pa.Table | None) -> pa.Table:
+        """The matches, up to the LIMIT of the query, counted."""
         if self._run is None:
             return pa.table({})
-        found = pa.concat_tables(tables) if tables else self._run.wanted.empty_table()
+        found = self._run.wanted.empty_table() if found is None else found
         if self._limit is not None:
             found = found.slice(0, max(self._limit - self.matches_out, 0))
         self.matches_out += found.num_rows
         return found
+
+    def _together(self, tables: Iterator[pa.Table]) -> pa.Table | None:
+        """The matches that a push decides, None where there are none; no more than the LIMIT has left."""
+        if self._limit is not None:
+            tables = _first_rows(tables, self._limit - self.matches_out)
+        first = next(tables, None)
+        return None if first is None else collected(chain([first], tables))
 
     def _refuse_if_finished(self) -> None:
         if self._finished:
@@ -151,12 +164,12 @@ class Stream:
         decided = self._flush()
         assert not decided
 
-    def _taken(self, events: list[Mapping[str, Any]]) -> Iterator[list[pa.Table]]:
+    def _taken(self, events: list[Mapping[str, Any]]) -> Iterator[pa.Table | None]:
         """The matches of the events, taken together, or one by one where they do not fit together."""
         if not events:
             return
         try:
-            yield list(self._take(self._readable(self._events_table(events))))
+            yield self._together(self._take(self._readable(self._events_table(events))))
         except _UNFIT as problem:
             if len(events) > 1:
                 for event in events:
@@ -219,17 +232,24 @@ class Stream:
         if table.num_rows:
             times = computable(table.column(self.time), run.unit, self.time).to_numpy(zero_copy_only=False)
             self.events_in += table.num_rows
+            self._seen.note(table.column(self.type))
             table, times = self._on_time(table, times)
         if table.num_rows:
             self._greatest = (
                 max(int(times.max()), self._greatest) if self._greatest is not None else int(times.max())
             )
-            self._waiting.add(table, times)
+            if not self._has_all:
+                self._waiting.add(table, times)
         if self._greatest is None:
             return
         watermark = self._greatest - self._patience
         self._settle(watermark)
         yield from self._advance(watermark)
+
+    @property
+    def _has_all(self) -> bool:
+        """Whether the LIMIT of the query is reached, so that nothing has to be held any more."""
+        return self._limit is not None and self.matches_out >= self._limit
 
     def _on_time(self, table: pa.Table, times: Any) -> tuple[pa.Table, Any]:
         """The events that are not behind the watermark at their arrival."""
@@ -257,7 +277,8 @@ class Stream:
 
     def _advance(self, watermark: int) -> Iterator[pa.Table]:
         assert self._run is not None
-        yield from self._run.advance(watermark)
+        if not self._has_all:
+            yield from self._run.advance(watermark)
 
     # -- the schema ----------------------------------------------------------------------------------------
 
@@ -339,6 +360,7 @@ class Stream:
                 f"  it was saved by:\n{_indented(saved.query)}\n  and this is:\n{_indented(self._identity)}\n"
                 "  hint: start the changed query without the state, or go on with the old query"
             )
+        self._seen = Seen(())  # nobody knows what came before
         counts = saved.numbers["counts"]
         self.late_count, self.dead_count = counts["late"], counts["dead"]
         self.events_in, self.matches_out = counts["in"], counts["out"]
@@ -377,6 +399,15 @@ class Stream:
             "late": self.late_count,
             "dead_letters": self.dead_count,
         }
+
+
+def _first_rows(tables: Iterator[pa.Table], left: int) -> Iterator[pa.Table]:
+    """The first rows; no more are looked for."""
+    for table in tables:
+        yield table.slice(0, left)
+        left -= table.num_rows
+        if left <= 0:
+            return
 
 
 def _column(values: list[Any], known: pa.DataType | None, *, fixed: bool) -> pa.Array:

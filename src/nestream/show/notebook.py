@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from nestream.model.counting import counted_matches, showing_matches
 from nestream.model.text import RESERVED_WORDS
 from nestream.show.drawing import cut
 from nestream.show.graph import plan_graph
@@ -71,8 +72,7 @@ class Shown:
 
     def _repr_html_(self) -> str:
         rows = self.table.num_rows
-        told = f"{rows:,} match{'' if rows == 1 else 'es'}"
-        head = f"<p><b>{told}</b></p>"
+        head = f"<p><b>{counted_matches(rows)}</b></p>"
         return f'<div class="nestream">{head}{self.timeline.svg() if rows else ""}{self._first_rows()}</div>'
 
     def _first_rows(self) -> str:
@@ -84,8 +84,8 @@ class Shown:
             f"<tr>{''.join(f'<td>{_cell(row[name])}</td>' for name in names)}</tr>"
             for row in self.table.slice(0, FIRST_ROWS).to_pylist()
         )
-        more = self.table.num_rows - FIRST_ROWS
-        rest = f"<p>{more:,} more</p>" if more > 0 else ""
+        rows = self.table.num_rows
+        rest = f"<p>{showing_matches(FIRST_ROWS, rows)}</p>" if rows > FIRST_ROWS else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
     def __len__(self) -> int:

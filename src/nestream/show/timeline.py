@@ -17,6 +17,7 @@ import pyarrow as pa
 from nestream.logical.nodes import Leaf, Node, WinAnd, WinOr, WinSeq, leaves
 from nestream.logical.text import expression_text
 from nestream.model.columns import computable, to_table
+from nestream.model.counting import showing, showing_matches
 from nestream.model.output import EventColumn
 from nestream.reference import Event, Interval, Meaning, Order
 from nestream.show.moments import Moments
@@ -37,6 +38,20 @@ class Timeline:
     matches: tuple[Mapping[str, Any], ...]
     left_out: Mapping[str, int]
     moments: Moments = field(default=Moments(False), repr=False)
+    more: bool = False
+    """Whether there are more matches than anybody counted."""
+
+    @property
+    def told_matches(self) -> str:
+        """How many matches are drawn of how many."""
+        drawn = len(self.matches)
+        return showing_matches(drawn, drawn + self.left_out["matches"], more=self.more)
+
+    @property
+    def told_events(self) -> str:
+        """How many events are drawn of how many."""
+        drawn = len(self.events)
+        return showing(drawn, drawn + self.left_out["events"], "event")
 
     def json(self) -> dict[str, Any]:
         """The timeline as plain data."""
@@ -45,6 +60,7 @@ class Timeline:
             "events": [dict(event) for event in self.events],
             "matches": [dict(match) for match in self.matches],
             "left_out": dict(self.left_out),
+            "more": self.more,
         }
 
     def svg(self) -> str:
@@ -103,17 +119,20 @@ def timeline_of_rows(
     order: str = "time",
     most_matches: int = MOST_MATCHES,
     most_events: int = MOST_EVENTS,
+    total: int | None = None,
+    more: bool = False,
 ) -> Timeline:
     """The timeline of matches as rows `{"query", "match_start", "match_end", "events"}`, as those of a set.
 
     `events` lists `{"variable", "event"}`. `query` is the one that they are matches of, a mapping of queries
     by name, or None: then there are no intervals. Times may be ISO-8601 texts. What does not have this form
-    is left out.
+    is left out. The rows are the first of `total` matches, or of more than that where `more` is set.
     """
     rows = list(rows)
     queries = query if isinstance(query, Mapping) else {"": query}
     built = _Building(queries, time, type, order, most_events)
-    built.take(rows[:most_matches], len(rows))
+    built.take(rows[:most_matches], len(rows) if total is None else total)
+    built.more = more
     return built.done()
 
 
@@ -133,6 +152,7 @@ class _Building:
         named = (leaf for query in self.queries.values() for leaf in leaves(query.plan.root))
         self.lanes = dict.fromkeys(name for leaf in named for name in leaf.types)
         self.left_out = {"matches": 0, "events": 0}
+        self.more = False
 
     def take(self, rows: Sequence[Mapping[str, Any]], total: int) -> None:
         """Add the matches, of which there are `total`."""
@@ -269,7 +289,9 @@ class _Building:
         """The timeline."""
         self.left_out["events"] = max(len(self.refused), self.around - len(self.events))
         lanes = tuple(self.lanes)
-        return Timeline(lanes, tuple(self.events), tuple(self.matches), self.left_out, self.moments)
+        return Timeline(
+            lanes, tuple(self.events), tuple(self.matches), self.left_out, self.moments, self.more
+        )
 
 
 def _positive(node: Node) -> Iterator[Leaf]:

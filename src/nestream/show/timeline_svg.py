@@ -56,10 +56,8 @@ class _Drawing:
 
     def _description(self) -> str:
         shown = self.shown
-        count = len(shown.matches)
-        told = f"{count} match{'' if count == 1 else 'es'} over {', '.join(shown.lanes) or 'no lanes'}"
-        rest = [f"{n} more {what}" for what, n in shown.left_out.items() if n]
-        return told + (f"; {' and '.join(rest)} left out" if rest else "")
+        told = [f"{shown.told_matches} over {', '.join(shown.lanes) or 'no lanes'}"]
+        return "; ".join(told + ([shown.told_events] if shown.left_out["events"] else []))
 
     def _lanes(self) -> Iterator[str]:
         for lane, y in self.lane.items():
@@ -79,9 +77,9 @@ class _Drawing:
                 yield f'<line class="rule" x1="{x}" x2="{x}" y1="{number(TOP - 6)}" y2="{number(base)}"/>'
                 place = f'x="{x}" y="{number(base + 16)}" text-anchor="middle"'
                 yield f'<text class="quiet" {place}>{told}</text>'
-        rest = [f"{n:,} more {what} not shown" for what, n in self.shown.left_out.items() if n]
-        if not self.shown.matches:
-            rest.insert(0, "no matches")
+        shown = self.shown
+        rest = [shown.told_matches] if shown.left_out["matches"] or not shown.matches else []
+        rest += [shown.told_events] if shown.left_out["events"] else []
         if rest:
             told = text_of(", ".join(rest))
             x, y = number(WIDTH - RIGHT), number(self.height - 4)

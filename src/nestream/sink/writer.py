@@ -74,7 +74,7 @@ def _batches(data: Any) -> Iterator[pa.RecordBatch]:
     if isinstance(data, pa.RecordBatch):
         yield data
     elif isinstance(data, pa.Table):
-        yield from data.to_batches()
+        yield from data.to_batches() or [pa.RecordBatch.from_pylist([], schema=data.schema)]
     else:
         for item in data:
             yield from _batches(item)

@@ -14,8 +14,9 @@ def missing_column(where: str, role: str, name: str, columns: Sequence[str]) -> 
     """The column that holds the time or the type is not there: list what is, and guess what was meant."""
     shown = ", ".join(columns[:30]) + (f", and {len(columns) - 30} more" if len(columns) > 30 else "")
     close = {column.lower(): column for column in columns}
-    guess = difflib.get_close_matches(name.lower(), list(close), n=1, cutoff=0.6)
     usual = [column for column in columns if column.lower() in _USUAL[role]]
+    cutoff = 0.8 if usual else 0.6  # a name that is usual is a better guess than one a bit alike
+    guess = difflib.get_close_matches(name.lower(), list(close), n=1, cutoff=cutoff)
     meant = close[guess[0]] if guess else usual[0] if usual else None
     hint = f"did you mean {meant!r}? " if meant else ""
     separator = _foreign_separator(columns)

@@ -42,8 +42,9 @@ class Input:
             self.size = self._kept.tell()
         else:
             self.size = _readable_size(Path(self.name))
-        if self.size == 0:
-            raise SourceError(f"{self.where} is empty. It needs at least a header or one event")
+        if self.size == 0 and self.format != "jsonl":
+            needed = "a header line with the columns' names" if self.format == "csv" else "the columns' names"
+            raise SourceError(f"{self.where} is empty. It needs {needed}, also without events")
         self._progress = progress
         self._furthest = 0
 

@@ -73,6 +73,8 @@ def cast_column(column: Column, wanted: pa.DataType) -> pa.Array:
     values = column.values
     if values.type == wanted:
         return values
+    if pa.types.is_null(wanted):
+        return pa.nulls(len(values))
     if pa.types.is_string(wanted):
         if pa.types.is_floating(values.type):
             texts = [None if value is None else json.dumps(value) for value in values.to_pylist()]

@@ -50,8 +50,10 @@ class JsonLinesFile:
         self._letters, self._batch_rows = letters, batch_rows
         self._names: dict[str, None] = {}
         chunks = list(self._parse())
+        if not self._names and not self._letters.count:  # a quiet day
+            self._names = {time: None, type: None}
         if not self._names:
-            first = self._letters.examples[0].raw[:60] if self._letters.examples else ""
+            first = self._letters.examples[0].raw[:60]
             raise SourceError(
                 f"{source.where} is not JSON lines: no line is a JSON object with members "
                 f"(the first is {first!r}). Write one object a line, or give the right format"

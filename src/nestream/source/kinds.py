@@ -29,7 +29,7 @@ class Kind(Enum):
 
 
 ARROW_TYPES = {
-    Kind.EMPTY: pa.string(),
+    Kind.EMPTY: pa.null(),  # of no known type, so that any use fits
     Kind.BOOLEAN: pa.bool_(),
     Kind.INTEGER: pa.int64(),
     Kind.FLOAT: pa.float64(),
@@ -82,8 +82,10 @@ def fits(kind: Kind, values: pa.Array) -> bool:
 
 def convert(kind: Kind, values: pa.Array) -> pa.Array:
     """A text array as `kind`; the empty text is NULL unless the column is text."""
-    if kind in (Kind.TEXT, Kind.EMPTY):
+    if kind is Kind.TEXT:
         return values
+    if kind is Kind.EMPTY:
+        return pa.nulls(len(values))
     empty = pc.equal(values, "")
     if pc.any(empty).as_py():
         values = pc.if_else(empty, pa.scalar(None, pa.string()), values)

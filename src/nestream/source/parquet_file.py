@@ -91,12 +91,13 @@ class ParquetFile:
                 f"{self._source.where} has more than one column {twice[0]!r}. Rename one of them"
             )
         time, type = (_plain(self._stored.field(name).type) for name in (self._time, self._type))
-        if not (_is_time(time) or _is_text(time)):
+        unknown = pa.types.is_null(time)  # the type of a column without any value
+        if not (_is_time(time) or _is_text(time) or unknown):
             raise SourceError(
                 f"{self._source.where}: the time column {self._time!r} is {time}. "
                 "It must hold timestamps, dates, integers or ISO-8601 text"
             )
-        if not (_is_text(type) or pa.types.is_integer(type)):
+        if not (_is_text(type) or pa.types.is_integer(type) or pa.types.is_null(type)):
             raise SourceError(
                 f"{self._source.where}: the type column {self._type!r} is {type}. It must hold text"
             )

@@ -78,8 +78,8 @@ def convert_times(values: pa.Array, kind: Kind) -> pa.Array:
 
 
 def time_type(kind: Kind) -> pa.DataType:
-    """The Arrow type; a file without events has integer times."""
-    return pa.int64() if kind in (Kind.EMPTY, Kind.TEXT) else ARROW_TYPES[kind]
+    """The Arrow type; of a file without events nobody knows it."""
+    return pa.int64() if kind is Kind.TEXT else ARROW_TYPES[kind]
 
 
 def _missing(values: pa.Array) -> pa.Array:

@@ -113,7 +113,7 @@ class Why:
                 lines += _wrapped(f"{obstacle.kind}: {obstacle.text}")
                 lines += self._underlined(obstacle.span)
         if self.left_out:
-            lines += ["", f"{self.left_out} more alternatives of the query were not looked at"]
+            lines += ["", f"{self.left_out:,} more alternatives of the query were not looked at"]
         return "\n".join(lines)
 
     __str__ = text
@@ -185,7 +185,7 @@ class Why:
             items = "".join(f"<li>{self._obstacle_html(told)}</li>" for told in alternative.obstacles)
             parts.append(f"<p>{escape(self.assigned(alternative))}</p><ul>{items}</ul>")
         if self.left_out:
-            parts.append(f"<p>{self.left_out} more alternatives of the query were not looked at</p>")
+            parts.append(f"<p>{self.left_out:,} more alternatives of the query were not looked at</p>")
         return f'<div class="nestream-why">{"".join(parts)}</div>'
 
     def _obstacle_html(self, obstacle: Obstacle) -> str:

@@ -11,7 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.logical.nodes import Plan, target_variables
-from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
+from nestream.model.columns import (
+    attributes_by_type,
+    check_events,
+    per_microsecond,
+    resolution,
+    to_table,
+)
 from nestream.model.output import EventColumn
 from nestream.model.schema import EventError, Schema
 from nestream.model.text import print_name
@@ -52,7 +58,7 @@ def explain_why(
     mapping says which variable each is to be. `first` is what the event of row 0 is called in sentences. The
     other arguments are those of `Query.match`.
     """
-    table = to_table(events, type)
+    table = query.fitted(to_table(events, type), time, type)
     schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
     check_events(table, schema)
     if order not in tuple(Order):
@@ -66,7 +72,8 @@ def explain_why(
     meaning = Meaning(plan, Order(order), per_microsecond(unit))
     reach = timeline.around(rows, plan, meaning)
     names = {event: wanted[event.row] for event in reach.picked if event.row in wanted}
-    words = Words(schema, unit, first=first).dated(event.ts for event in (reach.events[0], reach.events[-1]))
+    words = Words(schema, unit, first=first, by_arrival=meaning.order is Order.ARRIVAL)
+    words = words.dated(event.ts for event in (reach.events[0], reach.events[-1]))
     judge = Judge(meaning, Places(query.bound.tree, plan, query.text), words, Search(meaning))
     read = {"time": time, "type": type, "types": schema.types or None, "order": order}
     completing = Completing(judge, reach, timeline, _shown(query, plan, table, read))

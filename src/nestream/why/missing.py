@@ -204,7 +204,7 @@ class Completing:
         if found is None or self._taken(binding, leaf):
             return "" if found is not None else ", and none in all the events"
         row, time = found
-        return f"; the nearest is event {row} at {self.judge.words.time_text(time)}"
+        return f"; the nearest is {self.judge.words.number(row)} at {self.judge.words.time_text(time)}"
 
 
 def _rest(found: Binding, binding: Binding) -> dict[str, Event]:

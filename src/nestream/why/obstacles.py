@@ -13,7 +13,7 @@ from nestream.model.diagnostics import Span
 from nestream.model.expression import variables
 from nestream.model.text import print_name
 from nestream.model.time import WindowKind
-from nestream.reference import Binding, Event, Interval, Meaning, Part, holds
+from nestream.reference import Binding, Event, Interval, Meaning, Order, Part, holds
 from nestream.why.places import Places
 from nestream.why.reach import Reach
 from nestream.why.search import Search, negations, root_negations
@@ -95,7 +95,9 @@ class Judge:
 
     def _order(self, early: str, first: Event, late: str, second: Event) -> Obstacle:
         names = f"{print_name(early)} must come before {print_name(late)}"
-        if first.ts == second.ts:
+        if first.ts == second.ts and self.meaning.order is Order.ARRIVAL:
+            told = f"{self.words.event(first)} arrives after {self.words.event(second)}"
+        elif first.ts == second.ts:
             told = f"both are at {self.words.time_text(first.ts)}, and equal times do not follow each other"
         else:
             told = f"{self.words.event(first)} is after {self.words.event(second)}"
@@ -110,11 +112,12 @@ class Judge:
         last = max(binding, key=lambda name: binding[name].pos)
         start, end = binding[first], binding[last]
         plan = self.meaning.plan
-        if plan.window.kind is WindowKind.EVENTS:
-            length = f"{end.pos - start.pos + 1} events"
+        most = f"the window is {plan.window}"
+        if plan.window.kind is WindowKind.EVENTS:  # in every spelling all of them may be used
+            length = f"{end.pos - start.pos + 1:,} events"
         else:
             length = self.words.length_text(end.ts - start.ts)
-        most = f"the window is {plan.window}" + (", and a match must be shorter" if plan.exclusive else "")
+            most += ", and a match must be shorter" if plan.exclusive else ""
         told = (
             f"from {self.words.bound(first, start)} to {self.words.bound(last, end)} it is {length}; {most}"
         )

@@ -131,12 +131,14 @@ class Timeline:
         if plan.window.kind is WindowKind.UNBOUNDED:
             return self.order
         picked = np.array(rows, np.int64)
+        ordered = self.times[self.order]
         if plan.window.kind is WindowKind.EVENTS:
             taken = self.position[picked]
             first, last = int(taken.min()) - meaning.window, int(taken.max()) + meaning.window
-            return self.order[max(first, 0) : last + 1]
+            last = min(last, len(self.order) - 1)  # a root AND looks on to the end of its last event's time
+            end = int(np.searchsorted(ordered, ordered[last], "right"))
+            return self.order[max(first, 0) : end]
         at = [int(time) for time in self.times[picked]]  # a window may well reach beyond 64 bits
-        ordered = self.times[self.order]
         first = int(np.searchsorted(ordered, _bounded(min(at) - meaning.window), "left"))
         last = int(np.searchsorted(ordered, _bounded(max(at) + meaning.window), "right"))
         return self.order[first:last]

@@ -38,11 +38,14 @@ class Words:
     `first` is the number by which people know the event of row 0.
     """
 
-    def __init__(self, schema: Schema, unit: str, date: str = "", first: int = 0) -> None:
+    def __init__(
+        self, schema: Schema, unit: str, date: str = "", first: int = 0, *, by_arrival: bool = False
+    ) -> None:
         self.schema = schema
         self.unit = unit
         self.date = date
         self.first = first
+        self.by_arrival = by_arrival
         self.scale = per_microsecond(unit)
         self.time_kind = schema.kind("ts") or Kind.INTEGER
 
@@ -60,7 +63,8 @@ class Words:
     def dated(self, times: Iterable[int]) -> Words:
         """The same, for times that are told beside these: if all are of one day, it is not repeated."""
         dates = {str(self.time(at))[:10] for at in times} if self.time_kind in _TIMES else set()
-        return Words(self.schema, self.unit, dates.pop() if len(dates) == 1 else "", self.first)
+        date = dates.pop() if len(dates) == 1 else ""
+        return Words(self.schema, self.unit, date, self.first, by_arrival=self.by_arrival)
 
     def number(self, row: int) -> str:
         """An event by its number."""
@@ -130,11 +134,13 @@ class Words:
     def _end_text(self, limit: Limit, names: Mapping[Event, str], strictly: str, loosely: str) -> str:
         word = loosely if limit.inclusive else strictly
         if isinstance(limit.at, Event):
+            if limit.inclusive and not self.by_arrival:  # others at its time lie inside as well
+                word += " the time of"
             return f"{word} {self._named(limit.at, names)}"
         if limit.at is None:
             return ""
         if limit.measure == "position":
-            return f"{word} position {max(limit.at, 0)} of the input"
+            return f"{word} position {max(limit.at, 0)} in the order of time"
         return f"{word} {self.time_text(limit.at)}"
 
     # -- values --------------------------------------------------------------------------------------------

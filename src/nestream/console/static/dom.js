@@ -36,6 +36,9 @@ export function text(element, value) {
   if (element.textContent !== wanted) element.textContent = wanted;
 }
 
+// How many are shown of how many, in the words of the command line and of notebooks.
+export const showing = (shown, total, noun, more = false) => `showing ${number(shown)} of ${more ? "more than " : ""}${number(total)} ${noun}`;
+
 export const number = (value, digits = 0) =>
   value === null || value === undefined || Number.isNaN(Number(value))
     ? "–"

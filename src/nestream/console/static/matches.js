@@ -1,10 +1,10 @@
 // The matches page: a query's matches as a table and a timeline, and why picked events did not match.
 
-import { attributesOf, h, number, replace, select, text, turns, when } from "./dom.js";
+import { attributesOf, h, number, replace, select, showing, text, turns, when } from "./dom.js";
 import { ask, state } from "./store.js";
 import { editorText } from "./queries.js";
 import { highlighted } from "./highlight.js";
-import { leftOut, matchTable } from "./results.js";
+import { leftOut, matchTable, notes } from "./results.js";
 import { timeline } from "./timeline.js";
 import { answered } from "./why.js";
 
@@ -73,9 +73,9 @@ export function matches(page, address) {
     const found = await ask("run", { text: written, data: view.data, name: view.rule || "query" });
     if (!current()) return;
     drawing();
-    text(status, found.ok ? `${number(found.total)} matches in ${number(found.events)} events${leftOut(found)}` : "");
+    text(status, found.ok ? `${found.told} in ${number(found.events)} events${leftOut(found)}` : "");
     replace(drawn, found.ok && found.rows.length ? timeline(found.timeline, "Timeline of the matches") : null);
-    replace(table, found.ok ? matchTable(found.rows, found, "Matches", (row) => one(row, written)) : h("p", { class: "problem" }, found.error));
+    replace(table, found.ok ? [notes(found), matchTable(found.rows, found, "Matches", (row) => one(row, written), found)] : h("p", { class: "problem" }, found.error));
   }
 
   async function one(row, written) {
@@ -104,7 +104,7 @@ export function matches(page, address) {
       h("tbody", {}, found.rows.map(({ place, event }) => h("tr", {},
         h("td", {}, h("input", { type: "checkbox", checked: picked.has(place), "aria-label": `Pick ${event[columns.type]} at ${when(event[columns.time])}, row ${place}`, onchange: (change) => choose(place, event, change.target) })),
         h("td", {}, number(place)), h("td", { class: "moment" }, when(event[columns.time])), h("td", {}, String(event[columns.type] ?? "–")), h("td", {}, attributesOf(event, columns.time, columns.type)))))),
-      h("p", { class: "hint" }, `${number(found.rows.length)} of ${number(found.total)} events are shown; search for others.`));
+      h("p", { class: "hint" }, `${showing(found.rows.length, found.total, "events")}; search for others`));
   }
 
   function choose(place, event, box) {

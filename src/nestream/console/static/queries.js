@@ -4,7 +4,7 @@ import { h, number, replace, select, text, turns } from "./dom.js";
 import { ask, listen, state } from "./store.js";
 import { Editor } from "./editor.js";
 import { graph } from "./graph.js";
-import { leftOut, matchTable } from "./results.js";
+import { leftOut, matchTable, notes } from "./results.js";
 import { timeline } from "./timeline.js";
 import { row } from "./detail.js";
 import { tabs } from "./tabs.js";
@@ -73,9 +73,9 @@ export function queries(page, address) {
     results.show("matches");
     const answer = await ask("run", { text: editor.value, data: kept.data, name: kept.rule || "query" });
     if (!current()) return;
-    text(status, answer.ok ? `${number(answer.total)} matches in ${number(answer.events)} events${leftOut(answer)}, ${number(1000 * answer.seconds)} ms` : "");
+    text(status, answer.ok ? `${answer.told} in ${number(answer.events)} events${leftOut(answer)}, ${number(1000 * answer.seconds)} ms` : "");
     replace(results.panels.matches, answer.ok
-      ? [answer.rows.length ? timeline(answer.timeline, "Timeline of the matches") : null, matchTable(answer.rows, answer, "Matches")]
+      ? [notes(answer), answer.rows.length ? timeline(answer.timeline, "Timeline of the matches") : null, matchTable(answer.rows, answer, "Matches", null, answer)]
       : h("p", { class: "problem" }, answer.error));
   }
 

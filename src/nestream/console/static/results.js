@@ -1,12 +1,15 @@
 // Matches as a table, of a run or of the live stream: one row a match, the events of its variables in columns.
 
-import { attributesOf, h, number, when } from "./dom.js";
+import { attributesOf, h, number, showing, when } from "./dom.js";
 
 export const leftOut = (found) => (found.left_out ? ` (${number(found.left_out)} without time or type left out)` : "");
 
+// What a person may want to know of a run: types that the query names and no event has.
+export const notes = (found) => (found.notes?.length ? h("ul", { class: "hint" }, found.notes.map((told) => h("li", {}, told))) : null);
+
 const MOST_SHOWN = 100;
 
-export function matchTable(rows, columns, caption, pick = null) {
+export function matchTable(rows, columns, caption, pick = null, all = { total: rows.length }) {
   if (!rows.length) return h("p", { class: "hint" }, "No matches.");
   const shown = rows.slice(0, MOST_SHOWN);
   const variables = [...new Set(shown.flatMap((row) => row.events.map((part) => part.variable)))].slice(0, 12);
@@ -24,5 +27,5 @@ export function matchTable(rows, columns, caption, pick = null) {
             return h("td", {}, part ? [h("strong", {}, String(part.event[columns.type] ?? "")), ` ${when(part.event[columns.time])} `, h("span", { class: "detail" }, attributesOf(part.event, columns.time, columns.type))] : "–");
           }),
           values.map((name) => h("td", {}, String(row.values[name] ?? "–")))))))),
-    rows.length > shown.length ? h("p", { class: "hint" }, `The first ${number(shown.length)} of ${number(rows.length)} are shown.`) : null);
+    all.total > shown.length || all.more ? h("p", { class: "hint" }, showing(shown.length, all.total, "matches", all.more)) : null);
 }

@@ -1,6 +1,6 @@
 // A timeline as SVG: one lane an event type, the events of a match joined, the intervals of its negations shaded.
 
-import { h, millis, s, when } from "./dom.js";
+import { h, millis, s, showing, when } from "./dom.js";
 
 const LEFT = 150;
 const RIGHT = 24;
@@ -42,10 +42,10 @@ export function timeline(found, caption = "Timeline") {
       names.length && matches.length <= 4 ? s("text", { x: x(event.ts).toFixed(1), y: y(event.lane) - 10 }, [...new Set(names)].join(", ")) : null,
       s("title", {}, `${event.lane} at ${when(event.ts)}: ${event.label ?? ""}`)));
   }
-  const left = found.matches.length - matches.length;
+  const total = found.matches.length + (found.left_out?.matches ?? 0);
   return h("figure", { class: "timeline-figure" },
     h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, drawing),
-    h("figcaption", {}, notes(matches), left > 0 ? h("p", { class: "hint" }, `The first ${matches.length} of ${found.matches.length} matches are drawn.`) : null));
+    h("figcaption", {}, notes(matches), total > matches.length || found.more ? h("p", { class: "hint" }, showing(matches.length, total, "matches", found.more)) : null));
 }
 
 function shade(drawing, part, x, first, length, height, many) {

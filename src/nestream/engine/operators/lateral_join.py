@@ -50,8 +50,17 @@ class LateralJoin:
 
     def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
         """The matches, in no particular order."""
+        return self.within(evaluation, asked, {})
+
+    def within(self, evaluation: Evaluation, asked: Asked, spans: Ranges) -> Iterator[Bindings]:
+        """The same, of those whose variables have rows in some spans."""
         for ranges in ranges_of(self.block, asked, len(evaluation)):
-            yield from self._started(evaluation, ranges)
+            narrowed = dict(ranges)
+            for name, (first, end) in spans.items():
+                since, until = ranges.get(name, (first, end))
+                narrowed[name] = max(since, first), min(until, end)
+            if all(first < end for first, end in narrowed.values()):
+                yield from self._started(evaluation, narrowed)
 
     def expected(self, evaluation: Evaluation, asked: Asked) -> float | None:
         """Not known before they are built."""
@@ -75,7 +84,7 @@ class LateralJoin:
             return
         for start in range(0, len(rows), evaluation.limit):
             piece = rows[start : start + evaluation.limit]
-            bindings = self._filtered(evaluation, Bindings({name: piece}, len(piece)), name, ranges)
+            bindings = self._filtered(evaluation, Bindings({name: piece}, len(piece)), name)
             yield from self._extended(evaluation, bindings, ranges, None)
 
     def _rows(self, evaluation: Evaluation, name: str, ranges: Ranges) -> Rows:
@@ -100,8 +109,8 @@ class LateralJoin:
         if not remaining:
             yield bindings
             return
-        name = self._next_leaf(evaluation, remaining, bindings)
-        stack, first, end = self._range(evaluation, name, bindings)
+        name = self._next_leaf(evaluation, remaining, bindings, ranges)
+        stack, first, end = self._range(evaluation, name, bindings, ranges)
         if found is not None and len(remaining) == len(self.block.leaves):
             assert bindings.outer is not None
             few = _FEW  # of an outer match, a few at a time: for most of them these are enough
@@ -142,27 +151,35 @@ class LateralJoin:
             for origin, places in parts:
                 more = bindings.only(origin)
                 more.rows[name] = stack.rows[places]
-                yield from self._extended(evaluation, self._filtered(evaluation, more, name, ranges), ranges, found)
+                yield from self._extended(evaluation, self._filtered(evaluation, more, name), ranges, found)
 
-    def _next_leaf(self, evaluation: Evaluation, remaining: list[str], bindings: Bindings) -> str:
+    def _next_leaf(
+        self, evaluation: Evaluation, remaining: list[str], bindings: Bindings, ranges: Ranges
+    ) -> str:
         """The leaf that promises the fewest partial matches, measured on a sample."""
         if len(remaining) == 1:
             return remaining[0]
         sample = bindings.only(np.arange(0, bindings.count, max(1, bindings.count // _SAMPLE)))
 
         def promised(name: str) -> int:
-            _, first, end = self._range(evaluation, name, sample)
+            _, first, end = self._range(evaluation, name, sample, ranges)
             return int(np.maximum(end - first, 0).sum())
 
         return min(remaining, key=promised)
 
     # -- the range of a leaf -------------------------------------------------------------------------------
 
-    def _range(self, evaluation: Evaluation, name: str, bindings: Bindings) -> tuple[Stack, Rows, Rows]:
+    def _range(
+        self, evaluation: Evaluation, name: str, bindings: Bindings, ranges: Ranges
+    ) -> tuple[Stack, Rows, Rows]:
         """For each partial match, the places of the leaf's stack whose events may extend it."""
         stack, number = self._lookup(evaluation, name, bindings)
         first = self._lower(evaluation, name, bindings, stack, number)
         end = self._upper(evaluation, name, bindings, stack, number)
+        if name in ranges:
+            since, until = (np.full(bindings.count, row, np.int32) for row in ranges[name])
+            first = np.maximum(first, places_in(stack, stack.rows, number, since))
+            end = np.minimum(end, places_in(stack, stack.rows, number, until))
         end = np.where(number < 0, first, np.maximum(first, end))  # a NULL key equals nothing
         return stack, first, end
 
@@ -229,13 +246,9 @@ class LateralJoin:
 
     # -- filters -------------------------------------------------------------------------------------------
 
-    def _filtered(self, evaluation: Evaluation, bindings: Bindings, name: str, ranges: Ranges) -> Bindings:
+    def _filtered(self, evaluation: Evaluation, bindings: Bindings, name: str) -> Bindings:
         """The partial matches that pass everything that is known once `name` is bound."""
         bound = set(bindings.rows)
-        if name in ranges and bindings.count:
-            first, end = ranges[name]
-            rows = bindings.rows[name]
-            bindings = bindings.only((rows >= first) & (rows < end))
         for x, y in self.block.apart:
             if name in (x, y) and {x, y} <= bound and bindings.count:
                 bindings = bindings.only(bindings.rows[x] != bindings.rows[y])

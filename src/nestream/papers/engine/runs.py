@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from nestream.engine.operator import Operator
+from nestream.engine.operator import Operator, Span
 from nestream.papers.engine.chain import Chain, is_chain
 from nestream.papers.engine.context import Bindings, Round
 from nestream.papers.engine.join import Join, ranges_of
@@ -30,7 +30,19 @@ class BlockRun(Operator):
         self.limit = limit
         self.length = int(round.store.pos[-1]) + 1 if len(round.store) else 0
         """The position after the last event."""
+        self.alone = block
+        """The block that the operator stands for, where it runs a group of them."""
         self._chain: Chain | None = None
+
+    def within(self, first: int, end: int, spans: Mapping[str, Span]) -> Iterator[Bindings]:
+        """The matches of the block alone whose variables have positions in some spans."""
+        for ranges in ranges_of(self.alone, first, end, by_last=self.by_last, length=self.length):
+            narrowed = dict(ranges)
+            for name, (since, until) in spans.items():
+                low, high = ranges.get(name, (since, until))
+                narrowed[name] = max(since, low), min(until, high)
+            join = Join(self.round, self.alone, self.alone, None, self.limit)
+            yield from join.from_start(narrowed)
 
     def chain(self, first: int, end: int) -> Chain | None:
         """The block as a chain where it is one and its matches are asked for by their last event."""
@@ -98,9 +110,9 @@ class BlockRun(Operator):
 class OwnRun(BlockRun):
     """A block alone, as a chain or a join."""
 
-    def count(self, first: int, end: int) -> int:
-        """How many matches there are; those of a chain need not be built."""
+    def counts(self, first: int, end: int) -> Iterator[int]:
+        """How many matches there are, in parts; those of a chain need not be built."""
         if not is_chain(self.block) or not self.by_last:
-            return super().count(first, end)
+            return super().counts(first, end)
         chain = self.new_chain(first)
-        return chain.count(chain.triggers(first, end))
+        return chain.counts(chain.triggers(first, end))

@@ -158,10 +158,11 @@ def _partition(task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
                 run.append(batch)
                 waiting += batch.num_rows
                 if number is None and waiting >= ROWS_AT_ONCE:
-                    yield from _given(run.advance(_last_time(batch, task)), task)
+                    yield from _given(run.advance(_last_time(batch, task), in_order=False), task)
                     waiting = 0
             if run is not None:
-                yield from _given(run.finish() if number is None else run.within(*_slice(number, task)), task)
+                found = run.finish(in_order=False) if number is None else run.within(*_slice(number, task))
+                yield from _given(found, task)
 
     return match
 

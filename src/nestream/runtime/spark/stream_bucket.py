@@ -90,7 +90,7 @@ class Bucket:
         if ready is not None:
             for batch in ready.to_batches():
                 self.run.append(typed(batch))
-        return self.run.advance(watermark)
+        return self.run.advance(watermark, in_order=False)
 
     @property
     def due(self) -> int | None:

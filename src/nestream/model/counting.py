@@ -1,0 +1,28 @@
+"""Numbers of things as text, alike wherever matches or events are counted, cut off or drawn."""
+
+from __future__ import annotations
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """The number with its noun: `1 event`, `2,000 events`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def counted_matches(number: int) -> str:
+    """How many matches there are: `1 match`, `2,000 matches`."""
+    return counted(number, "match", "matches")
+
+
+def showing(shown: int, total: int, noun: str, plural: str | None = None, *, more: bool = False) -> str:
+    """How many are shown of how many: `2,000 events`, or `showing 20 of 2,000 events`.
+
+    With `more` there are more than `total`, and nobody knows how many.
+    """
+    if shown >= total and not more:
+        return counted(total, noun, plural)
+    return f"showing {shown:,} of {'more than ' if more else ''}{counted(total, noun, plural)}"
+
+
+def showing_matches(shown: int, total: int, *, more: bool = False) -> str:
+    """How many matches are shown of how many."""
+    return showing(shown, total, "match", "matches", more=more)

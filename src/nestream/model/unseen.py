@@ -1,0 +1,91 @@
+"""Types that a query names and no event has: most likely misspelt, and otherwise silent.
+
+A type may be absent because the day was quiet. So a type is reported only if the events have a similar one
+that the query does not name, or if they have none of the types that the query names.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+import warnings
+from collections.abc import Collection, Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_SIMILAR = 0.6
+MOST_TYPES = 1000
+"""Among how many types of the events a similar one is looked for."""
+
+
+class UnseenTypeWarning(UserWarning):
+    """The query names a type that no event has."""
+
+
+def unseen_types(wanted: Iterable[str], column: pa.ChunkedArray | pa.Array) -> list[str]:
+    """What to say of the types of a query that no event has; nothing where that is as likely as not."""
+    if isinstance(column, pa.Array):
+        column = pa.chunked_array([column])
+    if pa.types.is_dictionary(column.type):
+        column = pa.chunked_array([pc.unique(column.cast(column.type.value_type))])
+    wanted = list(dict.fromkeys(wanted))
+    absent = [name for name in wanted if pc.index(column, pa.scalar(name, column.type)).as_py() < 0]
+    if not absent:
+        return []
+    present = [str(name) for name in pc.unique(column).to_pylist() if name is not None]
+    return sentences(wanted, absent, present)
+
+
+def sentences(wanted: Collection[str], absent: Iterable[str], present: Collection[str]) -> list[str]:
+    """What to say of the absent types, given those that the events have."""
+    if not present or len(present) > MOST_TYPES:
+        return []
+    others = {name.casefold(): name for name in present if name not in wanted}
+    all_absent = not any(name in present for name in wanted)
+    told = []
+    for name in absent:
+        meant = difflib.get_close_matches(name.casefold(), others, n=1, cutoff=_SIMILAR)
+        if meant and not _differ_by_number(name, others[meant[0]]):
+            told.append(f"no event has type {name!r}; did you mean {others[meant[0]]!r}?")
+        elif all_absent:
+            shown = ", ".join(repr(other) for other in sorted(present)[:5])
+            more = ", ..." if len(present) > 5 else ""
+            told.append(f"no event has type {name!r}; the events have {shown}{more}")
+    return told
+
+
+def warn_of(told: Iterable[str]) -> None:
+    """Warn whoever called nestream, once for each place in their program."""
+    for sentence in told:
+        level, frame = 2, sys._getframe(1)
+        while (
+            frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "nestream"
+        ):
+            level, frame = level + 1, frame.f_back
+        warnings.warn(sentence, UnseenTypeWarning, stacklevel=level)
+
+
+class Seen:
+    """Which of the wanted types a stream has seen, and which others."""
+
+    def __init__(self, wanted: Iterable[str]) -> None:
+        self.wanted = tuple(wanted)
+        self.absent = dict.fromkeys(self.wanted)
+        self.present: set[str] = set()
+
+    def note(self, column: pa.ChunkedArray | pa.Array) -> None:
+        """Take note of the types of more events; once all are seen it costs nothing."""
+        if self.absent and len(self.present) <= MOST_TYPES:
+            self.present.update(str(name) for name in pc.unique(column).to_pylist() if name is not None)
+            self.absent = {name: None for name in self.absent if name not in self.present}
+
+    def sentences(self) -> list[str]:
+        """What to say at the end of the events."""
+        return sentences(self.wanted, self.absent, self.present)
+
+
+def _differ_by_number(one: str, other: str) -> bool:
+    """Whether two names differ in their digits alone, as `Sensor1` and `Sensor2` do."""
+    return re.sub(r"\d", "", one) == re.sub(r"\d", "", other)

@@ -1,0 +1,173 @@
+"""Mistakes of a new user: each is answered by a sentence and a code, never by a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import nestream
+from tests.cli.commands import call
+
+QUERY = "SEQ(A a, B b) WITHIN 5"
+EVENTS = "ts,type,id,x\n1,A,1,2\n2,B,1,3\n"
+FILES: dict[str, bytes] = {
+    "e.csv": EVENTS.encode(),
+    "e.txt": EVENTS.encode(),
+    "e": EVENTS.encode(),
+    "binary.csv": bytes(range(128, 256)),
+    "binary.jsonl": bytes(range(128, 256)),
+    "binary.parquet": bytes(range(128, 256)),
+    "binary.neel": bytes(range(128, 256)),
+    "wide.csv": EVENTS.encode("utf-16"),
+    "wide.jsonl": '{"ts":1,"type":"A"}'.encode("utf-16"),
+    "wide.neel": QUERY.encode("utf-16"),
+    "latin.neel": 'SEQ(A a, B b, a.x = "caf\xe9") WITHIN 5'.encode("latin-1"),
+    "empty.neel": b"",
+    "empty.csv": b"",
+    "semicolons.csv": b"ts;type\n1;A\n",
+    "twice.csv": b"ts,type,ts\n1,A,1\n",
+    "array.json": b'[{"ts":1,"type":"A"}]',
+    "bad.csv": b"ts,type\nx,A\ny,B\n",
+    "bad.jsonl": b'{"ts":"x","type":"A"}\n{"ts":null,"type":"B"}\n',
+    "set/q.neel": QUERY.encode(),
+    "wrong/q.neel": b"SEQ(A a",
+}
+MISTAKES: list[tuple[list[str], int, str]] = [
+    (["run", QUERY, "nope.csv"], 1, "cannot read nope.csv: no such file"),
+    (["run", "nope.neel", "e.csv"], 2, "there is no file 'nope.neel'"),
+    (["run", QUERY, "folder"], 1, "is a directory. Name one file in it"),
+    (["run", QUERY, "binary.csv"], 1, "not valid UTF-8"),
+    (["run", QUERY, "binary.jsonl"], 1, "is not JSON lines"),
+    (["run", QUERY, "binary.parquet"], 1, "is not a Parquet file"),
+    (["run", QUERY, "wide.csv"], 1, "is UTF-16 text. Convert it"),
+    (["run", QUERY, "wide.jsonl"], 1, "is UTF-16 text. Convert it"),
+    (["run", QUERY, "empty.csv"], 1, "is empty. It needs a header line"),
+    (["run", QUERY, "semicolons.csv"], 1, "separated by semicolons"),
+    (["run", QUERY, "twice.csv"], 1, "more than one column 'ts'"),
+    (["run", QUERY, "array.json"], 1, "is a JSON array, not JSON lines"),
+    (["run", QUERY, "e.txt"], 1, "cannot tell the format of e.txt"),
+    (["run", QUERY, "e"], 1, "cannot tell the format of e:"),
+    (["run", QUERY, "-"], 2, "add --input-format"),
+    (["run", QUERY, "e.csv", "--input-format", "parquet"], 1, "is not a Parquet file"),
+    (["run", QUERY, "e.csv", "--input-format", "jsonl"], 1, "is not JSON lines"),
+    (["run", QUERY, "bad.csv"], 3, "every row is malformed"),
+    (["run", QUERY, "bad.jsonl"], 3, "every row is malformed"),
+    (["run", "set", "bad.csv", "--each", "out"], 3, "every row is malformed"),
+    (["run", "", "e.csv"], 2, "it is empty"),
+    (["run", " ", "e.csv"], 1, "the query is empty"),
+    (["run", "empty.neel", "e.csv"], 1, "the query is empty"),
+    (["run", "folder", "e.csv"], 2, "there is no .neel file"),
+    (["run", "binary.neel", "e.csv"], 2, "is not UTF-8 text"),
+    (["run", "wide.neel", "e.csv"], 2, "is not UTF-8 text"),
+    (["run", "latin.neel", "e.csv"], 2, "is not UTF-8 text"),
+    (["run", "SEQ(A a, B b WITHIN 5", "e.csv"], 1, "error:"),
+    (["run", f"'{QUERY}'", "e.csv"], 1, "error:"),
+    (["run", "SEQ(A a, B b)", "e.csv"], 1, "WITHIN"),
+    (["run", f"{QUERY} minutes", "e.csv"], 1, "is a duration"),
+    (["run", "SEQ(A a, B b, a.nope = 1) WITHIN 5", "e.csv"], 1, "have no attribute `nope`"),
+    (["run", QUERY, "e.csv", "--time", "when"], 1, "did you mean 'ts'?"),
+    (["run", QUERY, "e.csv", "--type", "kind"], 1, "did you mean 'type'?"),
+    (["run", QUERY, "e.csv", "--type", "ts"], 1, "cannot both be column 'ts'"),
+    (["run", QUERY, "e.csv", "--output", "folder"], 2, "is a folder"),
+    (["run", QUERY, "e.csv", "--output", "no/such.csv"], 2, "there is no folder"),
+    (["run", QUERY, "e.csv", "--output", "x.xlsx"], 2, "cannot tell the format"),
+    (["run", QUERY, "e.csv", "--output", "e.csv"], 2, "this file holds the events"),
+    (["run", QUERY, "e.csv", "--each", "out"], 2, "give a folder of them"),
+    (["run", QUERY, "e.csv", "--dead-letter", "folder"], 2, "is a folder"),
+    (["run", QUERY, "e.csv", "--dead-letter", "no/such.jsonl"], 2, "there is no folder"),
+    (["run", QUERY, "e.csv", "--dead-letter", "e.csv"], 2, "this file holds the events"),
+    (["run", QUERY, "e.csv", "--limit", "-1"], 2, "--limit"),
+    (["run", QUERY, "e.csv", "--strategy", "fast"], 2, "is not one of"),
+    (["run", QUERY, "e.csv", "--without", "speed"], 2, "is not one of"),
+    (["run", QUERY, "e.csv", "--format", "xml"], 2, "--format"),
+    (["run", QUERY], 2, "EVENTS"),
+    (["why", QUERY, "e.csv", "--events", "99"], 1, "there is no event 99"),
+    (["why", QUERY, "e.csv", "--events", "x"], 2, "is no row of the file"),
+    (["why", QUERY, "e.csv", "--events", ""], 2, "give at least one event"),
+    (["why", QUERY, "e.csv", "--events", "0,0"], 1, "was picked twice"),
+    (["why", QUERY, "e.csv", "--events", "z=0"], 1, "has no variable `z`"),
+    (["why", QUERY, "e.csv", "--events", "0", "--by", "nope"], 1, "have no column `nope`"),
+    (["why", "set", "e.csv", "--events", "0"], 2, "it is a folder"),
+    (["check", "nope.neel"], 2, "there is no file"),
+    (["check", QUERY, "--events", "nope.csv"], 1, "cannot read nope.csv"),
+    (["check", "folder"], 2, "there is no .neel file"),
+    (["demo", "hospital", "--rules", "nope", "--folder", "made"], 2, "nope"),
+    (["demo", "hospital", "--rules", "wrong", "--folder", "made"], 1, "error:"),
+    (["demo", "hospital", "--rules", "folder", "--folder", "made"], 1, "there is no .neel file"),
+]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, content in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("arguments", "code", "said"), MISTAKES, ids=lambda value: str(value)[:60])
+def test_a_mistake_is_answered_by_a_sentence(place: Path, arguments: list[str], code: int, said: str) -> None:
+    result = call(*arguments)
+    shown = " ".join((result.stdout + result.stderr).replace("│", " ").split())
+    assert (result.exit_code, said in shown) == (code, True), shown
+    assert "Traceback" not in shown
+    assert (place / "e.csv").read_text() == EVENTS
+    assert not (place / "made").exists()
+
+
+def test_line_ends_and_marks_of_windows_are_no_mistake(place: Path) -> None:
+    (place / "w.neel").write_bytes(b"\xef\xbb\xbfSEQ(A a,\r\n B b)\r\nWITHIN 5\r\n")
+    (place / "w.csv").write_bytes(b"\xef\xbb\xbfts,type\r\n1,A\r\n2,B\r\n")
+    result = call("run", "w.neel", "w.csv")
+    assert (result.exit_code, len(result.stdout.splitlines())) == (0, 1)
+
+
+def match(events: Any, **options: Any) -> pa.Table:
+    return nestream.query(QUERY).match(events, **options)
+
+
+IN_PYTHON: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
+    "a path for events": (lambda: match("e.csv"), nestream.EventError, "cannot read events"),
+    "a number for events": (lambda: match(5), nestream.EventError, "cannot read events"),
+    "rows that are lists": (lambda: match([[1, "A"]]), nestream.EventError, "not a dictionary"),
+    "no time": (lambda: match([{"type": "A"}]), nestream.EventError, "no column `ts`"),
+    "a time that is text": (
+        lambda: match([{"ts": "x", "type": "A"}]),
+        nestream.EventError,
+        "a time is an integer",
+    ),
+    "a type that is a number": (
+        lambda: match([{"ts": 1, "type": 1}]),
+        nestream.EventError,
+        "a type is a string",
+    ),
+    "an unknown strategy": (lambda: match([], strategy="fast"), ValueError, "unknown strategy"),
+    "an unknown order": (lambda: match([], order="random"), ValueError, "unknown order"),
+    "an unknown option": (lambda: match([], options={"fast": True}), ValueError, "unknown option"),
+    "an empty query": (lambda: nestream.query(""), nestream.QueryError, "empty"),
+    "a folder that is none": (
+        lambda: nestream.queries("nope"),
+        FileNotFoundError,
+        "is not a folder of queries",
+    ),
+    "no queries": (lambda: nestream.queries([]), ValueError, "at least one"),
+    "null types": (
+        lambda: match(pa.table({"ts": [1], "type": pa.array([None], pa.string())})),
+        nestream.EventError,
+        "has no type",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", IN_PYTHON)
+def test_a_mistake_in_python_is_answered_by_a_sentence(mistake: str) -> None:
+    act, kind, said = IN_PYTHON[mistake]
+    with pytest.raises(kind, match=said):
+        act()
