@@ -39,13 +39,19 @@ def _asked(program: Program, task: Mapping[str, Any]) -> dict[str, Any]:
     return said
 
 
+def _finished(name: str, found: Results) -> None:
+    """What is ours must have finished."""
+    for way, result in found.items():
+        if "best" not in result:
+            raise BenchError(f"{name}, {way}: {result['status']}".lstrip(", "))
+
+
 def together(group: list[Benchmark], how: Run) -> Results:
     """The benchmarks of the group take turns in one process; the matches are counted in other ways too."""
     with Program(WORKER, seconds=LONG, memory=2**62) as worker:
         found = in_turns([Contestant(one.name, worker, _task(one, how)) for one in group], how.repeats)
+        _finished("", found)
         for one in group:
-            if "best" not in found[one.name]:
-                raise BenchError(f"{one.name}: {found[one.name]['status']}")
             if one.shape:
                 task = _task(one, how, do="known", shape=one.shape, window=one.window)
                 found[one.name]["expected"] = _asked(worker, task)["expected"]
@@ -99,9 +105,8 @@ def ways(group: list[Benchmark], how: Run) -> Results:
                 [Contestant(way, worker, {**task, "clock": "processor"}) for way, task in tasks.items()],
                 how.repeats,
             )
+            _finished(one.name, found)
             for way, result in found.items():
-                if "best" not in result:
-                    raise BenchError(f"{one.name}, {way}: {result['status']}")
                 if one.told.get("curve"):
                     result |= _asked(worker, {**tasks[way], "do": "curve"})
                 if one.told.get("counted") and one.ways[way].get("strategy", "").startswith("views-"):
@@ -146,8 +151,7 @@ def beside(group: list[Benchmark], how: Run) -> Results:
             contestants.append(Contestant(str(peer), program))
         found = in_turns(contestants, how.repeats)
     ours = {str(number): found[f"nestream, {number}"] for number in threads}
-    if "best" not in ours["1"]:
-        raise BenchError(f"{one.name}: nestream {ours['1']['status']}")
+    _finished(one.name, ours)
     for peer in present:
         result = found[str(peer)]
         if "best" in result:
@@ -171,6 +175,9 @@ def spark(group: list[Benchmark], how: Run) -> Results:
                 continue
             jobs = [Contestant(way, worker, {**task, **job}) for way, job in one.ways.items()]
             found = in_turns(jobs, how.repeats)
+            _finished(
+                one.name, {way: job for way, job in found.items() if job["status"].startswith("failed")}
+            )
             results[one.name] = {**agreed(one.name, found), "ways": found}
     return results
 
