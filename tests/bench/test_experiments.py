@@ -54,8 +54,8 @@ def test_every_way_finds_what_the_reference_finds(name: tuple[str, str]) -> None
             300,
         )
     else:
-        query, events = one.query, 150
-        window = f"{30_000 / given['rate']:.0f} ms"
+        query, events = one.query, 80
+        window = f"{20_000 / given['rate']:.0f} ms"
     table = generate(one.data.generator, events=events, seed=2, **given)
     chosen = nestream.query(f"{query} WITHIN {window}")
     expected = chosen.match(table, strategy="reference")
