@@ -6,21 +6,13 @@ The type is an ENUM, rows may come in any order; loading the events is not timed
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import common
 import duckdb
-import pyarrow.compute as pc
+
+from benchmarks.peers import common
 
 NEVER = "-never"
 """A query whose name ends so is the one without it, its last event of a type that does not come."""
-
-
-def sums(result: Any) -> tuple[int, int]:
-    """The matches, and the sum of their times: the first event's once, the second's twice, and so on."""
-    times = [name for name in result.column_names if name.startswith("ts_")]
-    total = sum(step * (pc.sum(result.column(name)).as_py() or 0) for step, name in enumerate(times, 1))
-    return result.num_rows, total
 
 
 def main() -> None:
@@ -45,7 +37,7 @@ def main() -> None:
     text = text.replace("{window}", str(task.window))
     if name != task.query:
         text = text.replace("'F'", "'Never'")
-    common.measure(lambda: connection.sql(text).to_arrow_table(), sums, task)
+    common.answer(lambda: connection.sql(text).to_arrow_table())
 
 
 if __name__ == "__main__":

@@ -17,16 +17,15 @@ from __future__ import annotations
 import os
 import sys
 from itertools import pairwise
-from typing import Any
 
-import common
+from benchmarks.peers import common
 
 TASK = common.task(__doc__)
 os.environ["POLARS_MAX_THREADS"] = str(TASK.threads)  # before Polars is imported
 
 import polars as pl  # noqa: E402
 
-WINDOW = TASK.window
+WINDOW: int = TASK.window
 KEYED = ("two", "flat", "six", "not-event", "not-seq", "not-seq-not", "not-and", "leading", "trailing", "and")
 STEPS = {
     **dict.fromkeys((*KEYED, "unkeyed-3"), ("A", "B", "C")),
@@ -104,7 +103,7 @@ def edged(events: pl.LazyFrame, query: str) -> pl.LazyFrame:
     """The flat matches without a d before them, or after them, within the window."""
     kind = "A" if query == "leading" else "C"
     rows = events.filter(pl.col("type").cast(pl.String).is_in([kind, "D"])).with_columns(p=POSITION).sort("p")
-    nearest = pl.when(pl.col("type") == "D").then(pl.col("p"))
+    nearest: pl.Expr = pl.when(pl.col("type") == "D").then(pl.col("p"))
     nearest = nearest.forward_fill() if kind == "A" else nearest.backward_fill()
     near = rows.with_columns(near=nearest).filter(pl.col("type") == kind)
     matches = bucketed(events, ("A", "B", "C"), keyed=True, bound=None)
@@ -194,19 +193,12 @@ def formulated(events: pl.LazyFrame, query: str, formulation: str) -> pl.LazyFra
     sys.exit(f"there is no formulation {formulation!r}")
 
 
-def sums(result: Any) -> tuple[int, int]:
-    """The matches, and the sum of their times: the first event's once, the second's twice, and so on."""
-    times = [name for name in result.columns if name.startswith("ts_")]
-    total = sum(step * int(result.get_column(name).sum()) for step, name in enumerate(times, 1))
-    return result.height, total
-
-
 def main() -> None:
     """Load the events, then run the query."""
     kinds = pl.Enum([*"ABCDEFGHIJKLMNOPQRST", "Never"])
     events = pl.read_parquet(TASK.events).with_columns(pl.col("type").cast(pl.String).cast(kinds)).lazy()
     plan = formulated(events, TASK.query, TASK.formulation)
-    common.measure(lambda: plan.collect(engine="streaming"), sums, TASK)
+    common.answer(lambda: plan.collect(engine="streaming"), pl.DataFrame.to_arrow)
 
 
 if __name__ == "__main__":

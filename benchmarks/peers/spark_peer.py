@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import common
 from pyspark.sql import SparkSession
+
+from benchmarks.peers import common
 
 
 def sums(result: Any) -> tuple[int, int]:

@@ -1,15 +1,18 @@
-"""`nestream bench compare` and `profile`: a slower revision is told, noise is not, and nothing is left."""
+"""`scripts/bench compare` and `profile`: a slower revision is told, noise is not, and nothing is left."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("psutil", reason="the benchmarks have packages of their own")
 
-from nestream.bench import SUITES, BenchError
-from nestream.bench.compare import Compared, compare, small_set, table_of, worse
-from nestream.bench.profiling import benchmark_of
+from typer.testing import CliRunner
+
+from benchmarks.__main__ import app
+from benchmarks.compare import Compared, compare, small_set, table_of, worse
+from benchmarks.spec import BenchError
 from tests.cli.commands import ROOT, call
 
 STAND_IN = """
@@ -53,7 +56,7 @@ def revisions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of(root: Path, base: str, *head: str, only: str = "views/accounts") -> list[Compared]:
-    return compare(root, base, *head, turns=7, only=(only,), events=50, folder=root / "data")
+    return compare(base, *head, root=root, turns=7, only=(only,), events=50, folder=root / "data")
 
 
 def test_a_slower_revision_is_told_and_a_faster_one(revisions: Path) -> None:
@@ -82,9 +85,9 @@ def test_the_files_as_they_are_are_compared_unless_another_revision_is_named(rev
 
 def test_other_matches_and_failures_are_told(revisions: Path) -> None:
     (found,) = of(revisions, "quick", "other")
-    assert found.problem.startswith("other matches")
-    (failed,) = of(revisions, "quick", "slow", only="stream")
-    assert failed.problem == "the second fails: AttributeError: 'Query' object has no attribute 'stream'"
+    assert found.problem.startswith("different matches")
+    (failed,) = of(revisions, "quick", "slow", only="engine/stream")
+    assert failed.problem == "the first failed: AttributeError: 'Query' object has no attribute 'stream'"
     assert worse([failed], 1.0)
 
 
@@ -109,9 +112,13 @@ def test_few_turns_span_all_that_they_found() -> None:
 
 
 def test_the_small_set_shows_each_part_of_the_engine() -> None:
-    names = [name for name, _, _ in small_set()]
+    names = [one.name for one, _ in small_set()]
     assert {name.partition("/")[0] for name in names} == {
-        *("engine", "rewriting", "views", "predicates", "sase", "stream")
+        "engine",
+        "rewriting",
+        "views",
+        "predicates",
+        "sase",
     }
     assert len(names) == len(set(names)) == 17
 
@@ -122,7 +129,7 @@ def test_a_profile_shows_the_engine(tmp_path: Path) -> None:
     query = "SEQ(Recycle r, Operating o, r.id = o.id) WITHIN 1 hours"
     events = tmp_path / "events.parquet"
     assert call("data", "hospital", "--events", "2000", "--out", str(events)).exit_code == 0
-    result = call("bench", "profile", query, str(events), "--seconds", "0.2", "--html", str(page))
+    result = CliRunner().invoke(app, ["profile", query, str(events), "--seconds", "0.2", "--html", str(page)])
     assert result.exit_code == 0, result.stderr
     assert "Query.match" in result.stdout
     assert "2,000 events" in result.stderr
@@ -130,14 +137,23 @@ def test_a_profile_shows_the_engine(tmp_path: Path) -> None:
 
 
 def test_a_benchmark_that_is_none_is_named() -> None:
-    benchmark = benchmark_of(SUITES, "engine/not-seq")
-    assert benchmark is not None
-    assert benchmark.shape == "not-seq"
-    with pytest.raises(BenchError, match="no benchmark 'nothing'"):
-        benchmark_of(SUITES, "engine/nothing")
-    result = call("bench", "profile", "SEQ(A a, B b) WITHIN 5")
-    assert result.exit_code == 1
-    assert "name a file of events" in result.stderr
+    with pytest.raises(BenchError, match="no benchmark 'engine/nothing'"):
+        CliRunner().invoke(app, ["profile", "engine/nothing"], catch_exceptions=False)
+    with pytest.raises(BenchError, match="name a file of events"):
+        CliRunner().invoke(app, ["profile", "SEQ(A a, B b) WITHIN 5"], catch_exceptions=False)
+
+
+def test_a_command_that_fails_says_so_in_a_sentence() -> None:
+    command = [sys.executable, "-m", "benchmarks", "engine", "--only", "flatt"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: engine has no benchmark 'flatt'. It has read, flat, ")
+
+
+def test_the_benchmarks_are_listed_and_no_longer_a_command_of_nestream() -> None:
+    assert "growth/flat/0.2" in CliRunner().invoke(app, ["list"]).stdout
+    assert call("bench").exit_code == 2
+    assert not (ROOT / "src" / "nestream" / "bench").exists()
 
 
 def test_the_repository_has_the_packages_that_are_profiled_with() -> None:

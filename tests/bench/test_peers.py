@@ -1,9 +1,10 @@
-"""`nestream bench peers`: a peer has words or a reason, all find the same, and what is missing is told."""
+"""The suite `peers`: a peer has words or a reason, all find the same, and what is missing is told."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,30 +13,27 @@ import pytest
 pytest.importorskip("psutil", reason="the benchmarks have packages of their own")
 
 import nestream
-from nestream.bench import SUITES, BenchError, Run
-from nestream.bench.peers import ONCE_WINDOW, PEERS, QUERIES, UNKEYED_ONCE_WINDOW
-from nestream.bench.peers_data import columns_of, once
-from nestream.bench.peers_install import JARS, missing, pinned, text_of
-from nestream.bench.peers_lines import of_ours, of_peer
-from nestream.bench.peers_run import agree, run_peers
-from nestream.bench.spec import Benchmark
-from tests.cli.commands import ROOT, call
+from benchmarks.events import columns_file, once
+from benchmarks.page import section
+from benchmarks.peers_programs import FOLDER, JARS, lines, missing, our_lines, pinned, text_of
+from benchmarks.rivals import ONCE_WINDOW, PEERS, QUERIES, UNKEYED_ONCE_WINDOW
+from benchmarks.run import run
+from benchmarks.spec import Benchmark, Peer, Run
+from benchmarks.suites import SUITES
 
 SUITE = SUITES["peers"]
-FOLDER = ROOT / "benchmarks" / "peers"
 EVERY = [(benchmark, peer) for benchmark in SUITE.benchmarks for peer in benchmark.peers]
 
 
 def needs(peer: str) -> None:
-    reason = missing(peer, FOLDER)
+    reason = missing(peer)
     if reason:
         pytest.skip(f"{peer} is {reason}")
 
 
-def compared(only: str, folder: Path, events: int = 250_000) -> dict[str, object]:
-    found = run_peers(Run(events=events, repeats=1, only=(only,), folder=folder, limit=120))
-    (result,) = found["results"].values()
-    return dict(result)
+def compared(only: str, folder: Path, events: int = 250_000) -> tuple[dict[str, Any], str]:
+    found = run(SUITE, Run(events=events, repeats=1, only=(only,), folder=folder, limit=120))
+    return found["results"][only], section(SUITE, found)
 
 
 def test_every_query_is_put_to_every_peer() -> None:
@@ -45,23 +43,30 @@ def test_every_query_is_put_to_every_peer() -> None:
 
 @pytest.mark.parametrize("benchmark_", SUITE.benchmarks, ids=lambda benchmark: str(benchmark.name))
 def test_a_peer_has_words_for_a_query_or_a_reason(benchmark_: Benchmark) -> None:
-    assert bool(benchmark_.peers) != bool(benchmark_.settings["cannot"])
+    assert bool(benchmark_.peers) != bool(benchmark_.told["cannot"])
     for peer in benchmark_.peers:
-        text = text_of(peer.name, benchmark_.shape, peer.formulation, FOLDER)
+        text = text_of(peer, benchmark_.shape)
         assert text is None or text.is_file()
-        assert of_peer(peer.name, benchmark_.shape, peer.formulation, FOLDER) > 1
+        assert lines(peer, benchmark_.shape) > 1
+
+
+def test_every_formulation_of_the_engines_peers_has_its_file() -> None:
+    for benchmark in SUITES["engine"].benchmarks:
+        for peer in benchmark.peers:
+            text = text_of(peer, benchmark.shape)
+            assert text is None or text.is_file()
 
 
 def test_every_text_of_a_peer_is_run() -> None:
-    used = {text_of(peer.name, benchmark.shape, peer.formulation, FOLDER) for benchmark, peer in EVERY}
+    used = {text_of(peer, benchmark.shape) for benchmark, peer in EVERY}
     for folder in ("esper", "siddhi", "flinksql"):
         assert set((FOLDER / folder).iterdir()) <= used
 
 
 def test_lines_are_those_of_the_query_alone() -> None:
-    assert of_ours("SEQ(A a, B b) WHERE [id] WITHIN 10") == 3
-    assert of_peer("Esper", "two", "one thread", FOLDER) == 2
-    assert of_peer("Flink CEP", "flat", "parallelism 1", FOLDER) == 4
+    assert our_lines("SEQ(A a, B b) WHERE [id] WITHIN 10") == 3
+    assert lines(Peer("Esper"), "two") == 2
+    assert lines(Peer("Flink CEP"), "flat") == 4
 
 
 @pytest.mark.parametrize(("ids", "pause"), [(100, 0), (1, UNKEYED_ONCE_WINDOW)])
@@ -77,7 +82,7 @@ def test_the_columns_hold_the_events(tmp_path: Path) -> None:
     table = once(2_000, 10, 0)
     path = tmp_path / "events.parquet"
     pq.write_table(table, path)
-    raw = columns_of(path).read_bytes()
+    raw = columns_file(path).read_bytes()
     rows = table.num_rows
     assert len(raw) == 21 * rows
     assert np.frombuffer(raw, "<i8", rows).tolist() == table.column("ts").to_pylist()
@@ -86,58 +91,41 @@ def test_the_columns_hold_the_events(tmp_path: Path) -> None:
     assert np.frombuffer(raw, "<i4", rows, 9 * rows).tolist() == table.column("id").to_pylist()
 
 
-def test_a_peer_that_is_not_there_is_told_with_the_command(
+def test_a_peer_that_is_not_installed_is_named_with_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    result = compared("flat/esper", tmp_path)
-    assert "nestream bench peers --install" in json.dumps(result["peers"])
-    assert "| Esper | 9." in SUITE.tables({"flat/esper": result})
+    result, text = compared("flat/esper", tmp_path)
+    assert "scripts/bench peers --install" in json.dumps(result["peers"])
+    assert "| Esper | 9." in text
 
 
-def test_what_a_peer_cannot_say_is_told(tmp_path: Path) -> None:
-    result = compared("not-seq/flink-cep", tmp_path)
-    assert "takes one event, not a sequence" in SUITE.tables({"not-seq/flink-cep": result})
+def test_what_a_peer_cannot_express_is_said(tmp_path: Path) -> None:
+    assert "takes one event, not a sequence" in compared("not-seq/flink-cep", tmp_path)[1]
 
 
 def test_versions_are_pinned() -> None:
     for name in set(JARS.values()):
-        assert pinned(FOLDER, name).count(".") == 2
-
-
-def test_other_matches_are_an_error() -> None:
-    ours = {"matches": 3, "checksum": 9}
-    agree("flat/esper", ours, {"peer": "Esper", "matches": 3, "checksum": 9})
-    agree("flat/esper", ours, {"peer": "Esper", "status": "did not finish in 40 s"})
-    with pytest.raises(BenchError, match="Esper finds 3 matches with checksum 8, nestream 3 with 9"):
-        agree("flat/esper", ours, {"peer": "Esper", "matches": 3, "checksum": 8})
-
-
-def test_an_unknown_benchmark_is_named() -> None:
-    result = call("bench", "peers", "--only", "flat/oracle")
-    assert result.exit_code == 1
-    assert "no benchmark 'flat/oracle'" in result.stderr
+        assert pinned(name).count(".") == 2
 
 
 @pytest.mark.parametrize("only", ["leading/polars", "and/duckdb", "not-seq/esper"])
 def test_a_peer_finds_the_same_matches(only: str, tmp_path: Path) -> None:
     query, _, peer = only.partition("/")
     needs(next(name for name in PEERS if name.lower() == peer))
-    result = compared(only, tmp_path, 500_000)
+    result, text = compared(only, tmp_path, 500_000)
     ways = result["peers"]
-    assert isinstance(ways, list)
     assert all(way["matches"] == result["matches"] != 0 for way in ways)
     assert all(way["memory"] > 10_000_000 and way["ratio"] > 0 for way in ways)
-    assert f"`{QUERIES[query]}`" in SUITE.tables({only: result})
+    assert f"`{QUERIES[query]}`" in text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("benchmark_", SUITE.benchmarks, ids=lambda benchmark: str(benchmark.name))
 def test_every_peer_finds_the_same_matches(benchmark_: Benchmark, tmp_path: Path) -> None:
-    needs(benchmark_.settings["peer"])
-    if benchmark_.settings["cannot"]:
-        pytest.skip(benchmark_.settings["cannot"])
-    result = compared(benchmark_.name, tmp_path, 1_000_000)
+    needs(benchmark_.told["peer"])
+    if benchmark_.told["cannot"]:
+        pytest.skip(benchmark_.told["cannot"])
+    result, _ = compared(benchmark_.name, tmp_path, 1_000_000)
     ways = result["peers"]
-    assert isinstance(ways, list)
     assert all(way["matches"] == result["matches"] for way in ways)

@@ -13,7 +13,6 @@ import typer
 from typer.core import TyperGroup
 
 import nestream
-from nestream.cli.bench import app as bench
 from nestream.cli.check import check, explain
 from nestream.cli.console import messages, show_diagnostics, show_error
 from nestream.cli.console_command import console
@@ -149,7 +148,6 @@ app.command(
         "nestream console --job hospital --port 8700",
     ),
 )(console)
-app.add_typer(bench, name="bench")
 app.add_typer(demo, name="demo")
 
 
