@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.compose.choosing import Seen, settled
-from nestream.compose.run import Run, check_lateness, compiled, known_order, known_strategy
+from nestream.compose.run import Run, compiled, known_order, known_strategy
 from nestream.compose.spark import dataframe_of, is_dataframe, stream_files
 from nestream.engine.program import LeafSpec, Switches, options_of
 from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
@@ -294,7 +294,7 @@ class Queries:
         type: str = "type",
         schema: pa.Schema | Schema | None = None,
         order: str = "time",
-        lateness: int | timedelta = 0,
+        lateness: int | timedelta | str = 0,
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
         strategy: str = "auto",
@@ -302,7 +302,6 @@ class Queries:
     ) -> Any:
         """Match events that keep coming, as `Query.stream` does; each match has the name of its query."""
         known_order(order)
-        check_lateness(lateness)
         self._without_limits("a stream of a set")
 
         def start(known: Schema) -> SetRun:

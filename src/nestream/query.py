@@ -15,7 +15,7 @@ from nestream.binding.typing import check_types, result_kind
 from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
 from nestream.compose.run import STRATEGIES as STRATEGIES  # for the command line
 from nestream.compose.run import SWITCHES as SWITCHES
-from nestream.compose.run import Run, check_lateness, known_order, known_strategy
+from nestream.compose.run import Run, known_order, known_strategy
 from nestream.compose.spark import SparkRun, is_dataframe, stream_files
 from nestream.compose.spark import spark_frame as spark_frame
 from nestream.compose.spark import spark_session as spark_session
@@ -330,7 +330,7 @@ class Query:
         type: str = "type",
         schema: pa.Schema | Schema | None = None,
         order: str = "time",
-        lateness: int | timedelta = 0,
+        lateness: int | timedelta | str = 0,
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
         strategy: str = "auto",
@@ -342,14 +342,14 @@ class Query:
         are decided: `for match in query.stream(events): ...`. Without, gives a `Stream` to push events into:
         `stream.push(event)`, `stream.push_batch(table)`, `stream.finish()`, `stream.save()`.
 
-        Events may be out of order by `lateness` (in the unit of the time column, or a timedelta); later ones
-        go to `late`. Events without time or type, or whose values do not fit, go to `dead_letter`.
+        Events may be out of order by the `lateness`: a duration such as "5 s", a timedelta, or a number in the
+        unit of the time column. Later ones go to `late`; events without time or type, or whose values do not
+        fit, go to `dead_letter`. Both are counted, and without a place for them the first gives a warning.
         """
         known_strategy(strategy)
         if strategy == "reference":
             raise ValueError("the reference evaluator needs all the events at once: it has no streams")
         chosen = known_order(order)
-        check_lateness(lateness)
         options = options_of(options)
 
         def start(known: Schema) -> LocalRun:

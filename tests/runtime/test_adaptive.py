@@ -45,8 +45,9 @@ def drifting(seed: int) -> list[pa.Table]:
 
 
 def running(stream: Any) -> AdaptiveRun:
-    assert isinstance(stream._run, AdaptiveRun)
-    return stream._run
+    assert stream._progress is not None
+    assert isinstance(stream._progress.run, AdaptiveRun)
+    return stream._progress.run
 
 
 def test_a_stream_changes_its_strategy_with_its_events_and_gives_the_same_matches() -> None:
@@ -105,10 +106,10 @@ def test_any_change_at_any_boundary_gives_the_matches_of_the_whole(
 def test_a_stream_without_a_choice_is_not_watched() -> None:
     table = phase(10, {"A": 1, "B": 1}, 0, 0)
     for text in ("SEQ(A a, !C c, B b) WITHIN 9", "SEQ(A a, B b) WITHIN 9"):
-        assert type(query(text).stream(schema=table.schema)._run) is LocalRun
+        assert type(query(text).stream(schema=table.schema)._progress.run) is LocalRun
     options = {"reach": False}
-    assert type(query(TRAILING).stream(schema=table.schema, options=options)._run) is LocalRun
-    assert type(query(TRAILING).stream(schema=table.schema)._run) is AdaptiveRun
+    assert type(query(TRAILING).stream(schema=table.schema, options=options)._progress.run) is LocalRun
+    assert type(query(TRAILING).stream(schema=table.schema)._progress.run) is AdaptiveRun
 
 
 def test_few_events_are_counted_together_and_predicates_not_tested_for_ever(

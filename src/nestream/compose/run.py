@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import partial
 
 import pyarrow as pa
@@ -118,12 +117,6 @@ def compiled(
     flat = flat or flat_plan(plan)
     groups = flat.shared.plan.groups
     return compile_plan(flat.normal.plan, schema, scale, by_arrival, options, groups=groups, leaves=leaves)
-
-
-def check_lateness(lateness: int | timedelta) -> None:
-    """Raise where events would have to be early."""
-    if (lateness < timedelta()) if isinstance(lateness, timedelta) else (lateness < 0):
-        raise ValueError(f"the lateness is {lateness}, and it cannot be negative")
 
 
 def known_strategy(strategy: str) -> None:

@@ -6,13 +6,14 @@ one resolution for all columns: nanoseconds where some column has them, else mic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nestream.model.python_values import column_of
 from nestream.model.schema import EventError, Kind, Schema, kind_of
 
 
@@ -23,15 +24,18 @@ def to_table(events: Any, type_column: str = "type") -> pa.Table:
     interface, a sequence of dictionaries, or a mapping from event type to any of these.
     """
     if isinstance(events, pa.Table):
-        return _without_string_views(events)
+        return _plain(events)
     if isinstance(events, pa.RecordBatch):
-        return _without_string_views(pa.Table.from_batches([events]))
+        return _plain(pa.Table.from_batches([events]))
     if isinstance(events, Mapping):
         return _tables_by_type(events, type_column)
-    if type(events).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(events, preserve_index=False)
-    if hasattr(events, "__arrow_c_stream__"):
-        return _without_string_views(pa.table(events))
+    try:
+        if is_frame(events):
+            return _plain(pa.Table.from_pandas(events, preserve_index=False))
+        if hasattr(events, "__arrow_c_stream__"):
+            return _plain(pa.table(events))
+    except (pa.ArrowException, ValueError, TypeError) as problem:
+        raise EventError(f"cannot read events from this {type(events).__name__}: {problem}") from None
     if isinstance(events, Iterable) and not isinstance(events, str | bytes):
         return _from_dictionaries(list(events))
     raise EventError(
@@ -40,27 +44,48 @@ def to_table(events: Any, type_column: str = "type") -> pa.Table:
     )
 
 
-def _without_string_views(table: pa.Table) -> pa.Table:
-    """The table with plain strings, as Arrow cannot take single rows of string views."""
+def is_frame(events: Any) -> bool:
+    """Whether the events are a DataFrame of pandas, which is not imported for it."""
+    return type(events).__module__.partition(".")[0] == "pandas" and hasattr(events, "columns")
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """The table with plain strings, and dictionaries with room for more words.
+
+    Arrow cannot take single rows of string views, nor join dictionaries that then have more than 127 words
+    where the first had fewer.
+    """
     for place, field in enumerate(table.schema):
         if pa.types.is_string_view(field.type):
             table = table.set_column(place, field.name, table.column(place).cast(pa.large_string()))
+        elif roomy(field.type) != field.type:
+            table = table.set_column(place, field.name, table.column(place).cast(roomy(field.type)))
     return table
+
+
+def roomy(datatype: pa.DataType) -> pa.DataType:
+    """The type, if it is a dictionary with room for 2^31 words at least."""
+    if pa.types.is_dictionary(datatype) and datatype.index_type.bit_width < 32:
+        return pa.dictionary(pa.int32(), datatype.value_type, datatype.ordered)
+    return datatype
 
 
 def _from_dictionaries(rows: list[Any]) -> pa.Table:
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise EventError(f"event {number} is a {type(row).__name__}, not a dictionary")
-    names = list(dict.fromkeys(name for row in rows for name in row))
     if not rows:
         return pa.table({"ts": pa.array([], pa.int64()), "type": pa.array([], pa.string())})
+    return table_of(rows, dict.fromkeys(name for row in rows for name in row))
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> pa.Table:
+    """The named attributes of dictionaries as a table, which holds just their values."""
     columns = {}
     for name in names:
-        try:
-            columns[name] = pa.array([row.get(name) for row in rows])
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as problem:
-            raise EventError(f"attribute `{name}` holds values of different types: {problem}") from None
+        if not isinstance(name, str):
+            raise EventError(f"the name of an attribute is a string, not {name!r}")
+        columns[name] = column_of([row.get(name) for row in rows], name)
     return pa.table(columns)
 
 
@@ -68,7 +93,12 @@ def _tables_by_type(events: Mapping[str, Any], type_column: str) -> pa.Table:
     """One table of the tables by type, each row with its type; a column that a type lacks is NULL."""
     tables = []
     for name, part in events.items():
-        table = to_table(part, type_column)
+        if not isinstance(name, str):
+            raise EventError(f"a mapping of events has event types for keys, which are strings, not {name!r}")
+        try:
+            table = to_table(part, type_column)
+        except EventError as problem:
+            raise EventError(f"the events of type `{name}`: {problem}") from None
         if type_column in table.column_names:
             table = table.drop_columns([type_column])
         tables.append(table.append_column(type_column, pa.array([name] * table.num_rows, pa.string())))
