@@ -26,12 +26,14 @@ def widened(held: pa.DataType, found: pa.DataType) -> pa.DataType | None:
 
     Values of both convert to it, each exactly, or `converted` refuses them.
     """
+    if held == found or arrow.is_null(found):
+        return held
     if arrow.is_dictionary(held):
         wide = widened(held.value_type, found)
-        return held if wide == held.value_type else wide
+        return held if wide == held.value_type and _is_text(wide) else wide
     if arrow.is_dictionary(found):
         return widened(held, found.value_type)
-    if held == found or arrow.is_null(found):
+    if held == found:
         return held
     if arrow.is_null(held):
         return found
@@ -65,7 +67,7 @@ def converted(column: Column, datatype: pa.DataType, name: str) -> Column:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         value = _first(column, lambda part: _casts(part, datatype))
         raise EventError(
-            f"column `{name}` holds {shown(datatype)}: {_short(value)} does not fit"
+            f"column `{name}` holds {shown(datatype)}: {value} does not fit"
         ) from None
 
 
@@ -85,8 +87,12 @@ def shown(datatype: pa.DataType) -> str:
 
 
 def _cast(column: Column, datatype: pa.DataType) -> Column:
+    if arrow.is_null(column.type):
+        return pa.nulls(len(column), datatype)
     if arrow.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if arrow.is_float16(column.type):  # with which Arrow cannot compute
+        column = column.cast(pa.float32())
     if arrow.is_integer(datatype) and arrow.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)  # NaN is NULL
     if arrow.is_dictionary(datatype):
@@ -107,17 +113,16 @@ def _casts(column: Column, datatype: pa.DataType) -> bool:
     return True
 
 
-def _first(column: Column, accepts: Callable[[Column], bool]) -> object:
-    """The first value that is not accepted, of a column that has one."""
+def _first(column: Column, accepts: Callable[[Column], bool]) -> str:
+    """The first value that is not accepted, of a column that has one, to be read."""
     low, high = 0, len(column)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if accepts(column.slice(low, middle - low)) else (low, middle)
-    return column[low].as_py()
-
-
-def _short(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(column[low].as_py())
+    except (ValueError, OverflowError):  # a moment that Python has no date for
+        text = str(column[low].cast(pa.int64()))
     return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
 
 
