@@ -319,6 +319,7 @@ class Queries:
             lateness=lateness,
             late=late,
             dead_letter=dead_letter,
+            whole=any(member.shows_events for member in self.members.values()),
         )
         return stream if events is None else stream.run(events)
 

@@ -27,7 +27,7 @@ from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import attributes_by_type, check_events, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.expression import attributes
-from nestream.model.output import ValueColumn
+from nestream.model.output import EventColumn, ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.reference import match_reference
@@ -342,9 +342,9 @@ class Query:
         are decided: `for match in query.stream(events): ...`. Without, gives a `Stream` to push events into:
         `stream.push(event)`, `stream.push_batch(table)`, `stream.finish()`, `stream.save()`.
 
-        Events may be out of order by the `lateness`: a duration such as "5 s", a timedelta, or a number in the
-        unit of the time column. Later ones go to `late`; events without time or type, or whose values do not
-        fit, go to `dead_letter`. Both are counted, and without a place for them the first gives a warning.
+        Events may be out of order by the `lateness`: a duration such as "5 s", a timedelta, or a number in
+        the unit of the time column. Later ones go to `late`; events without time or type, or whose values do
+        not fit, go to `dead_letter`. Both are counted; without a handler the first one gives a warning.
         """
         known_strategy(strategy)
         if strategy == "reference":
@@ -371,8 +371,14 @@ class Query:
             late=late,
             dead_letter=dead_letter,
             limit=self.plan.limit,
+            whole=self.shows_events,
         )
         return stream if events is None else stream.run(events)
+
+    @property
+    def shows_events(self) -> bool:
+        """Whether a match has whole events, with all their columns."""
+        return any(isinstance(column, EventColumn) for column in self.plan.output.columns)
 
     @property
     def mentioned(self) -> tuple[str, ...]:

@@ -280,7 +280,7 @@ def test_the_rows_of_a_batch_without_time_or_type_are_dead_letters() -> None:
 def test_a_batch_whose_column_does_not_fit_is_refused_as_a_whole() -> None:
     stream = start()
     stream.push_batch([event(1, "A")])
-    with pytest.raises(EventError, match="column `id` holds integers .*: strings .* do not fit"):
+    with pytest.raises(EventError, match=r"column `id` holds integers .*: strings .* do not fit"):
         stream.push_batch(pa.table({"ts": [2], "type": ["B"], "id": ["seven"]}))
     assert stream.push_batch([event(3, "B")]).num_rows == 1
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from nestream.model.python_values import column_of
 from nestream.model.schema import EventError, Kind, Schema, kind_of
+from nestream.model.widening import converted, mixing, widened
 
 
 def to_table(events: Any, type_column: str = "type") -> pa.Table:
@@ -39,7 +40,7 @@ def to_table(events: Any, type_column: str = "type") -> pa.Table:
     if isinstance(events, Iterable) and not isinstance(events, str | bytes):
         return _from_dictionaries(list(events))
     raise EventError(
-        f"cannot read events from a {type(events).__name__}\n"
+        f"cannot read events from a value of type {type(events).__name__}\n"
         "  hint: give an Arrow table, a pandas DataFrame, a list of dictionaries, or a mapping by type"
     )
 
@@ -73,10 +74,10 @@ def roomy(datatype: pa.DataType) -> pa.DataType:
 def _from_dictionaries(rows: list[Any]) -> pa.Table:
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise EventError(f"event {number} is a {type(row).__name__}, not a dictionary")
+            raise EventError(f"event {number} is of type {type(row).__name__}, and an event is a dictionary")
     if not rows:
         return pa.table({"ts": pa.array([], pa.int64()), "type": pa.array([], pa.string())})
-    return table_of(rows, dict.fromkeys(name for row in rows for name in row))
+    return table_of(rows, dict.fromkeys(name for row in rows for name in row) or ["ts", "type"])
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> pa.Table:
@@ -104,10 +105,38 @@ def _tables_by_type(events: Mapping[str, Any], type_column: str) -> pa.Table:
         tables.append(table.append_column(type_column, pa.array([name] * table.num_rows, pa.string())))
     if not tables:
         return _from_dictionaries([])
-    try:
-        return pa.concat_tables(tables, promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as problem:
-        raise EventError(f"the tables by type do not fit together: {problem}") from None
+    return _together(tables)
+
+
+def _together(tables: Sequence[pa.Table]) -> pa.Table:
+    """The tables one after the other, each column wide enough for all of them."""
+    columns: dict[str, pa.DataType] = {}
+    for table in tables:
+        for name, found in zip(table.column_names, table.schema.types, strict=True):
+            wide = widened(columns.get(name, pa.null()), found)
+            if wide is None:
+                raise mixing(name, columns[name], found)
+            columns[name] = wide
+    return pa.concat_tables([with_columns(table, columns) for table in tables])
+
+
+def with_columns(table: pa.Table, columns: Mapping[str, pa.DataType]) -> pa.Table:
+    """The events with exactly these columns; raises an `EventError` for a value that would change."""
+    return pa.table(
+        {
+            name: converted(table.column(name), datatype, name)
+            if name in table.column_names
+            else pa.nulls(table.num_rows, datatype)
+            for name, datatype in columns.items()
+        }
+    )
+
+
+def missing(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Which values are NULL; of a dictionary, also by a word of it that is."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return pc.is_null(column)
 
 
 def attributes_by_type(events: Any) -> dict[str, list[str]] | None:
@@ -189,10 +218,10 @@ def result_type(kind: Kind, unit: str, zone: str | None = None) -> pa.DataType:
 def check_events(table: pa.Table, schema: Schema) -> None:
     """Raise an `EventError` for the first row without time or type."""
     for role, name in (("time", schema.time), ("type", schema.type)):
-        column = table.column(name)
-        if column.null_count:
-            row = pc.index(column.is_null(), True).as_py()
+        absent = missing(table.column(name))
+        if pc.any(absent).as_py():
             raise EventError(
-                f"row {row} has no {role} (column `{name}` is NULL in {column.null_count} rows)\n"
+                f"row {pc.index(absent, True).as_py()} has no {role} "
+                f"(column `{name}` is NULL in {pc.sum(absent).as_py()} rows)\n"
                 "  hint: remove such rows; `nestream run` and query.stream() put them aside as dead letters"
             )

@@ -1,7 +1,7 @@
 """Python values as an Arrow column that holds just them: nothing is rounded, cut off or read as another kind.
 
-Arrow by itself keeps the day alone of a datetime after a date, takes 1 after a timedelta for a microsecond, drops
-zones and nanoseconds, and more of the like. So values of each class become a column of their own first.
+Arrow by itself keeps only the day of a datetime after a date, reads 1 after a timedelta as a microsecond, and
+drops zones and nanoseconds. So values of each class become a column of their own first.
 """
 
 from __future__ import annotations

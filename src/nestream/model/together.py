@@ -110,7 +110,10 @@ class Gathered:
         datatype = self.wanted.field("events").type
         kind = datatype.value_type
         variables = _words(np.concatenate(self.which), list(self.variables) or [""])
-        shown = events_at(events, np.concatenate(self.rows), kind.field(1).type)
+        rows, event = np.concatenate(self.rows), kind.field(1).type
+        shown = (
+            events_at(events, rows, event) if len(rows) else pa.array([], event)
+        )  # columns may not be held
         entries = pa.StructArray.from_arrays([variables, shown], fields=[kind.field(0), kind.field(1)])
         return pa.ListArray.from_arrays(_offsets(np.concatenate(self.lengths)), entries, type=datatype)
 

@@ -1,8 +1,8 @@
 """Which types a column may take one after the other: it widens where every value stays what it is.
 
-Integers widen to longer ones, to decimals and to floats, times and durations to finer units, lists and structs by
-their parts. Everything else is refused: no value is rounded, cut off or read as another kind. The page on streams
-has this file as a table.
+Integers widen to longer ones, to decimals and to floats, times and durations to finer units, lists and
+structs by their parts. Everything else is refused: no value is rounded, cut off or read as another kind.
+docs/streaming.md shows this file as a table.
 """
 
 from __future__ import annotations
@@ -66,9 +66,7 @@ def converted(column: Column, datatype: pa.DataType, name: str) -> Column:
         return _cast(column, datatype)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         value = _first(column, lambda part: _casts(part, datatype))
-        raise EventError(
-            f"column `{name}` holds {shown(datatype)}: {value} does not fit"
-        ) from None
+        raise EventError(f"column `{name}` holds {shown(datatype)}: {value} does not fit") from None
 
 
 def mixing(name: str, held: pa.DataType, found: pa.DataType) -> EventError:

@@ -1,7 +1,7 @@
 """What a stream makes of arriving events: a table with the columns of its schema, or a refusal in words.
 
-Nothing here changes a stream. Its schema grows with what comes: a new attribute joins it, and a column widens where
-every value stays what it is (`nestream.model.widening`).
+Nothing here changes a stream. Its schema grows with what comes: a new attribute joins it, and a column widens
+where every value stays what it is (`nestream.model.widening`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from nestream.model.columns import computable, is_frame, table_of, to_table
+from nestream.model.columns import computable, is_frame, missing, table_of, to_table
 from nestream.model.schema import EventError, Kind, kind_of
-from nestream.model.widening import converted, mixing, taking
+from nestream.model.widening import mixing, taking
 
 Rows = npt.NDArray[np.int64]
 Columns = dict[str, pa.DataType]
@@ -58,14 +57,23 @@ def without_role(table: pa.Table, role: str, name: str) -> tuple[npt.NDArray[np.
     """Which events lack their time or type, and why they do."""
     if name not in table.column_names:
         return np.ones(table.num_rows, bool), f"no {role}: there is no column `{name}`"
-    column = table.column(name)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)  # a word of the dictionary may be NULL itself
-    return pc.is_null(column).to_numpy(), f"no {role}: `{name}` is NULL"
+    return missing(table.column(name)).to_numpy(), f"no {role}: `{name}` is NULL"
+
+
+def event_at(table: pa.Table, row: int) -> dict[str, Any]:
+    """One event of a batch as a dictionary; a value that Python has nothing for is text."""
+    event = {}
+    for name in table.column_names:
+        value = table.column(name)[row]
+        try:
+            event[name] = value.as_py()
+        except (ValueError, OverflowError):  # a moment after the year 9999, say
+            event[name] = " ".join(table.column(name).slice(row, 1).to_string().split())
+    return event
 
 
 def grown(known: Columns, table: pa.Table, fixed: Collection[str], mentioned: Iterable[str]) -> Columns:
-    """The columns of a schema that takes in a table: more of them, or wider ones, where the table has them."""
+    """The columns of a schema that takes in a table: more, or wider ones, where the table has them."""
     columns = dict(known)
     for name in table.column_names:
         if name not in columns:
@@ -78,20 +86,8 @@ def grown(known: Columns, table: pa.Table, fixed: Collection[str], mentioned: It
     return {**columns, **{name: pa.null() for name in mentioned if name not in columns}}
 
 
-def fitted(table: pa.Table, columns: Mapping[str, pa.DataType]) -> pa.Table:
-    """The events with exactly these columns; raises an `EventError` for a value that would change."""
-    return pa.table(
-        {
-            name: converted(table.column(name), datatype, name)
-            if name in table.column_names
-            else pa.nulls(table.num_rows, datatype)
-            for name, datatype in columns.items()
-        }
-    )
-
-
 def check_computable(table: pa.Table, names: Iterable[str], unit: str) -> None:
-    """Raise an `EventError` for a value that the query cannot compute with, beyond 64 bits in its unit say."""
+    """Raise an `EventError` for a value that the query cannot compute with: beyond 64 bits in its unit."""
     for name in names:
         if name in table.column_names and _may_overflow(table.schema.field(name).type, unit):
             computable(table.column(name), unit, name)

@@ -1,4 +1,4 @@
-"""How far a stream is: the run of its query, the events that wait for the watermark, and the greatest time."""
+"""How far a stream is: the run of its query, the events that wait for the watermark, the greatest time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.matcher import END
-from nestream.model.columns import computable, per_microsecond
+from nestream.model.columns import computable, per_microsecond, with_columns
 from nestream.model.schema import EventError
 from nestream.model.time import Duration
 from nestream.runtime.held import TIME
-from nestream.runtime.intake import check_computable, fitted
+from nestream.runtime.intake import check_computable
 from nestream.runtime.many import AnyRun
 from nestream.runtime.waiting import Times, Waiting
 
@@ -46,7 +46,7 @@ class Progress:
         times = np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
         if (times == END).any():
             raise EventError(
-                f"column `{run.schema.time}`: {END} is not a time of an event, as it stands for the end of time\n"
+                f"column `{run.schema.time}`: {END} is the end of time, and not the time of an event\n"
                 "  hint: the greatest time in a stream is one less"
             )
         return times
@@ -66,7 +66,9 @@ class Progress:
             before = np.maximum(before, self.greatest)
         patience = min(self.patience, END)
         reached = np.where(before < LEAST + patience, LEAST, before - patience)
-        if self.run.watermark is not None:  # it may be further, where the lateness was another before a restart
+        if (
+            self.run.watermark is not None
+        ):  # it may be further, where the lateness was another before a restart
             reached = np.maximum(reached, self.run.watermark)
         return np.asarray(times < reached), reached
 
@@ -104,13 +106,13 @@ class Progress:
         columns = run.schema.columns
         held = {name: columns.get(name, kind) for name, kind in _types(tables["held"]).items()}
         held = {**held, **{name: kind for name, kind in columns.items() if name not in held}}
-        tables = {**tables, "held": _scaled(fitted(tables["held"], held), scale, run.schema.time)}
+        tables = {**tables, "held": _scaled(with_columns(tables["held"], held), scale, run.schema.time)}
         check_computable(tables["held"], read, run.unit)
         if numbers["watermark"] is not None:
             numbers = {**numbers, "watermark": max(numbers["watermark"] * scale, LEAST)}
         run.load(numbers, tables)
         for part in self.waiting.parts:
-            table = fitted(part.table, columns)
+            table = with_columns(part.table, columns)
             check_computable(table, read, run.unit)
             later.waiting.add(table, later.times(table))
         later.greatest = None if self.greatest is None else self.greatest * scale

@@ -5,8 +5,8 @@ lateness) has reached them, and are then taken by time and arrival. Events behin
 output, events that cannot be read to the dead letters; both are counted. How the events are split into
 batches never changes the matches.
 
-Events are taken in two steps: the first looks at them and changes nothing, so that it can refuse them; the second
-cannot fail. So what is held stays held, whatever comes.
+Events are taken in two steps: the first looks at them and changes nothing, so that it can refuse them; the
+second cannot fail. So what is held stays held, whatever comes.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from nestream.engine.matcher import END
-from nestream.model.columns import roomy
+from nestream.model.columns import roomy, with_columns
 from nestream.model.diagnostics import QueryError
 from nestream.model.schema import EventError, Schema
-from nestream.model.time import Duration, length_of_time
+from nestream.model.time import length_of_time
 from nestream.runtime.intake import (
     Columns,
     batch_of,
     check_computable,
-    fitted,
+    event_at,
     grown,
     is_batch,
     table_of_events,
@@ -62,7 +63,8 @@ class _Arrival:
 class Stream:
     """A running query.
 
-    `late` and `dead_letter` are called with each event that is too late, or that cannot be used and why.
+    `late` and `dead_letter` are called with each event that is too late, or that cannot be used and why. With
+    `whole` events are shown with all their columns; otherwise those that are not mentioned do not matter.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Stream:
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
         limit: int | None = None,
+        whole: bool = True,
     ) -> None:
         self._start = start
         self._identity = identity
@@ -86,7 +89,9 @@ class Stream:
         self.type = type
         self.lateness = length_of_time(lateness, "lateness")
         self._types = schema.types if schema is not None else {}
-        self._declared = {} if schema is None else {n: roomy(kind) for n, kind in schema.columns.items()}
+        self._used = None if whole else {*self._mentioned, time, type}
+        declared = {} if schema is None else schema.columns
+        self._declared = {name: roomy(kind) for name, kind in declared.items() if self._is_used(name)}
         self._progress: Progress | None = self._begun(self._declared) if schema is not None else None
         self._late = late
         self._dead_letter = dead_letter
@@ -109,10 +114,10 @@ class Stream:
         if not isinstance(event, Mapping):
             if is_batch(event):
                 raise EventError(
-                    f"push takes one event, a dictionary, not a {event.__class__.__name__}\n"
+                    f"push takes one event, a dictionary, and this is a {event.__class__.__name__}\n"
                     "  hint: push_batch takes many events at once"
                 )
-            self._bury(event, f"an event is a dictionary, not a {event.__class__.__name__}")
+            self._bury(event, f"an event is a dictionary, not a value of type {event.__class__.__name__}")
             return []
         self._pending.append(dict(event))
         if not self._is_awaited(event):
@@ -122,19 +127,14 @@ class Stream:
     def push_batch(self, events: Any) -> pa.Table:
         """Take events in the order of their arrival; the matches they decide, as a table.
 
-        Raises an `EventError`, or a `QueryError` where the query cannot compute with a column; then none of the
-        events is taken.
+        Raises an `EventError`, or a `QueryError` where the query cannot compute with a column; then none of
+        the events is taken.
         """
         self._refuse_if_finished()
         table = batch_of(events, self.type)
         self._take_pending()
         arrival = self._look(table)
-
-        def event(row: int) -> dict[str, Any]:
-            (found,) = table.slice(row, 1).to_pylist()
-            return dict(found)
-
-        return self._joined(self._take(arrival, event))
+        return self._joined(self._take(arrival, partial(event_at, table)))
 
     def finish(self) -> list[dict[str, Any]]:
         """End the input: the matches that this decides."""
@@ -152,17 +152,18 @@ class Stream:
             events = [batch_of(events, self.type)]
         elif isinstance(events, str | bytes) or not isinstance(events, Iterable):
             raise EventError(
-                f"cannot read events from a {events.__class__.__name__}\n"
+                f"cannot read events from a value of type {events.__class__.__name__}\n"
                 "  hint: give an iterable of dictionaries or of batches, or push events into query.stream()"
             )
         return self._matches(events)
 
     def _matches(self, events: Iterable[Any]) -> Iterator[dict[str, Any]]:
         for event in events:
-            if isinstance(event, Mapping):
-                yield from self.push(event)
-            else:
+            batch = isinstance(event, Iterable) and not isinstance(event, Mapping | str | bytes)
+            if batch or (is_batch(event) and not isinstance(event, Mapping)):
                 yield from self.push_batch(event).to_pylist()
+            else:
+                yield from self.push(event)
             if self._limit is not None and self.matches_out >= self._limit:
                 return
         yield from self.finish()
@@ -229,8 +230,13 @@ class Stream:
         table, rows = self._readable(table, np.arange(table.num_rows), dead)
         progress = self._progress
         if table.num_rows:
+            table = table.select([name for name in table.column_names if self._is_used(name)])
             columns = self._grown(table)
-            table = table if table.schema.equals(pa.schema(list(columns.items()))) else fitted(table, columns)
+            table = (
+                table
+                if table.schema.equals(pa.schema(list(columns.items())))
+                else with_columns(table, columns)
+            )
             table, rows = self._readable(table, rows, dead)  # NaN for a time is NULL
         if not table.num_rows:
             return _Arrival(progress, table, np.empty(0, np.int64), dead, [])
@@ -246,9 +252,7 @@ class Stream:
         late = list(zip(rows[behind].tolist(), reached[behind].tolist(), strict=True))
         return _Arrival(progress, table.filter(pa.array(~behind)), times[~behind], dead, late)
 
-    def _readable(
-        self, table: pa.Table, rows: Any, dead: list[tuple[int, str]]
-    ) -> tuple[pa.Table, Any]:
+    def _readable(self, table: pa.Table, rows: Any, dead: list[tuple[int, str]]) -> tuple[pa.Table, Any]:
         """The events with a time and a type, and their row numbers; the others are dead letters."""
         for role, name in (("time", self.time), ("type", self.type)):
             if table.num_rows:
@@ -257,6 +261,9 @@ class Stream:
                     dead += [(row, reason) for row in rows[missing].tolist()]
                     table, rows = table.filter(pa.array(~missing)), rows[~missing]
         return table, rows
+
+    def _is_used(self, name: str) -> bool:
+        return self._used is None or name in self._used
 
     def _grown(self, table: pa.Table) -> Columns:
         known = {} if self._progress is None else dict(self._progress.run.schema.columns)
