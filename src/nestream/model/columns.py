@@ -120,11 +120,11 @@ def _together(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables([with_columns(table, columns) for table in tables])
 
 
-def with_columns(table: pa.Table, columns: Mapping[str, pa.DataType]) -> pa.Table:
-    """The events with exactly these columns; raises an `EventError` for a value that would change."""
+def with_columns(table: pa.Table, columns: Mapping[str, pa.DataType], *, held: bool = False) -> pa.Table:
+    """The events, new or held, with exactly these columns; raises an `EventError` if a value would change."""
     return pa.table(
         {
-            name: converted(table.column(name), datatype, name)
+            name: converted(table.column(name), datatype, name, held=held)
             if name in table.column_names
             else pa.nulls(table.num_rows, datatype)
             for name, datatype in columns.items()

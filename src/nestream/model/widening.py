@@ -8,6 +8,7 @@ docs/streaming.md shows this file as a table.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +16,8 @@ from pyarrow import types as arrow
 
 from nestream.model.schema import EventError
 
-Column = pa.Array | pa.ChunkedArray
+Column: TypeAlias = Any
+"""An array or a chunked array of Arrow."""
 _UNITS = ("s", "ms", "us", "ns")
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _MOST_DIGITS = 76
@@ -55,10 +57,11 @@ def taking(held: pa.DataType, column: Column, *, fixed: bool = False) -> pa.Data
     return held if fixed or whole else wide
 
 
-def converted(column: Column, datatype: pa.DataType, name: str) -> Column:
+def converted(column: Column, datatype: pa.DataType, name: str, *, held: bool = False) -> Column:
     """The column as values of another type; raises an `EventError` for the first value that would change.
 
-    NaN in a column of integers is NULL, as it is wherever a query computes.
+    NaN in a column of integers is NULL, as it is wherever a query computes. With `held` it is the new type
+    that does not fit, and not the values.
     """
     if column.type == datatype:
         return column
@@ -66,6 +69,9 @@ def converted(column: Column, datatype: pa.DataType, name: str) -> Column:
         return _cast(column, datatype)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         value = _first(column, lambda part: _casts(part, datatype))
+        if held:
+            new = f"{shown(datatype)} do not fit, as it could not keep {value}"
+            raise EventError(f"column `{name}` holds {shown(column.type)}: {new}") from None
         raise EventError(f"column `{name}` holds {shown(datatype)}: {value} does not fit") from None
 
 
@@ -128,7 +134,7 @@ def _first(column: Column, accepts: Callable[[Column], bool]) -> str:
 
 
 def _is_number(datatype: pa.DataType) -> bool:
-    return arrow.is_integer(datatype) or arrow.is_floating(datatype) or arrow.is_decimal(datatype)
+    return any(test(datatype) for test in (arrow.is_integer, arrow.is_floating, arrow.is_decimal))
 
 
 def _number(held: pa.DataType, found: pa.DataType) -> pa.DataType | None:
@@ -202,7 +208,7 @@ def _time_of_day(held: pa.DataType, found: pa.DataType) -> pa.DataType:
 
 
 def _finer(held: pa.DataType, found: pa.DataType) -> str:
-    return max(held.unit, found.unit, key=_UNITS.index)
+    return _UNITS[max(_UNITS.index(held.unit), _UNITS.index(found.unit))]
 
 
 # -- lists, structs and maps -------------------------------------------------------------------------------

@@ -53,11 +53,15 @@ def table_of_events(events: list[dict[str, Any]], time: str, type: str) -> pa.Ta
     return table_of(events, dict.fromkeys([time, type, *(name for event in events for name in event)]))
 
 
-def without_role(table: pa.Table, role: str, name: str) -> tuple[npt.NDArray[np.bool_], str]:
-    """Which events lack their time or type, and why they do."""
+def without_role(table: pa.Table, role: str, name: str) -> tuple[npt.NDArray[np.bool_], str] | None:
+    """Which events lack their time or type, and why they do; None if all have it."""
     if name not in table.column_names:
-        return np.ones(table.num_rows, bool), f"no {role}: there is no column `{name}`"
-    return missing(table.column(name)).to_numpy(), f"no {role}: `{name}` is NULL"
+        return (np.ones(table.num_rows, bool), f"no {role}: there is no column `{name}`")
+    column = table.column(name)
+    if not column.null_count and not pa.types.is_dictionary(column.type):
+        return None
+    absent = missing(column).to_numpy()
+    return (absent, f"no {role}: `{name}` is NULL") if absent.any() else None
 
 
 def event_at(table: pa.Table, row: int) -> dict[str, Any]:

@@ -106,13 +106,16 @@ class Progress:
         columns = run.schema.columns
         held = {name: columns.get(name, kind) for name, kind in _types(tables["held"]).items()}
         held = {**held, **{name: kind for name, kind in columns.items() if name not in held}}
-        tables = {**tables, "held": _scaled(with_columns(tables["held"], held), scale, run.schema.time)}
+        tables = {
+            **tables,
+            "held": _scaled(with_columns(tables["held"], held, held=True), scale, run.schema.time),
+        }
         check_computable(tables["held"], read, run.unit)
         if numbers["watermark"] is not None:
             numbers = {**numbers, "watermark": max(numbers["watermark"] * scale, LEAST)}
         run.load(numbers, tables)
         for part in self.waiting.parts:
-            table = with_columns(part.table, columns)
+            table = with_columns(part.table, columns, held=True)
             check_computable(table, read, run.unit)
             later.waiting.add(table, later.times(table))
         later.greatest = None if self.greatest is None else self.greatest * scale

@@ -229,20 +229,17 @@ class Stream:
         dead: list[tuple[int, str]] = []
         table, rows = self._readable(table, np.arange(table.num_rows), dead)
         progress = self._progress
-        if table.num_rows:
+        known = progress is not None and table.schema.equals(progress.run.events)
+        if table.num_rows and not known:
             table = table.select([name for name in table.column_names if self._is_used(name)])
             columns = self._grown(table)
-            table = (
-                table
-                if table.schema.equals(pa.schema(list(columns.items())))
-                else with_columns(table, columns)
-            )
+            table = with_columns(table, columns)
             table, rows = self._readable(table, rows, dead)  # NaN for a time is NULL
         if not table.num_rows:
             return _Arrival(progress, table, np.empty(0, np.int64), dead, [])
         if progress is None:
             progress = self._begun(columns)
-        elif columns != progress.run.schema.columns:
+        elif not known and columns != progress.run.schema.columns:
             progress = progress.going_on(self._run(columns), self.lateness, self._mentioned)
         times = progress.times(table)
         check_computable(table, self._mentioned, progress.run.unit)
@@ -255,11 +252,11 @@ class Stream:
     def _readable(self, table: pa.Table, rows: Any, dead: list[tuple[int, str]]) -> tuple[pa.Table, Any]:
         """The events with a time and a type, and their row numbers; the others are dead letters."""
         for role, name in (("time", self.time), ("type", self.type)):
-            if table.num_rows:
-                missing, reason = without_role(table, role, name)
-                if missing.any():
-                    dead += [(row, reason) for row in rows[missing].tolist()]
-                    table, rows = table.filter(pa.array(~missing)), rows[~missing]
+            lacking = without_role(table, role, name)
+            if lacking is not None:
+                absent, reason = lacking
+                dead += [(row, reason) for row in rows[absent].tolist()]
+                table, rows = table.filter(pa.array(~absent)), rows[~absent]
         return table, rows
 
     def _is_used(self, name: str) -> bool:
