@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -244,13 +245,17 @@ def exact(value: Any) -> Any:
     return (isinstance(value, bool), isinstance(value, datetime), seen(value))
 
 
+def _note(dead: list[tuple[Any, str]], event: Any, reason: str) -> None:
+    dead.append((event, reason))
+
+
 @pytest.mark.parametrize("together", [False, True], ids=["one by one", "pending together"])
 @pytest.mark.parametrize("held", PYTHON, ids=repr)
 def test_pushed_values_are_kept_as_they_are_or_become_dead_letters(held: Any, together: bool) -> None:
     query = nestream.query("SEQ(A a, C c) WITHIN 10")
     for arriving in PYTHON:
         dead: list[tuple[Any, str]] = []
-        stream = query.stream(dead_letter=lambda row, why, dead=dead: dead.append((row, why)))
+        stream = query.stream(dead_letter=partial(_note, dead))
         events = [{"ts": 1, "type": "A", "x": held}, {"ts": 2, "type": "A", "x": arriving}]
         stream.push({"ts": 0, "type": "A"})
         for event in events:

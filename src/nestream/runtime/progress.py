@@ -59,8 +59,8 @@ class Progress:
         reached = max(self.greatest - self.patience, LEAST)
         return reached if self.run.watermark is None else max(reached, self.run.watermark)
 
-    def late(self, times: Times) -> tuple[npt.NDArray[np.bool_], Times]:
-        """Which events are behind the watermark when they arrive, one after the other, and that watermark."""
+    def late(self, times: Times) -> npt.NDArray[np.bool_]:
+        """Which events are behind the watermark when they arrive, one after the other."""
         before = np.concatenate((times[:1], np.maximum.accumulate(times)[:-1]))
         if self.greatest is not None:
             before = np.maximum(before, self.greatest)
@@ -70,7 +70,7 @@ class Progress:
             self.run.watermark is not None
         ):  # it may be further, where the lateness was another before a restart
             reached = np.maximum(reached, self.run.watermark)
-        return np.asarray(times < reached), reached
+        return np.asarray(times < reached)
 
     def take(self, table: pa.Table, times: Times) -> None:
         """Take events that are not late, in the order of their arrival."""

@@ -56,8 +56,7 @@ class _Arrival:
     table: pa.Table
     times: Times
     dead: list[tuple[int, str]]
-    late: list[tuple[int, int]]
-    """Late events, each with the watermark that it is behind."""
+    late: list[int]
 
 
 class Stream:
@@ -243,11 +242,11 @@ class Stream:
             progress = progress.going_on(self._run(columns), self.lateness, self._mentioned)
         times = progress.times(table)
         check_computable(table, self._mentioned, progress.run.unit)
-        behind, reached = progress.late(times)
+        behind = progress.late(times)
         if not behind.any():
             return _Arrival(progress, table, times, dead, [])
-        late = list(zip(rows[behind].tolist(), reached[behind].tolist(), strict=True))
-        return _Arrival(progress, table.filter(pa.array(~behind)), times[~behind], dead, late)
+        on_time = table.filter(pa.array(~behind))
+        return _Arrival(progress, on_time, times[~behind], dead, rows[behind].tolist())
 
     def _readable(self, table: pa.Table, rows: Any, dead: list[tuple[int, str]]) -> tuple[pa.Table, Any]:
         """The events with a time and a type, and their row numbers; the others are dead letters."""
@@ -270,8 +269,8 @@ class Stream:
         """Take events that were looked at; the matches that they decide."""
         for row, reason in arrival.dead:
             self._bury(event(row), reason)
-        for row, watermark in arrival.late:
-            self._leave(event(row), watermark)
+        for row in arrival.late:
+            self._leave(event(row))
         self._progress = arrival.progress
         self.events_in += len(arrival.times) + len(arrival.late)
         if self._progress is None:
@@ -287,14 +286,13 @@ class Stream:
             said = f"an event was left out: {reason}\n  hint: pass dead_letter=... to get such events"
             warnings.warn(said, stacklevel=2)
 
-    def _leave(self, event: Any, watermark: int) -> None:
+    def _leave(self, event: Any) -> None:
         self.late_count += 1
         if self._late is not None:
             self._late(event)
         elif self.late_count == 1:
             said = (
-                f"an event was left out because it is late: `{self.time}` is {event[self.time]}, "
-                f"behind the watermark\n"
+                f"an event was left out because it is late: `{self.time}` is {event[self.time]}\n"
                 "  hint: allow more with lateness=..., or pass late=... to get such events"
             )
             warnings.warn(said, stacklevel=2)
