@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream.compose.run import check_lateness, known_order
+from nestream.compose.run import known_order
 from nestream.compose.spark import dataframe_of, is_dataframe, stream_files
 from nestream.engine.program import LeafSpec
 from nestream.model.columns import (
@@ -297,7 +297,7 @@ class Queries:
         type: str = "type",
         schema: pa.Schema | Schema | None = None,
         order: str = "time",
-        lateness: int | timedelta = 0,
+        lateness: int | timedelta | str = 0,
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
         strategy: str = "auto",
@@ -305,7 +305,6 @@ class Queries:
     ) -> Any:
         """Match events that keep coming, as `Query.stream` does; each match has the name of its query."""
         known_order(order)
-        check_lateness(lateness)
         self._without_limits("a stream of a set")
 
         def start(known: Schema) -> SetRun:
@@ -324,6 +323,7 @@ class Queries:
             late=late,
             dead_letter=dead_letter,
             types=dict.fromkeys(name for member in self.members.values() for name in member.types),
+            whole=any(member.shows_events for member in self.members.values()),
         )
         return stream if events is None else stream.run(events)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.typing import check_types, result_kind
 from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
-from nestream.compose.run import Run, check_lateness, known_order
+from nestream.compose.run import Run, known_order
 from nestream.compose.spark import SparkRun, is_dataframe, stream_files
 from nestream.compose.spark import spark_frame as spark_frame
 from nestream.compose.spark import spark_session as spark_session
@@ -25,7 +25,7 @@ from nestream.model.columns import attributes_by_type, check_events, quiet, reso
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.expression import attributes
 from nestream.model.memory import collected
-from nestream.model.output import ValueColumn
+from nestream.model.output import EventColumn, ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.model.unseen import unseen_types, warn_of
@@ -334,7 +334,7 @@ class Query:
         type: str = "type",
         schema: pa.Schema | Schema | None = None,
         order: str = "time",
-        lateness: int | timedelta = 0,
+        lateness: int | timedelta | str = 0,
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
         strategy: str = "auto",
@@ -346,14 +346,14 @@ class Query:
         are decided: `for match in query.stream(events): ...`. Without, gives a `Stream` to push events into:
         `stream.push(event)`, `stream.push_batch(table)`, `stream.finish()`, `stream.save()`.
 
-        Events may be out of order by `lateness` (in the unit of the time column, or a timedelta); later ones
-        go to `late`. Events without time or type, or whose values do not fit, go to `dead_letter`.
+        Events may be out of order by the `lateness`: a duration such as "5 s", a timedelta, or a number in
+        the unit of the time column. Later ones go to `late`; events without time or type, or whose values do
+        not fit, go to `dead_letter`. Both are counted; without a handler the first one gives a warning.
         """
         known_strategy(strategy)
         if strategy == "reference":
             raise ValueError("the reference evaluator needs all the events at once: it has no streams")
         chosen = known_order(order)
-        check_lateness(lateness)
         known_options(options)
 
         def start(known: Schema) -> LocalRun:
@@ -376,8 +376,14 @@ class Query:
             dead_letter=dead_letter,
             limit=self.plan.limit,
             types=self.types,
+            whole=self.shows_events,
         )
         return stream if events is None else stream.run(events)
+
+    @property
+    def shows_events(self) -> bool:
+        """Whether a match has whole events, with all their columns."""
+        return any(isinstance(column, EventColumn) for column in self.plan.output.columns)
 
     @property
     def mentioned(self) -> tuple[str, ...]:

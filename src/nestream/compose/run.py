@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 
 import pyarrow as pa
 
@@ -48,10 +47,6 @@ class Run:
         )
 
 
-def check_lateness(lateness: int | timedelta) -> None:
-    """Raise for a negative lateness."""
-    if (lateness < timedelta()) if isinstance(lateness, timedelta) else (lateness < 0):
-        raise ValueError(f"the lateness is {lateness}, and it cannot be negative")
 
 
 def known_order(order: str) -> Order:

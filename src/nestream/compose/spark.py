@@ -14,6 +14,7 @@ from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan
 from nestream.model.columns import resolution
 from nestream.model.schema import Kind, Schema
+from nestream.model.time import Duration, DurationError, length_of_time
 from nestream.strategies import Options, known_strategy
 
 Typed = Callable[[Schema], tuple[Plan, dict[str, Kind]]]
@@ -126,7 +127,24 @@ def stream_files(
     def match(events: Any) -> Any:
         return on_spark(events, time=time, type=type)
 
+    if "watermark" in options:
+        options["watermark"] = in_words_of_spark(options["watermark"])
     return stream(spark, match, source, sink, time=time, **options)
+
+
+def in_words_of_spark(duration: Any) -> str:
+    """A duration as Spark reads it; a text that is none of the language is left to Spark."""
+    if isinstance(duration, str):
+        try:
+            length: int | Duration = Duration.read(duration)
+        except DurationError:
+            return duration
+    else:
+        length = length_of_time(duration, "watermark")
+    if not isinstance(length, Duration):
+        raise TypeError(f'the watermark is {duration}, without a unit\n  hint: write "{duration} seconds"')
+    seconds, rest = divmod(length.microseconds, 10**6)
+    return f"{length.microseconds} microseconds" if rest else f"{seconds} seconds"
 
 
 def spark_frame(session: Any, table: pa.Table) -> Any:

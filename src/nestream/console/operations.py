@@ -184,7 +184,8 @@ class Operations:
         self.events = Events(time, type)
         self.name = str(request["name"])
         lateness = timedelta(seconds=float(request.get("lateness", 0)))
-        self.stream = query.stream(time=time, type=type, lateness=lateness, dead_letter=lambda *_: None)
+        counted: dict[str, Any] = {"late": lambda _: None, "dead_letter": lambda *_: None}
+        self.stream = query.stream(time=time, type=type, lateness=lateness, **counted)
         return {"ok": True}
 
     def push(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Context, Decimal, DecimalException, Inexact
 from difflib import get_close_matches
 
-from nestream.model.time import UNITS, Duration
+from nestream.model.time import Duration, DurationError
 
 GREATEST_INTEGER = 2**63 - 1
 _LONGEST_INTEGER = len(str(GREATEST_INTEGER))
@@ -64,48 +63,10 @@ def integer_too_large(token: str) -> UnreadableError:
 
 def duration_value(number: str, unit: str) -> Duration:
     """The duration of a number and a unit, which must be a whole number of microseconds."""
-    size = UNITS.get(unit.lower())
-    if size is None:
-        raise unknown_unit(unit)
-    too_long = UnreadableError(
-        "duration-too-long",
-        f"the duration {shortened(number)} {unit} is too long",
-        "the longest duration is about 292,000 years",
-    )
-    if float(number) * size > 2 * GREATEST_INTEGER:
-        raise too_long
     try:
-        exact = Context(prec=60, traps=[Inexact]).multiply(Decimal(number), Decimal(size))
-        if exact > GREATEST_INTEGER:
-            raise too_long
-        return Duration(_whole(exact))
-    except (DecimalException, ValueError):
-        raise UnreadableError(
-            "duration-too-fine",
-            f"{shortened(number)} {unit} is not a whole number of microseconds",
-            "the finest duration is `1 us`",
-        ) from None
-
-
-def _whole(number: Decimal) -> int:
-    # A tiny number has an enormous exponent: it is judged before any power of ten is computed.
-    if number and number.adjusted() < 0:
-        raise ValueError(number)
-    whole = int(number)
-    if whole != number:
-        raise ValueError(number)
-    return whole
-
-
-def unknown_unit(unit: str) -> UnreadableError:
-    """What to say of a word after a number that is not a unit."""
-    close = get_close_matches(unit.lower(), [*UNITS, "events"], n=1)
-    known = "the units are us, ms, s, minutes, hours, days and weeks"
-    return UnreadableError(
-        "unknown-unit",
-        f"unknown unit `{shortened(unit)}`",
-        f"did you mean `{close[0]}`? {known}" if close else known,
-    )
+        return Duration.of(number, unit)
+    except DurationError as wrong:
+        raise UnreadableError(wrong.code, wrong.message, wrong.hint) from None
 
 
 _TIMESTAMP = re.compile(

@@ -6,14 +6,16 @@ one resolution for all columns: nanoseconds where some column has them, else mic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nestream.model.python_values import column_of
 from nestream.model.schema import EventError, Kind, Schema, kind_of
+from nestream.model.widening import converted, mixing, widened
 
 
 def to_table(events: Any, type_column: str = "type") -> pa.Table:
@@ -23,19 +25,22 @@ def to_table(events: Any, type_column: str = "type") -> pa.Table:
     interface, a sequence of dictionaries, or a mapping from event type to any of these.
     """
     if isinstance(events, pa.Table):
-        return _without_string_views(events)
+        return _plain(events)
     if isinstance(events, pa.RecordBatch):
-        return _without_string_views(pa.Table.from_batches([events]))
+        return _plain(pa.Table.from_batches([events]))
     if isinstance(events, Mapping):
         return _tables_by_type(events, type_column)
-    if type(events).__module__.partition(".")[0] == "pandas":
-        return _from_pandas(events)
-    if hasattr(events, "__arrow_c_stream__"):
-        return _without_string_views(pa.table(events))
+    try:
+        if is_frame(events):
+            return _plain(_from_pandas(events))
+        if hasattr(events, "__arrow_c_stream__"):
+            return _plain(pa.table(events))
+    except (pa.ArrowException, ValueError, TypeError) as problem:
+        raise EventError(f"cannot read events from this {type(events).__name__}: {problem}") from None
     if isinstance(events, Iterable) and not isinstance(events, str | bytes):
         return _from_dictionaries(list(events))
     raise EventError(
-        f"cannot read events from a {type(events).__name__}\n"
+        f"cannot read events from a value of type {type(events).__name__}\n"
         "  hint: give an Arrow table, a pandas DataFrame, a list of dictionaries, or a mapping by type"
     )
 
@@ -67,25 +72,46 @@ def quiet(table: pa.Table, time: str, type: str, moment: pa.DataType, read: Iter
     return pa.schema(list(columns.items())).empty_table()
 
 
-def _without_string_views(table: pa.Table) -> pa.Table:
-    """The table with plain strings, as Arrow cannot take single rows of string views."""
+def is_frame(events: Any) -> bool:
+    """Whether the events are a DataFrame of pandas, which is not imported for it."""
+    return type(events).__module__.partition(".")[0] == "pandas" and hasattr(events, "columns")
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """The table with plain strings, and dictionaries with room for more words.
+
+    Arrow cannot take single rows of string views, nor join dictionaries that then have more than 127 words
+    where the first had fewer.
+    """
     for place, field in enumerate(table.schema):
         if pa.types.is_string_view(field.type):
             table = table.set_column(place, field.name, table.column(place).cast(pa.large_string()))
+        elif roomy(field.type) != field.type:
+            table = table.set_column(place, field.name, table.column(place).cast(roomy(field.type)))
     return table
+
+
+def roomy(datatype: pa.DataType) -> pa.DataType:
+    """The type, if it is a dictionary with room for 2^31 words at least."""
+    if pa.types.is_dictionary(datatype) and datatype.index_type.bit_width < 32:
+        return pa.dictionary(pa.int32(), datatype.value_type, datatype.ordered)
+    return datatype
 
 
 def _from_dictionaries(rows: list[Any]) -> pa.Table:
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise EventError(f"event {number} is a {type(row).__name__}, not a dictionary")
-    names = list(dict.fromkeys(name for row in rows for name in row))
+            raise EventError(f"event {number} is of type {type(row).__name__}, and an event is a dictionary")
+    return table_of(rows, dict.fromkeys(name for row in rows for name in row))
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> pa.Table:
+    """The named attributes of dictionaries as a table, which holds just their values."""
     columns = {}
     for name in names:
-        try:
-            columns[name] = pa.array([row.get(name) for row in rows])
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as problem:
-            raise EventError(f"attribute `{name}` holds values of different types: {problem}") from None
+        if not isinstance(name, str):
+            raise EventError(f"the name of an attribute is a string, not {name!r}")
+        columns[name] = column_of([row.get(name) for row in rows], name)
     return pa.table(columns)
 
 
@@ -93,16 +119,49 @@ def _tables_by_type(events: Mapping[str, Any], type_column: str) -> pa.Table:
     """One table of the tables by type, each row with its type; a column that a type lacks is NULL."""
     tables = []
     for name, part in events.items():
-        table = to_table(part, type_column)
+        if not isinstance(name, str):
+            raise EventError(f"a mapping of events has event types for keys, which are strings, not {name!r}")
+        try:
+            table = to_table(part, type_column)
+        except EventError as problem:
+            raise EventError(f"the events of type `{name}`: {problem}") from None
         if type_column in table.column_names:
             table = table.drop_columns([type_column])
         tables.append(table.append_column(type_column, pa.array([name] * table.num_rows, pa.string())))
     if not tables:
         return _from_dictionaries([])
-    try:
-        return pa.concat_tables(tables, promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as problem:
-        raise EventError(f"the tables by type do not fit together: {problem}") from None
+    return _together(tables)
+
+
+def _together(tables: Sequence[pa.Table]) -> pa.Table:
+    """The tables one after the other, each column wide enough for all of them."""
+    columns: dict[str, pa.DataType] = {}
+    for table in tables:
+        for name, found in zip(table.column_names, table.schema.types, strict=True):
+            wide = widened(columns.get(name, pa.null()), found)
+            if wide is None:
+                raise mixing(name, columns[name], found)
+            columns[name] = wide
+    return pa.concat_tables([with_columns(table, columns) for table in tables])
+
+
+def with_columns(table: pa.Table, columns: Mapping[str, pa.DataType], *, held: bool = False) -> pa.Table:
+    """The events, new or held, with exactly these columns; raises an `EventError` if a value would change."""
+    return pa.table(
+        {
+            name: converted(table.column(name), datatype, name, held=held)
+            if name in table.column_names
+            else pa.nulls(table.num_rows, datatype)
+            for name, datatype in columns.items()
+        }
+    )
+
+
+def missing(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Which values are NULL; of a dictionary, also by a word of it that is."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return pc.is_null(column)
 
 
 def attributes_by_type(events: Any) -> dict[str, list[str]] | None:
@@ -185,10 +244,10 @@ def result_type(kind: Kind, unit: str, zone: str | None = None) -> pa.DataType:
 def check_events(table: pa.Table, schema: Schema) -> None:
     """Raise an `EventError` for the first row without time or type."""
     for role, name in (("time", schema.time), ("type", schema.type)):
-        column = table.column(name)
-        if column.null_count:
-            row = pc.index(column.is_null(), True).as_py()
+        absent = missing(table.column(name))
+        if pc.any(absent).as_py():
             raise EventError(
-                f"row {row} has no {role} (column `{name}` is NULL in {column.null_count} rows)\n"
+                f"row {pc.index(absent, True).as_py()} has no {role} "
+                f"(column `{name}` is NULL in {pc.sum(absent).as_py()} rows)\n"
                 "  hint: remove such rows; `nestream run` and query.stream() put them aside as dead letters"
             )

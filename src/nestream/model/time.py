@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Context, Decimal, DecimalException, Inexact
+from difflib import get_close_matches
 from enum import StrEnum
 
 MICROSECONDS: dict[str, int] = {
@@ -32,17 +37,122 @@ UNITS: dict[str, int] = {
 """Every spelling of a unit that a query may use (in any case), in microseconds."""
 
 
+LONGEST = 2**63 - 1
+"""The longest duration, in microseconds."""
+
+_DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-z]+)\s*")
+
+
+class DurationError(ValueError):
+    """A text that is not a duration: a code, a sentence and a hint."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        self.code, self.message, self.hint = code, message, hint
+        super().__init__(f"{message}\n  hint: {hint}")
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str]]:
+        return type(self), (self.code, self.message, self.hint)
+
+
 @dataclass(frozen=True, slots=True)
 class Duration:
     """A length of time, in whole microseconds."""
 
     microseconds: int
 
+    @classmethod
+    def of(cls, number: str, unit: str) -> Duration:
+        """The duration of a number and a unit of the language; raises a `DurationError`."""
+        size = UNITS.get(unit.lower())
+        if size is None:
+            close = get_close_matches(unit.lower(), [*UNITS, "events"], n=1)
+            known = "the units are us, ms, s, minutes, hours, days and weeks"
+            raise DurationError(
+                "unknown-unit",
+                f"unknown unit `{_shortened(unit)}`",
+                f"did you mean `{close[0]}`? {known}" if close else known,
+            )
+        too_long = DurationError(
+            "duration-too-long",
+            f"the duration {_shortened(number)} {unit} is too long",
+            "the longest duration is about 292,000 years",
+        )
+        if float(number) * size > 2 * LONGEST:
+            raise too_long
+        try:
+            exact = Context(prec=60, traps=[Inexact]).multiply(Decimal(number), Decimal(size))
+            if exact > LONGEST:
+                raise too_long
+            return cls(_whole(exact))
+        except DurationError:
+            raise
+        except (DecimalException, ValueError):
+            raise DurationError(
+                "duration-too-fine",
+                f"{_shortened(number)} {unit} is not a whole number of microseconds",
+                "the finest duration is `1 us`",
+            ) from None
+
+    @classmethod
+    def read(cls, text: str) -> Duration:
+        """The duration that a text writes as the language does, `5 s` say; raises a `DurationError`."""
+        found = _DURATION.fullmatch(text)
+        if found is None:
+            raise DurationError(
+                "not-a-duration",
+                f"{_shortened(repr(text))} is not a duration",
+                'write a number and a unit, "5 s" or "1 hour"',
+            )
+        return cls.of(found[1], found[2])
+
     def __str__(self) -> str:
         for unit, size in reversed(MICROSECONDS.items()):
             if self.microseconds % size == 0 and (self.microseconds or unit == "s"):
                 return f"{self.microseconds // size} {unit}"
         return f"{self.microseconds} us"
+
+
+def _whole(number: Decimal) -> int:
+    # A tiny number has an enormous exponent: it is judged before any power of ten is computed.
+    if number and number.adjusted() < 0:
+        raise ValueError(number)
+    whole = int(number)
+    if whole != number:
+        raise ValueError(number)
+    return whole
+
+
+def _shortened(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
+
+
+def length_of_time(given: object, what: str) -> int | Duration:
+    """A length of time as users write it: a whole number in the unit of the times, or a duration.
+
+    A duration is a `timedelta` or a text of the language, `5 s` say. Raises a sentence for anything else.
+    """
+    if isinstance(given, str):
+        try:
+            return Duration.read(given)
+        except DurationError as wrong:
+            raise ValueError(f"the {what}: {wrong}") from None
+    if isinstance(given, timedelta):
+        if given < timedelta():
+            raise ValueError(f"the {what} is {given}, and it cannot be negative")
+        return Duration(given // timedelta(microseconds=1))
+    try:
+        number = None if isinstance(given, bool) else operator.index(given)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None:
+        raise TypeError(
+            f"the {what} is {_shortened(repr(given))}, and it cannot be a {type(given).__name__}\n"
+            '  hint: write a duration such as "5 s", a timedelta, or a whole number in the unit of the times'
+        )
+    if number < 0:
+        raise ValueError(f"the {what} is {number}, and it cannot be negative")
+    return number
 
 
 class WindowKind(StrEnum):

@@ -4,13 +4,18 @@ Events may be late by the allowed lateness: they wait until the watermark (the g
 lateness) has reached them, and are then taken by time and arrival. Events behind the watermark go to the late
 output, events that cannot be read to the dead letters; both are counted. How the events are split into
 batches never changes the matches.
+
+Events are taken in two steps: the first looks at them and changes nothing, so that it can refuse them; the
+second cannot fail. So what is held stays held, whatever comes.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -18,23 +23,50 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.engine.matcher import END
-from nestream.model.columns import computable, per_microsecond, to_table
+from nestream.model.columns import roomy, with_columns
 from nestream.model.diagnostics import QueryError
 from nestream.model.memory import collected
 from nestream.model.schema import EventError, Schema
+from nestream.model.time import length_of_time
 from nestream.model.unseen import Seen, warn_of
+from nestream.runtime.intake import (
+    Columns,
+    batch_of,
+    check_computable,
+    event_at,
+    grown,
+    is_batch,
+    table_of_events,
+    without_role,
+)
 from nestream.runtime.many import AnyRun
+from nestream.runtime.progress import Progress
 from nestream.runtime.state import SavedState, StateError
-from nestream.runtime.waiting import Waiting
+from nestream.runtime.waiting import Times
 
 Start = Callable[[Schema], AnyRun]
 """Makes a run for events of a schema; raises where the query does not fit it."""
+
+_MOST_PENDING = 4096
+"""So many events that cannot decide a match are looked at together."""
+
+
+@dataclass(frozen=True)
+class _Arrival:
+    """Events that were looked at and can be taken: row numbers are those of the table that arrived."""
+
+    progress: Progress | None
+    table: pa.Table
+    times: Times
+    dead: list[tuple[int, str]]
+    late: list[int]
 
 
 class Stream:
     """A running query.
 
-    `late` and `dead_letter` are called with each event that is too late, or that cannot be read and why.
+    `late` and `dead_letter` are called with each event that is too late, or that cannot be used and why. With
+    `whole` events are shown with all their columns; otherwise those that are not mentioned do not matter.
     """
 
     def __init__(
@@ -46,29 +78,27 @@ class Stream:
         time: str,
         type: str,
         schema: Schema | None = None,
-        lateness: int | timedelta = 0,
+        lateness: int | timedelta | str = 0,
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
         limit: int | None = None,
         types: Iterable[str] = (),
+        whole: bool = True,
     ) -> None:
         self._start = start
         self._identity = identity
         self._mentioned = [name for name in mentioned if name not in ("ts", "type")]
         self.time = time
         self.type = type
+        self.lateness = length_of_time(lateness, "lateness")
         self._types = schema.types if schema is not None else {}
-        self.lateness = lateness
-        self._patience = 0
-        self._run: AnyRun | None = None
-        if schema is not None:
-            self._run = self._begun(schema)
-        self._fixed = schema is not None
+        self._used = None if whole else {*self._mentioned, time, type}
+        declared = {} if schema is None else schema.columns
+        self._declared = {name: roomy(kind) for name, kind in declared.items() if self._is_used(name)}
+        self._progress: Progress | None = self._begun(self._declared) if schema is not None else None
         self._late = late
         self._dead_letter = dead_letter
-        self._waiting = Waiting()
-        self._pending: list[Mapping[str, Any]] = []
-        self._greatest: int | None = None
+        self._pending: list[dict[str, Any]] = []
         self._limit = limit
         self._finished = False
         self._seen = Seen(types)
@@ -80,65 +110,93 @@ class Stream:
     # -- events in, matches out ----------------------------------------------------------------------------
 
     def push(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Take one event; the matches it decides, each a dictionary."""
+        """Take one event; the matches it decides, each a dictionary.
+
+        An event that cannot be used becomes a dead letter.
+        """
         self._refuse_if_finished()
         if not isinstance(event, Mapping):
-            self._bury(event, f"an event is a dictionary, not a {event.__class__.__name__}")
+            if is_batch(event):
+                raise EventError(
+                    f"push takes one event, a dictionary, and this is a {event.__class__.__name__}\n"
+                    "  hint: push_batch takes many events at once"
+                )
+            self._bury(event, f"an event is a dictionary, not a value of type {event.__class__.__name__}")
             return []
-        self._pending.append(event)
+        self._pending.append(dict(event))
         if not self._is_awaited(event):
             return []
-        return self._flush()
+        return self.flush()
 
     def push_batch(self, events: Any) -> pa.Table:
-        """Take events in the order of their arrival; the matches they decide, as a table."""
+        """Take events in the order of their arrival; the matches they decide, as a table.
+
+        Raises an `EventError`, or a `QueryError` where the query cannot compute with a column; then none of
+        the events is taken.
+        """
         self._refuse_if_finished()
+        table = batch_of(events, self.type)
         self._take_pending()
-        return self._joined(self._together(self._take(self._readable(to_table(events, self.type)))))
+        arrival = self._look(table)
+        return self._joined(self._take(arrival, partial(event_at, table)))
 
     def finish(self) -> list[dict[str, Any]]:
-        """Say that no more events come: the matches that this decides."""
+        """End the input: the matches that this decides."""
         return self.finish_batch().to_pylist()  # type: ignore[no-any-return]
 
     def finish_batch(self) -> pa.Table:
         """The same as `finish`, as a table."""
         self._take_pending()
         self._finished = True
-        if self._run is None:
+        if self._progress is None:
             return pa.table({})
-        self._settle(END)
         warn_of(self._seen.sentences())
-        return self._joined(self._together(self._advance(END)))
+        return self._joined(iter(()) if self._has_all else self._progress.up_to(END))
 
     def run(self, events: Iterable[Any]) -> Iterator[dict[str, Any]]:
         """The matches over an iterable of events (dictionaries) or batches of them, as they are decided."""
-        if isinstance(events, pa.Table | pa.RecordBatch | Mapping):
-            events = [to_table(events, self.type)]
+        if is_batch(events):
+            events = [batch_of(events, self.type)]
+        elif isinstance(events, str | bytes) or not isinstance(events, Iterable):
+            raise EventError(
+                f"cannot read events from a value of type {events.__class__.__name__}\n"
+                "  hint: give an iterable of dictionaries or of batches, or push events into query.stream()"
+            )
+        return self._matches(events)
+
+    def _matches(self, events: Iterable[Any]) -> Iterator[dict[str, Any]]:
         for event in events:
-            if isinstance(event, Mapping):
-                yield from self.push(event)
-            else:
+            batch = isinstance(event, Iterable) and not isinstance(event, Mapping | str | bytes)
+            if batch or (is_batch(event) and not isinstance(event, Mapping)):
                 yield from self.push_batch(event).to_pylist()
+            else:
+                yield from self.push(event)
             if self._limit is not None and self.matches_out >= self._limit:
                 return
         yield from self.finish()
 
-    def _joined(self, found: pa.Table | None) -> pa.Table:
-        """The matches, up to the LIMIT of the query, counted."""
-        if self._run is None:
-            return pa.table({})
-        found = self._run.wanted.empty_table() if found is None else found
-        if self._limit is not None:
-            found = found.slice(0, max(self._limit - self.matches_out, 0))
-        self.matches_out += found.num_rows
-        return found
+    def flush(self) -> list[dict[str, Any]]:
+        """Look at the events pushed one by one that wait for a later one to decide something."""
+        pending, self._pending = self._pending, []
+        return [match for found in self._taken(pending) for match in self._joined(found).to_pylist()]
 
-    def _together(self, tables: Iterator[pa.Table]) -> pa.Table | None:
-        """The matches that a push decides, None where there are none; no more than the LIMIT has left."""
+    def _joined(self, tables: Iterator[pa.Table]) -> pa.Table:
+        """The matches together, counted; no more are looked for than the LIMIT of the query leaves."""
+        if self._progress is None:
+            return pa.table({})
         if self._limit is not None:
             tables = _first_rows(tables, self._limit - self.matches_out)
         first = next(tables, None)
-        return None if first is None else collected(chain([first], tables))
+        if first is None:
+            return self._progress.run.wanted.empty_table()
+        found = collected(chain([first], tables))
+        self.matches_out += found.num_rows
+        return found
+
+    @property
+    def _has_all(self) -> bool:
+        """Whether the LIMIT of the query is reached, so that nothing has to be held any more."""
+        return self._limit is not None and self.matches_out >= self._limit
 
     def _refuse_if_finished(self) -> None:
         if self._finished:
@@ -148,71 +206,94 @@ class Stream:
 
     def _is_awaited(self, event: Mapping[str, Any]) -> bool:
         """Whether the event may decide a match, or is a dead letter, so that it must be looked at now."""
-        run = self._run
-        if run is None or self.lateness or len(self._pending) >= 4096 or run.awaits_time:
+        if self._progress is None or self._progress.patience or len(self._pending) >= _MOST_PENDING:
             return True
-        kind = event.get(self.type)
-        return not isinstance(kind, str) or kind in run.awaited_types or event.get(self.time) is None
-
-    def _flush(self) -> list[dict[str, Any]]:
-        """Take the pending events; the matches they decide."""
-        pending, self._pending = self._pending, []
-        return [match for events in self._taken(pending) for match in self._joined(events).to_pylist()]
+        run, kind = self._progress.run, event.get(self.type)
+        return (
+            run.awaits_time
+            or not isinstance(kind, str)
+            or kind in run.awaited_types
+            or event.get(self.time) is None
+        )
 
     def _take_pending(self) -> None:
         """Take the pending events, none of which can decide a match."""
-        decided = self._flush()
+        decided = self.flush()
         assert not decided
 
-    def _taken(self, events: list[Mapping[str, Any]]) -> Iterator[pa.Table | None]:
-        """The matches of the events, taken together, or one by one where they do not fit together."""
+    def _taken(self, events: list[dict[str, Any]]) -> Iterator[Iterator[pa.Table]]:
+        """The matches of the events, taken together, or in parts where they do not fit together."""
         if not events:
             return
         try:
-            yield self._together(self._take(self._readable(self._events_table(events))))
-        except _UNFIT as problem:
-            if len(events) > 1:
-                for event in events:
-                    yield from self._taken([event])
-            else:
-                self._bury(events[0], f"a value does not fit its column: {problem}")
+            arrival = self._look(table_of_events(events, self.time, self.type))
+        except (EventError, QueryError) as problem:
+            if len(events) == 1:
+                self._bury(events[0], str(problem))
+                return
+            half = len(events) // 2
+            yield from self._taken(events[:half])
+            yield from self._taken(events[half:])
+            return
+        yield self._take(arrival, events.__getitem__)
 
-    def _events_table(self, events: list[Mapping[str, Any]]) -> pa.Table:
-        """The events as a table with the columns of the schema, and more where an event has them."""
-        known = self._run.schema.columns if self._run is not None else {}
-        named = (name for event in events for name in event)
-        names = dict.fromkeys([*known, self.time, self.type, *named])
-        return pa.table(
-            {
-                name: _column(
-                    [event.get(name) for event in events],
-                    known.get(name),
-                    fixed=self._fixed or name in (self.time, self.type),
-                )
-                for name in names
-            }
-        )
+    # -- looking at events, and taking them ----------------------------------------------------------------
 
-    # -- batches -------------------------------------------------------------------------------------------
+    def _look(self, table: pa.Table) -> _Arrival:
+        """Sort out the events: to be taken, late, or dead. Raises where they do not fit; changes nothing."""
+        dead: list[tuple[int, str]] = []
+        table, rows = self._readable(table, np.arange(table.num_rows), dead)
+        progress = self._progress
+        known = progress is not None and table.schema.equals(progress.run.events)
+        if table.num_rows and not known:
+            table = table.select([name for name in table.column_names if self._is_used(name)])
+            columns = self._grown(table)
+            table = with_columns(table, columns)
+            table, rows = self._readable(table, rows, dead)  # NaN for a time is NULL
+        if not table.num_rows:
+            return _Arrival(progress, table, np.empty(0, np.int64), dead, [])
+        if progress is None:
+            progress = self._begun(columns)
+        elif not known and columns != progress.run.schema.columns:
+            progress = progress.going_on(self._run(columns), self.lateness, self._mentioned)
+        times = progress.times(table)
+        check_computable(table, self._mentioned, progress.run.unit)
+        behind = progress.late(times)
+        if not behind.any():
+            return _Arrival(progress, table, times, dead, [])
+        on_time = table.filter(pa.array(~behind))
+        return _Arrival(progress, on_time, times[~behind], dead, rows[behind].tolist())
 
-    def _readable(self, table: pa.Table) -> pa.Table:
-        """The events with a time and a type; the others are dead letters."""
-        if table.num_rows == 0:
-            return table
+    def _readable(self, table: pa.Table, rows: Any, dead: list[tuple[int, str]]) -> tuple[pa.Table, Any]:
+        """The events with a time and a type, and their row numbers; the others are dead letters."""
         for role, name in (("time", self.time), ("type", self.type)):
-            if name not in table.column_names:
-                self._bury_all(table, f"no {role}: there is no column `{name}`")
-                return table.slice(0, 0)
-            column = table.column(name)
-            if column.null_count:
-                missing = column.is_null()
-                self._bury_all(table.filter(missing), f"no {role}: `{name}` is NULL")
-                table = table.filter(column.is_valid())
-        return table
+            lacking = without_role(table, role, name)
+            if lacking is not None:
+                absent, reason = lacking
+                dead += [(row, reason) for row in rows[absent].tolist()]
+                table, rows = table.filter(pa.array(~absent)), rows[~absent]
+        return table, rows
 
-    def _bury_all(self, table: pa.Table, reason: str) -> None:
-        for event in table.to_pylist():
-            self._bury(event, reason)
+    def _is_used(self, name: str) -> bool:
+        return self._used is None or name in self._used
+
+    def _grown(self, table: pa.Table) -> Columns:
+        known = {} if self._progress is None else dict(self._progress.run.schema.columns)
+        return grown(known, table, {*self._declared, self.time, self.type}, self._mentioned)
+
+    def _take(self, arrival: _Arrival, event: Callable[[int], Any]) -> Iterator[pa.Table]:
+        """Take events that were looked at; the matches that they decide."""
+        for row, reason in arrival.dead:
+            self._bury(event(row), reason)
+        for row in arrival.late:
+            self._leave(event(row))
+        self._progress = arrival.progress
+        self.events_in += len(arrival.times) + len(arrival.late)
+        if self._progress is None or self._has_all:
+            return iter(())
+        self._seen.note(arrival.table.column(self.type))
+        self._progress.take(arrival.table, arrival.times)
+        return self._progress.decided()
 
     def _bury(self, event: Any, reason: str) -> None:
         self.dead_count += 1
@@ -222,132 +303,30 @@ class Stream:
             said = f"an event was left out: {reason}\n  hint: pass dead_letter=... to get such events"
             warnings.warn(said, stacklevel=2)
 
-    def _take(self, table: pa.Table) -> Iterator[pa.Table]:
-        """Fit the events to the schema, set late ones aside, and give what the others decide."""
-        if self._run is None and table.num_rows == 0:
-            return
-        table = self._fitted(table)
-        run = self._run
-        assert run is not None
-        if table.num_rows:
-            times = computable(table.column(self.time), run.unit, self.time).to_numpy(zero_copy_only=False)
-            self.events_in += table.num_rows
-            self._seen.note(table.column(self.type))
-            table, times = self._on_time(table, times)
-        if table.num_rows:
-            self._greatest = (
-                max(int(times.max()), self._greatest) if self._greatest is not None else int(times.max())
-            )
-            if not self._has_all:
-                self._waiting.add(table, times)
-        if self._greatest is None:
-            return
-        watermark = self._greatest - self._patience
-        self._settle(watermark)
-        yield from self._advance(watermark)
-
-    @property
-    def _has_all(self) -> bool:
-        """Whether the LIMIT of the query is reached, so that nothing has to be held any more."""
-        return self._limit is not None and self.matches_out >= self._limit
-
-    def _on_time(self, table: pa.Table, times: Any) -> tuple[pa.Table, Any]:
-        """The events that are not behind the watermark at their arrival."""
-        before = np.maximum.accumulate(times)
-        floor = np.concatenate(([times[0]], before[:-1]))
-        if self._greatest is not None:
-            floor = np.maximum(floor, self._greatest)
-        late = times < floor - self._patience
-        if not late.any():
-            return table, times
-        behind = table.filter(pa.array(late))
-        self.late_count += behind.num_rows
+    def _leave(self, event: Any) -> None:
+        self.late_count += 1
         if self._late is not None:
-            for event in behind.to_pylist():
-                self._late(event)
-        return table.filter(pa.array(~late)), times[~late]
+            self._late(event)
+        elif self.late_count == 1:
+            said = (
+                f"an event was left out because it is late: `{self.time}` is {event[self.time]}\n"
+                "  hint: allow more with lateness=..., or pass late=... to get such events"
+            )
+            warnings.warn(said, stacklevel=2)
 
-    def _settle(self, watermark: int) -> None:
-        """Hand the engine the events up to the watermark, by time and arrival."""
-        run = self._run
-        assert run is not None
-        ready = self._waiting.settled(watermark)
-        if ready is not None:
-            run.append(ready)
+    def _run(self, columns: Columns) -> AnyRun:
+        return self._start(Schema(columns, self.time, self.type, self._types))
 
-    def _advance(self, watermark: int) -> Iterator[pa.Table]:
-        assert self._run is not None
-        if not self._has_all:
-            yield from self._run.advance(watermark)
-
-    # -- the schema ----------------------------------------------------------------------------------------
-
-    def _fitted(self, table: pa.Table) -> pa.Table:
-        """The events with exactly the columns of the schema, which grows where they have more."""
-        if self._run is not None and table.schema.equals(self._run.events):
-            return table
-        known = dict(self._run.schema.columns) if self._run is not None else {}
-        wanted = dict(known)
-        for name in (*table.column_names, *self._mentioned):
-            found = table.schema.field(name).type if name in table.column_names else pa.null()
-            if name in known and (self._fixed or name in (self.time, self.type)):
-                continue
-            wanted[name] = _common_type(wanted.get(name), found)
-        if wanted != known:
-            self._grow(wanted)
-        columns = []
-        for name, datatype in wanted.items():
-            if name not in table.column_names:
-                columns.append(pa.nulls(table.num_rows, datatype))
-                continue
-            try:
-                column = table.column(name)
-                columns.append(column if column.type == datatype else column.cast(datatype))
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
-                raise EventError(f"column `{name}` does not fit {datatype}: {problem}") from None
-        return pa.table(dict(zip(wanted, columns, strict=True)))
-
-    def _grow(self, columns: dict[str, pa.DataType]) -> None:
-        """Go on with more columns: start anew from the state, which is only events."""
-        old, self._run = self._run, self._begun(Schema(columns, self.time, self.type, self._types))
-        if old is not None:
-            numbers, tables = old.save()
-            self._run.load(numbers, {**tables, "held": self._widened(tables["held"])})
-        self._waiting = self._waiting.mapped(self._widened)
-
-    def _begun(self, schema: Schema) -> AnyRun:
-        """A run for events of the schema; the lateness is then in the resolution of its times."""
-        run = self._start(schema)
-        self._patience = _in_resolution(self.lateness, schema.columns[self.time], run.unit)
-        return run
-
-    def _widened(self, table: pa.Table) -> pa.Table:
-        assert self._run is not None
-        for name, datatype in self._run.schema.columns.items():
-            if name not in table.column_names:
-                table = table.append_column(name, pa.nulls(table.num_rows, datatype))
-            elif table.schema.field(name).type != datatype:
-                place = table.schema.get_field_index(name)
-                table = table.set_column(place, name, table.column(name).cast(datatype))
-        return table
+    def _begun(self, columns: Columns) -> Progress:
+        return Progress.of(self._run(columns), self.lateness)
 
     # -- state ---------------------------------------------------------------------------------------------
 
     def save(self) -> bytes:
         """The state, from which another process can go on."""
         self._take_pending()
-        if self._run is None:
-            return SavedState(self._identity, {"counts": self._counts()}, {}).to_bytes()
-        numbers, tables = self._run.save()
-        if len(self._waiting):
-            tables["waiting"] = pa.concat_tables(self._waiting.tables())
-        numbers = {**numbers, "greatest": self._greatest, "counts": self._counts()}
-        schema = pa.schema(list(self._run.schema.columns.items())).empty_table()
-        return SavedState(self._identity, numbers, {**tables, "schema": schema}).to_bytes()
-
-    def flush(self) -> list[dict[str, Any]]:
-        """Look at the events pushed one by one that wait for a later one to decide something."""
-        return self._flush()
+        numbers, tables = ({}, {}) if self._progress is None else self._progress.save()
+        return SavedState(self._identity, {**numbers, "counts": self._counts()}, tables).to_bytes()
 
     def restore(self, data: bytes) -> Stream:
         """Go on from a saved state of the same query; returns the stream itself."""
@@ -361,23 +340,33 @@ class Stream:
                 "  hint: start the changed query without the state, or go on with the old query"
             )
         self._seen = Seen(())  # nobody knows what came before
+        if "schema" in saved.tables:
+            schema = saved.tables["schema"].schema
+            columns = dict(zip(schema.names, schema.types, strict=True))
+            self._check_columns(columns)
+            progress = self._begun(columns)
+            progress.load(saved.numbers, saved.tables)
+            self._progress = progress
+            self._finished = saved.numbers["watermark"] == END
         counts = saved.numbers["counts"]
         self.late_count, self.dead_count = counts["late"], counts["dead"]
         self.events_in, self.matches_out = counts["in"], counts["out"]
-        if "schema" in saved.tables:
-            columns = dict(
-                zip(saved.tables["schema"].schema.names, saved.tables["schema"].schema.types, strict=True)
-            )
-            self._run = self._begun(Schema(columns, self.time, self.type, self._types))
-            self._run.load(saved.numbers, saved.tables)
-            self._finished = saved.numbers["watermark"] == END
-            self._greatest = saved.numbers["greatest"]
-            self._waiting = Waiting()
-            if "waiting" in saved.tables:
-                table = saved.tables["waiting"]
-                times = computable(table.column(self.time), self._run.unit, self.time)
-                self._waiting.add(table, times.to_numpy(zero_copy_only=False))
         return self
+
+    def _check_columns(self, columns: Columns) -> None:
+        """Raise where the saved events have other columns than this stream."""
+        for role, name in (("time", self.time), ("type", self.type)):
+            if name not in columns:
+                raise StateError(
+                    f"the saved events have no column `{name}` for their {role}: "
+                    f"they have {', '.join(columns)}"
+                )
+        for name, datatype in self._declared.items():
+            if columns.get(name, datatype) != datatype:
+                raise StateError(
+                    f"the schema says that column `{name}` is {datatype}, and in the saved state it is "
+                    f"{columns[name]}\n  hint: go on with the schema that the state was saved with"
+                )
 
     def _counts(self) -> dict[str, int]:
         return {
@@ -390,10 +379,11 @@ class Stream:
     def describe(self) -> dict[str, Any]:
         """What is held: events by leaf, bytes, the oldest time, the watermark, and the counts so far."""
         self._take_pending()
-        held = self._run.describe() if self._run is not None else {"events": 0, "leaves": {}, "bytes": 0}
+        progress = self._progress
+        held = progress.run.describe() if progress is not None else {"events": 0, "leaves": {}, "bytes": 0}
         return {
             **held,
-            "waiting": len(self._waiting),
+            "waiting": 0 if progress is None else len(progress.waiting),
             "events_in": self.events_in,
             "matches_out": self.matches_out,
             "late": self.late_count,
@@ -408,51 +398,6 @@ def _first_rows(tables: Iterator[pa.Table], left: int) -> Iterator[pa.Table]:
         left -= table.num_rows
         if left <= 0:
             return
-
-
-def _column(values: list[Any], known: pa.DataType | None, *, fixed: bool) -> pa.Array:
-    """The values as a column of the known type, or of a wider one where they need it and it is not fixed."""
-    if known is None or pa.types.is_null(known):
-        return pa.array(values)
-    fractions = [
-        value for value in values if isinstance(value, float | np.floating) and not float(value).is_integer()
-    ]
-    if not fractions or not pa.types.is_integer(known):
-        return pa.array(values, known)
-    if fixed:  # Arrow would cut the fraction off
-        raise pa.ArrowInvalid(f"{fractions[0]} is not of type {known}")
-    return pa.array(values, pa.float64())
-
-
-def _common_type(known: pa.DataType | None, found: pa.DataType) -> pa.DataType:
-    """The type of a column that held the known type and now has values of another."""
-    if known is None or pa.types.is_null(known):
-        return found
-    if pa.types.is_integer(known) and pa.types.is_floating(found):
-        return pa.float64()
-    return known
-
-
-_UNFIT = (EventError, QueryError, pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError)
-"""What a value raises that does not fit its column, or that the query cannot compute with."""
-
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-
-
-def _in_resolution(lateness: int | timedelta, datatype: pa.DataType, unit: str) -> int:
-    """The lateness in the resolution of the times: a number is in the unit of the time column."""
-    if isinstance(lateness, timedelta):
-        if not pa.types.is_temporal(datatype):
-            raise ValueError(
-                f"the lateness is a duration, and the time column holds {datatype}\n"
-                "  hint: give the lateness as a number in the unit of the column"
-            )
-        return lateness // timedelta(microseconds=1) * per_microsecond(unit)
-    if pa.types.is_timestamp(datatype):
-        return lateness * _NANOSECONDS[datatype.unit] // _NANOSECONDS[unit]
-    if pa.types.is_date(datatype):
-        return lateness * 86_400 * 10**9 // _NANOSECONDS[unit]
-    return lateness
 
 
 def _indented(text: str) -> str:

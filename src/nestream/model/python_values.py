@@ -1,0 +1,115 @@
+"""Python values as an Arrow column that holds just them: nothing is rounded, cut off or read as another kind.
+
+Arrow by itself keeps only the day of a datetime after a date, reads 1 after a timedelta as a microsecond, and
+drops zones and nanoseconds. So values of each class become a column of their own first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nestream.model.schema import EventError
+from nestream.model.widening import converted, mixing, widened
+
+_SIMPLE = frozenset((bool, int, float, str, bytes, timedelta, date, Decimal, np.int64, np.float64))
+_WRONG = (pa.ArrowException, OverflowError, ValueError, TypeError, AttributeError)
+
+
+def column_of(values: Sequence[Any], name: str) -> pa.Array:
+    """The values as a column; raises an `EventError` where they do not fit together."""
+    classes = set(map(type, values))
+    classes.discard(type(None))
+    if len(classes) <= 1 and classes <= _SIMPLE:
+        return _alike(values, name)
+    groups: dict[tuple[type, bool], list[int]] = {}
+    for place, value in enumerate(values):
+        if not _is_missing(value):
+            groups.setdefault((type(value), getattr(value, "tzinfo", None) is None), []).append(place)
+    parts = [_alike([values[place] for place in places], name) for places in groups.values()]
+    wide: pa.DataType = pa.null()
+    for part in parts:
+        joined = widened(wide, part.type)
+        if joined is None:
+            raise mixing(name, wide, part.type)
+        wide = joined
+    order = np.full(len(values), -1)
+    order[[place for places in groups.values() for place in places]] = np.arange(sum(map(len, parts)))
+    whole = pa.concat_arrays([converted(part, wide, name) for part in parts] or [pa.nulls(0)])
+    return whole.take(pa.array(order, mask=order < 0))
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, or one of pandas' marks for it."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _alike(values: Sequence[Any], name: str) -> pa.Array:
+    """Values of one class as a column."""
+    try:
+        column = pa.array(values)
+        if type(values[0] if values else None) not in _SIMPLE and any(_is_finer(value) for value in values):
+            zone = getattr(column.type, "tz", None)
+            fine = pa.timestamp("ns", zone) if pa.types.is_timestamp(column.type) else pa.duration("ns")
+            column = pa.array(values, fine)
+    except _WRONG as problem:
+        raise EventError(f"attribute `{name}`: {_reason(values, problem)}") from None
+    if pa.types.is_nested(column.type) or pa.types.is_time(column.type):
+        for value, kept in zip(values, column.to_pylist(), strict=True):
+            if not _same(value, kept):
+                raise EventError(f"attribute `{name}`: {_short(value)} has parts that do not go together")
+    return column
+
+
+def _is_finer(value: Any) -> bool:
+    """Whether one of pandas' times or durations has nanoseconds, which Arrow would leave out."""
+    return bool(getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0))
+
+
+def _reason(values: Sequence[Any], problem: BaseException) -> str:
+    for value in values:
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            return f"the integer {_short(value)} does not fit in 64 bits"
+    return str(problem) if isinstance(problem, pa.ArrowException) else f"{_short(values[0])}: {problem}"
+
+
+def _same(given: Any, kept: Any) -> bool:
+    """Whether a column keeps a value with parts just as it was given."""
+    if kept is None or given is None:
+        return (kept is None and _is_missing(given)) or kept is given
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    if isinstance(given, Mapping):
+        if not isinstance(kept, dict):
+            return _same(list(given.items()), kept)
+        return given.keys() <= kept.keys() and all(
+            _same(given.get(name), value) for name, value in kept.items()
+        )
+    if isinstance(given, list | tuple):
+        return len(given) == len(kept) and all(map(_same, given, kept))
+    if isinstance(given, set | frozenset):
+        return given == set(kept)
+    if isinstance(given, float) and given != given:
+        return bool(kept != kept)
+    return _family(given) == _family(kept) and bool(given == kept)
+
+
+def _family(value: Any) -> Any:
+    if isinstance(value, bool | np.bool_):
+        return bool
+    if isinstance(value, datetime | time):
+        return datetime, value.tzinfo is None
+    for family in (str, bytes, date, timedelta):
+        if isinstance(value, family):
+            return family
+    return "number"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"

@@ -1,0 +1,104 @@
+"""What a stream makes of arriving events: a table with the columns of its schema, or a refusal in words.
+
+Nothing here changes a stream. Its schema grows with what comes: a new attribute joins it, and a column widens
+where every value stays what it is (`nestream.model.widening`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nestream.model.columns import computable, is_frame, missing, table_of, to_table
+from nestream.model.schema import EventError, Kind, kind_of
+from nestream.model.widening import mixing, taking
+
+Rows = npt.NDArray[np.int64]
+Columns = dict[str, pa.DataType]
+
+
+def batch_of(events: Any, type: str) -> pa.Table:
+    """A batch as users give it, as a table."""
+    parts = list(events.values()) if isinstance(events, Mapping) else [events]
+    if any(part.__class__.__module__.startswith("pyspark.") for part in parts):
+        raise EventError(
+            "a Spark DataFrame is not pushed into a stream of this process\n"
+            "  hint: query.match(df) matches it on Spark; df.toArrow() brings a small one here"
+        )
+    return with_distinct_columns(to_table(events, type))
+
+
+def with_distinct_columns(table: pa.Table) -> pa.Table:
+    """The table; raises where two columns have one name."""
+    names = table.column_names
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise EventError(f"the events have several columns named {', '.join(repeated)}")
+    return table
+
+
+def is_batch(events: Any) -> bool:
+    """Whether the events are a whole batch, rather than one event or a sequence of events or batches."""
+    plain = isinstance(events, pa.Table | pa.RecordBatch | Mapping) or is_frame(events)
+    named = events.__class__.__module__.startswith("pyspark.")
+    return plain or named or (hasattr(events, "__arrow_c_stream__") and hasattr(events, "columns"))
+
+
+def table_of_events(events: list[dict[str, Any]], time: str, type: str) -> pa.Table:
+    """Single events as a table, with a column for the time and the type in any case."""
+    return table_of(events, dict.fromkeys([time, type, *(name for event in events for name in event)]))
+
+
+def without_role(table: pa.Table, role: str, name: str) -> tuple[npt.NDArray[np.bool_], str] | None:
+    """Which events lack their time or type, and why they do; None if all have it."""
+    if name not in table.column_names:
+        return (np.ones(table.num_rows, bool), f"no {role}: there is no column `{name}`")
+    column = table.column(name)
+    if not column.null_count and not pa.types.is_dictionary(column.type):
+        return None
+    absent = missing(column).to_numpy()
+    return (absent, f"no {role}: `{name}` is NULL") if absent.any() else None
+
+
+def event_at(table: pa.Table, row: int) -> dict[str, Any]:
+    """One event of a batch as a dictionary; a value that Python has nothing for is text."""
+    event = {}
+    for name in table.column_names:
+        value = table.column(name)[row]
+        try:
+            event[name] = value.as_py()
+        except (ValueError, OverflowError):  # a moment after the year 9999, say
+            event[name] = " ".join(table.column(name).slice(row, 1).to_string().split())
+    return event
+
+
+def grown(known: Columns, table: pa.Table, fixed: Collection[str], mentioned: Iterable[str]) -> Columns:
+    """The columns of a schema that takes in a table: more, or wider ones, where the table has them."""
+    columns = dict(known)
+    for name in table.column_names:
+        if name not in columns:
+            columns[name] = table.schema.field(name).type
+            continue
+        wide = taking(columns[name], table.column(name), fixed=name in fixed)
+        if wide is None:
+            raise mixing(name, columns[name], table.schema.field(name).type)
+        columns[name] = wide
+    return {**columns, **{name: pa.null() for name in mentioned if name not in columns}}
+
+
+def check_computable(table: pa.Table, names: Iterable[str], unit: str) -> None:
+    """Raise an `EventError` for a value that the query cannot compute with: beyond 64 bits in its unit."""
+    for name in names:
+        if name in table.column_names and _may_overflow(table.schema.field(name).type, unit):
+            computable(table.column(name), unit, name)
+
+
+def _may_overflow(datatype: pa.DataType, unit: str) -> bool:
+    if pa.types.is_dictionary(datatype):
+        return _may_overflow(datatype.value_type, unit)
+    timed = kind_of(datatype) in (Kind.TIMESTAMP, Kind.ZONED, Kind.DURATION)
+    return pa.types.is_uint64(datatype) or (timed and getattr(datatype, "unit", None) != unit)

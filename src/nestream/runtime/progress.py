@@ -1,0 +1,184 @@
+"""How far a stream is: the run of its query, the events that wait for the watermark, the greatest time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nestream.engine.matcher import END
+from nestream.model.columns import computable, per_microsecond, with_columns
+from nestream.model.schema import EventError
+from nestream.model.time import Duration
+from nestream.runtime.held import TIME
+from nestream.runtime.intake import check_computable
+from nestream.runtime.many import AnyRun
+from nestream.runtime.waiting import Times, Waiting
+
+LEAST = -(2**63)
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+@dataclass
+class Progress:
+    """A run with what has arrived and waits; times are in the resolution of the run."""
+
+    run: AnyRun
+    patience: int
+    waiting: Waiting = field(default_factory=Waiting)
+    greatest: int | None = None
+
+    @classmethod
+    def of(cls, run: AnyRun, lateness: int | Duration) -> Progress:
+        """The beginning of a stream."""
+        return cls(run, _in_resolution(lateness, run.schema.columns[run.schema.time], run.unit))
+
+    # -- events --------------------------------------------------------------------------------------------
+
+    def times(self, table: pa.Table) -> Times:
+        """The times of events; raises an `EventError` for one that is no time of an event."""
+        run = self.run
+        column = computable(table.column(run.schema.time), run.unit, run.schema.time)
+        times = np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
+        if (times == END).any():
+            raise EventError(
+                f"column `{run.schema.time}`: {END} is the end of time, and not the time of an event\n"
+                "  hint: the greatest time in a stream is one less"
+            )
+        return times
+
+    @property
+    def watermark(self) -> int | None:
+        """The time that no later event may be before; None before there are events."""
+        if self.greatest is None:
+            return self.run.watermark
+        reached = max(self.greatest - self.patience, LEAST)
+        return reached if self.run.watermark is None else max(reached, self.run.watermark)
+
+    def late(self, times: Times) -> npt.NDArray[np.bool_]:
+        """Which events are behind the watermark when they arrive, one after the other."""
+        before = np.concatenate((times[:1], np.maximum.accumulate(times)[:-1]))
+        if self.greatest is not None:
+            before = np.maximum(before, self.greatest)
+        patience = min(self.patience, END)
+        reached = np.where(before < LEAST + patience, LEAST, before - patience)
+        if (
+            self.run.watermark is not None
+        ):  # it may be further, where the lateness was another before a restart
+            reached = np.maximum(reached, self.run.watermark)
+        return np.asarray(times < reached)
+
+    def take(self, table: pa.Table, times: Times) -> None:
+        """Take events that are not late, in the order of their arrival."""
+        if len(times):
+            most = int(times.max())
+            self.greatest = most if self.greatest is None else max(most, self.greatest)
+            self.waiting.add(table, times)
+
+    def decided(self) -> Iterator[pa.Table]:
+        """The matches that the watermark decides."""
+        watermark = self.watermark
+        return iter(()) if watermark is None else self.up_to(watermark)
+
+    def up_to(self, watermark: int) -> Iterator[pa.Table]:
+        """Hand the events up to a time to the engine, by time and arrival; the matches that it decides."""
+        ready = self.waiting.settled(watermark)
+        if ready is not None:
+            self.run.append(ready)
+        return self.run.advance(watermark)
+
+    # -- a schema that grows -------------------------------------------------------------------------------
+
+    def going_on(self, run: AnyRun, lateness: int | Duration, read: Iterable[str]) -> Progress:
+        """The same with a run for a wider schema, which begins where this one is.
+
+        This one stays as it is. All times move to the resolution of the new run together. Raises an
+        `EventError` where something held does not fit.
+        """
+        read = list(read)
+        later = Progress.of(run, lateness)
+        scale = self._scale(run)
+        numbers, tables = self.run.save()
+        columns = run.schema.columns
+        held = {name: columns.get(name, kind) for name, kind in _types(tables["held"]).items()}
+        held = {**held, **{name: kind for name, kind in columns.items() if name not in held}}
+        tables = {
+            **tables,
+            "held": _scaled(with_columns(tables["held"], held, held=True), scale, run.schema.time),
+        }
+        check_computable(tables["held"], read, run.unit)
+        if numbers["watermark"] is not None:
+            numbers = {**numbers, "watermark": max(numbers["watermark"] * scale, LEAST)}
+        run.load(numbers, tables)
+        for part in self.waiting.parts:
+            table = with_columns(part.table, columns, held=True)
+            check_computable(table, read, run.unit)
+            later.waiting.add(table, later.times(table))
+        later.greatest = None if self.greatest is None else self.greatest * scale
+        if later.greatest is not None and not LEAST <= later.greatest < END:
+            raise _too_fine(run.schema.time)
+        return later
+
+    def _scale(self, run: AnyRun) -> int:
+        """By how much the resolution of the times is finer in another run."""
+        if not pa.types.is_temporal(run.schema.columns[run.schema.time]):
+            return 1
+        return per_microsecond(run.unit) // per_microsecond(self.run.unit)
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+        """The state as numbers and tables."""
+        numbers, tables = self.run.save()
+        if len(self.waiting):
+            tables["waiting"] = pa.concat_tables(self.waiting.tables())
+        schema = pa.schema(list(self.run.schema.columns.items())).empty_table()
+        return {**numbers, "greatest": self.greatest}, {**tables, "schema": schema}
+
+    def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
+        """Go on from a saved state of the same query."""
+        self.run.load(numbers, tables)
+        self.greatest = numbers["greatest"]
+        if "waiting" in tables:
+            self.waiting.add(tables["waiting"], self.times(tables["waiting"]))
+
+
+def _types(table: pa.Table) -> dict[str, pa.DataType]:
+    return dict(zip(table.column_names, table.schema.types, strict=True))
+
+
+def _scaled(held: pa.Table, scale: int, time: str) -> pa.Table:
+    """The events held, their times in a finer resolution."""
+    if scale == 1:
+        return held
+    times = held.column(TIME).to_numpy()
+    if len(times) and max(abs(int(times.min())), abs(int(times.max()))) >= END // scale:
+        raise _too_fine(time)
+    return held.set_column(held.schema.get_field_index(TIME), TIME, pa.array(times * scale))
+
+
+def _too_fine(time: str) -> EventError:
+    return EventError(
+        f"a column in nanoseconds came, and times held in `{time}` do not fit in 64 bits of nanoseconds\n"
+        "  hint: convert the new column to microseconds"
+    )
+
+
+def _in_resolution(lateness: int | Duration, datatype: pa.DataType, unit: str) -> int:
+    """The lateness in the resolution of the times: a number is in the unit of the time column."""
+    if isinstance(lateness, Duration):
+        if not pa.types.is_temporal(datatype):
+            raise ValueError(
+                f"the lateness is a duration, and the time column holds {datatype}\n"
+                "  hint: give the lateness as a number in the unit of the column"
+            )
+        return lateness.microseconds * per_microsecond(unit)
+    if pa.types.is_timestamp(datatype):
+        return lateness * _NANOSECONDS[datatype.unit] // _NANOSECONDS[unit]
+    if pa.types.is_date(datatype):
+        return lateness * 86_400 * 10**9 // _NANOSECONDS[unit]
+    return lateness
