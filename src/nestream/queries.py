@@ -16,6 +16,7 @@ from nestream.compose.spark import dataframe_of, is_dataframe, stream_files
 from nestream.engine.program import LeafSpec, Switches, options_of
 from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
+from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 from nestream.query import Query, query
 from nestream.runtime.many import Member, SetRun
@@ -173,7 +174,7 @@ class Queries:
         """The matches of `match` as tables, one after the other; the first is empty and has the columns."""
         self._without_limits("a set that gives one table")
         run, table = self._prepared(events, time, type, types, order, strategy, options)
-        yield run.wanted.empty_table()
+        yield empty_table(run.wanted)
         yield from run.over(table)
 
     def match_each(
@@ -190,7 +191,7 @@ class Queries:
         """The matches of each query by its name, as the query alone would give them, found in one pass."""
         run, table = self._prepared(events, time, type, types, order, strategy, options)
         found: dict[str, list[pa.Table]] = {
-            name: [member.wanted.empty_table()] for name, member in zip(run.names, run.runs, strict=True)
+            name: [empty_table(member.wanted)] for name, member in zip(run.names, run.runs, strict=True)
         }
         for name, matches in run.each(table):
             found[name].append(matches)

@@ -28,6 +28,7 @@ from nestream.model.columns import attributes_by_type, check_events, resolution,
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.expression import attributes
 from nestream.model.output import ValueColumn
+from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.reference import match_reference
@@ -234,7 +235,7 @@ class Query:
             yield from (matches.slice(0, 0), matches)
             return
         local = run.local(options)
-        yield local.wanted.empty_table()
+        yield empty_table(local.wanted)
         left = run.plan.limit
         for matches in local.over(run.table):
             yield matches if left is None else matches.slice(0, left)
@@ -354,7 +355,7 @@ class Query:
 
         def start(known: Schema) -> LocalRun:
             plan, kinds = self.typed(known)
-            empty = pa.schema(list(known.columns.items())).empty_table()
+            empty = empty_table(pa.schema(list(known.columns.items())))
             run = Run(plan, empty, known, kinds, resolution(known), chosen, strategy)
             return run.adaptive(options) if strategy == "auto" else run.local(options)
 

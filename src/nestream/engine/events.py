@@ -20,6 +20,7 @@ from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator, Vector
 from nestream.model.columns import computable, per_microsecond
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
+from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 
 Ints = npt.NDArray[np.int64]
@@ -73,9 +74,7 @@ class Events:
         self.ts: Ints = np.empty(0, np.int64)
         self.type: npt.NDArray[np.int16] = np.empty(0, np.int16)
         self.low: Ints = self.pos
-        self.payload = pa.schema(
-            [pa.field(name, schema.columns[name]) for name in self.columns]
-        ).empty_table()
+        self.payload = empty_table(pa.schema([pa.field(name, schema.columns[name]) for name in self.columns]))
         self.leaf_rows: list[Ints] = [np.empty(0, np.int64) for _ in self.leaves]
         self._fresh: set[int] = set()
         self._pieces: list[Piece] = []

@@ -10,6 +10,7 @@ import pyarrow as pa
 from nestream.logical.nodes import Plan
 from nestream.model.columns import computable, per_microsecond
 from nestream.model.output import UNBOUND, ValueColumn, build_matches, output_schema
+from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
 from nestream.reference.events import Order, history
 from nestream.reference.matching import evaluate
@@ -46,5 +47,5 @@ def match_reference(
         return pa.array(computed, datatype)
 
     if not matches:
-        return wanted.empty_table()
+        return empty_table(wanted)
     return build_matches(plan.output, wanted, arrival, bound, schema, values)

@@ -19,6 +19,8 @@ import pyarrow as pa
 from nestream.engine.matcher import END
 from nestream.model.columns import computable, per_microsecond, to_table
 from nestream.model.diagnostics import QueryError
+from nestream.model.plain import empty_table
+from nestream.model.python_values import python_column
 from nestream.model.schema import EventError, Schema
 from nestream.runtime.many import AnyRun
 from nestream.runtime.state import SavedState, StateError
@@ -121,7 +123,7 @@ class Stream:
         """The matches together, up to the LIMIT of the query, counted."""
         if self._run is None:
             return pa.table({})
-        found = pa.concat_tables(tables) if tables else self._run.wanted.empty_table()
+        found = pa.concat_tables(tables) if tables else empty_table(self._run.wanted)
         if self._limit is not None:
             found = found.slice(0, max(self._limit - self.matches_out, 0))
         self.matches_out += found.num_rows
@@ -172,6 +174,7 @@ class Stream:
         return pa.table(
             {
                 name: _column(
+                    name,
                     [event.get(name) for event in events],
                     known.get(name),
                     fixed=self._fixed or name in (self.time, self.type),
@@ -321,7 +324,7 @@ class Stream:
         if len(self._waiting):
             tables["waiting"] = pa.concat_tables(self._waiting.tables())
         numbers = {**numbers, "greatest": self._greatest, "counts": self._counts()}
-        schema = pa.schema(list(self._run.schema.columns.items())).empty_table()
+        schema = empty_table(pa.schema(list(self._run.schema.columns.items())))
         return SavedState(self._identity, numbers, {**tables, "schema": schema}).to_bytes()
 
     def flush(self) -> list[dict[str, Any]]:
@@ -379,18 +382,17 @@ class Stream:
         }
 
 
-def _column(values: list[Any], known: pa.DataType | None, *, fixed: bool) -> pa.Array:
+def _column(name: str, values: list[Any], known: pa.DataType | None, *, fixed: bool) -> pa.Array:
     """The values as a column of the known type, or of a wider one where they need it and it is not fixed."""
     if known is None or pa.types.is_null(known):
-        return pa.array(values)
-    fractions = [
-        value for value in values if isinstance(value, float | np.floating) and not float(value).is_integer()
-    ]
-    if not fractions or not pa.types.is_integer(known):
-        return pa.array(values, known)
-    if fixed:  # Arrow would cut the fraction off
-        raise pa.ArrowInvalid(f"{fractions[0]} is not of type {known}")
-    return pa.array(values, pa.float64())
+        return python_column(name, values)
+    if pa.types.is_integer(known) and not fixed and any(map(_is_fraction, values)):
+        known = pa.float64()
+    return python_column(name, values, known)
+
+
+def _is_fraction(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and not float(value).is_integer()
 
 
 def _common_type(known: pa.DataType | None, found: pa.DataType) -> pa.DataType:
