@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.binding.binder import BoundQuery, bind
+from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
 from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
 from nestream.compose.run import STRATEGIES as STRATEGIES  # for the command line
@@ -432,7 +434,9 @@ class Query:
 
     def typed(self, schema: Schema) -> tuple[Plan, dict[str, Kind]]:
         """The plan for events of a schema, with the kinds of its returned expressions."""
-        plan, problems = check_types(self.plan, schema)
+        plan, problems = check_types(with_own_columns(self.plan, schema), schema)
+        for told in shadow_warnings(self.plan, schema):
+            warnings.warn(told, stacklevel=2)
         if problems:
             raise QueryError([*problems, *self.warnings], self.text)
         kinds = {

@@ -144,8 +144,8 @@ class Events:
             if name == TYPE_ATTRIBUTE:
                 return Vector(self._types.take(pa.array(piece.type)).cast(pa.large_string()))
             if name not in vectors:
-                source = piece.payload.column(self.schema.column(name))
-                vectors[name] = Vector.of(computable(source, self.unit, name))
+                held = self.schema.column(name)
+                vectors[name] = Vector.of(computable(piece.payload.column(held), self.unit, held))
             return vectors[name]
 
         return self._selection.members(piece.type, column)
@@ -252,7 +252,8 @@ class Events:
             if name == TYPE_ATTRIBUTE:
                 column = self.type_names().cast(pa.large_string())
             else:
-                column = computable(self.payload.column(self.schema.column(name)), self.unit, name)
+                held = self.schema.column(name)
+                column = computable(self.payload.column(held), self.unit, held)
             self._computed[name] = Vector.of(column)
         return self._computed[name]
 

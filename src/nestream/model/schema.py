@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
+from nestream.model.expression import COLUMN_MARK, TIME_ATTRIBUTE, TYPE_ATTRIBUTE
 from nestream.model.plain import plain_type, repeated_names
 
 
@@ -134,12 +134,18 @@ class Schema:
         return cls(dict(zip(schema.names, map(plain_type, schema.types), strict=True)), time, type, known)
 
     def column(self, attribute: str) -> str:
-        """The column that holds an attribute: `ts` and `type` are names of the time and type columns."""
+        """The column that holds an attribute of a plan, where `ts` and `type` are the event's own."""
         if attribute == TIME_ATTRIBUTE:
             return self.time
         if attribute == TYPE_ATTRIBUTE:
             return self.type
-        return attribute
+        return attribute.removeprefix(COLUMN_MARK)
+
+    @property
+    def shadowed(self) -> dict[str, str]:
+        """Of `ts` and `type`, those that are columns with another role; with the column that has the role."""
+        roles = {TIME_ATTRIBUTE: self.time, TYPE_ATTRIBUTE: self.type}
+        return {name: column for name, column in roles.items() if name != column and name in self.columns}
 
     def kind(self, attribute: str) -> Kind | None:
         """The kind of an attribute, or None where there is no such column."""

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from nestream.model.expression import (
+    COLUMN_MARK,
     And,
     Arithmetic,
     Attribute,
@@ -119,7 +120,7 @@ def _text_and_level(expression: Expression) -> tuple[str, int]:
             return text, _FACTOR if text.startswith("-") else _ATOM
         case Attribute(variable=variable, name=name):
             owner = "" if variable is None else f"{print_name(variable)}."
-            return owner + print_name(name), _ATOM
+            return owner + print_name(name.removeprefix(COLUMN_MARK)), _ATOM
         case Call(function=function, arguments=arguments):
             return f"{function}({_listed(arguments)})", _ATOM
         case Negative(operand=operand):

@@ -52,7 +52,8 @@ class Stream:
     ) -> None:
         self._start = start
         self._identity = identity
-        self._mentioned = [name for name in mentioned if name not in ("ts", "type")]
+        self._reads = frozenset(mentioned)
+        self._mentioned = [name for name in dict.fromkeys(mentioned) if name not in ("ts", "type")]
         self.time = time
         self.type = type
         self._types = schema.types if schema is not None else {}
@@ -291,11 +292,23 @@ class Stream:
 
     def _grow(self, columns: dict[str, pa.DataType]) -> None:
         """Go on with more columns: start anew from the state, which is only events."""
-        old, self._run = self._run, self._begun(Schema(columns, self.time, self.type, self._types))
+        schema = Schema(columns, self.time, self.type, self._types)
+        if self._run is not None:
+            self._refuse_shadows(schema.shadowed.keys() - self._run.schema.shadowed.keys())
+        old, self._run = self._run, self._begun(schema)
         if old is not None:
             numbers, tables = old.save()
             self._run.load(numbers, {**tables, "held": self._widened(tables["held"])})
         self._waiting = self._waiting.mapped(self._widened)
+
+    def _refuse_shadows(self, names: Iterable[str]) -> None:
+        """Raise where a column would change what the query has read so far by its name."""
+        for name in names:
+            if name in self._reads:
+                raise EventError(
+                    f"column `{name}` came after the query began to read `{name}` as the event's own\n"
+                    "  hint: declare the columns with schema=, or rename this one"
+                )
 
     def _begun(self, schema: Schema) -> AnyRun:
         """A run for events of the schema; the lateness is then in the resolution of its times."""
