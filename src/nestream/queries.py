@@ -108,6 +108,19 @@ class Queries:
         planned = {key: (dict(kept), dict(leaves)) for key, (kept, leaves) in self.planned.items()}
         return Queries({**self.members, name: member}, planned)
 
+    def with_types(self, types: str | Mapping[str, Iterable[str]]) -> Queries:
+        """The set with the attributes of event types, as `Query.with_types` has it."""
+        return Queries({name: member.with_types(types) for name, member in self.members.items()})
+
+    def infer_types(self, events: Any, type: str = "type") -> tuple[Queries, list[Diagnostic]]:
+        """The set with attributes of types guessed from the events, as `Query.infer_types` has it."""
+        members: dict[str, Query] = {}
+        told: list[Diagnostic] = []
+        for name, member in self.members.items():
+            members[name], own = member.infer_types(events, type)
+            told += own
+        return (Queries(members) if told else self), list(dict.fromkeys(told))
+
     def explain(self, format: str = "text", **options: Any) -> Any:
         """What the queries share, and the plan of each; takes the options of `Query.explain`."""
         leaves: set[LeafSpec] = set()

@@ -14,7 +14,7 @@ EVENTS = [
     {"at": 2, "kind": "B", "type": 3, "ts": 7},
     {"at": 3, "kind": "B", "type": 4, "ts": 9},
 ]
-COLUMNS = {"time": "at", "type": "kind"}
+COLUMNS: dict[str, Any] = {"time": "at", "type": "kind"}
 
 
 def test_a_warning_says_that_a_column_of_the_data_is_meant() -> None:

@@ -89,7 +89,7 @@ def run_all(text: str, events: pa.Table, **options: Any) -> Iterator[tuple[str, 
     yield "push", pushed
     yield "save", saved
     yield "set", of_a_set
-    yield "why", lambda: query.why(events, [0], **options) and None
+    yield "why", lambda: len(query.why(events, [0], **options).text())
 
 
 def bury(event: Any, reason: str) -> None:

@@ -189,7 +189,7 @@ def extension(datatype: Any, storage: Sample) -> Sample:
 def nested(sample: Sample) -> list[Sample]:
     """Lists, structs, maps and unions of a sample's values; their pools hold lists of its values."""
     one, two = sample.pool[0], sample.pool[-1]
-    lists = ([], [one], [two, None])
+    lists: tuple[list[Any], ...] = ([], [one], [two, None])
     pairs = ([one, two], [two, None])
 
     def flat(chosen: Sequence[Any]) -> pa.Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, Witness, expressions
+from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, Proj, Witness, expressions
 from nestream.model.expression import COLUMN_MARK, Attribute, Expression, attributes, transform
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Schema
@@ -30,7 +30,7 @@ def with_own_columns(plan: Plan, schema: Schema) -> Plan:
         predicates = tuple(transform(predicate, change) for predicate in old.predicates)
         if isinstance(old, Leaf):
             return replace(old, predicates=predicates)
-        assert hasattr(old, "components"), "columns are found before a plan is rewritten"
+        assert not isinstance(old, Proj), "columns are found before a plan is rewritten"
         return replace(old, predicates=predicates, components=tuple(map(component, old.components)))
 
     def component(old: Component) -> Component:

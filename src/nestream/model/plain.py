@@ -57,7 +57,7 @@ def _field(field: pa.Field) -> pa.Field:
 
 
 def _is_text(datatype: pa.DataType) -> bool:
-    return pa.types.is_string(datatype) or pa.types.is_large_string(datatype)
+    return bool(pa.types.is_string(datatype) or pa.types.is_large_string(datatype))
 
 
 def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:

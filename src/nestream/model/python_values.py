@@ -90,9 +90,9 @@ def _with_nanoseconds(values: Sequence[Any], datatype: pa.DataType | None) -> pa
     if datatype is not None:
         return datatype
     for value in values:
-        if isinstance(value, datetime) and getattr(value, "nanosecond", 0):
+        if isinstance(value, datetime) and getattr(value, "nanosecond", None):
             return pa.timestamp("ns", None if value.tzinfo is None else pa.scalar(value).type.tz)
-        if getattr(value, "nanoseconds", 0) and hasattr(value, "total_seconds"):
+        if hasattr(value, "total_seconds") and getattr(value, "nanoseconds", None):
             return pa.duration("ns")
     return None
 
