@@ -46,7 +46,7 @@ def test_every_way_to_run_reads_the_column_of_the_data() -> None:
     assert query.why(EVENTS, [0, 1], **COLUMNS).matched
     assert "a.type = b.type: 3" in str(query.why(EVENTS, [0, 2], **COLUMNS))
     assert nestream.queries({"it": text}).match_each(EVENTS, **COLUMNS)["it"].to_pylist() == expected
-    assert "\0" not in query.explain(analyze=EVENTS, verbose=True)
+    assert "\0" not in query.explain(analyze=EVENTS, verbose=True, **COLUMNS)
 
 
 def test_a_column_that_would_change_the_meaning_of_a_running_stream_is_refused() -> None:

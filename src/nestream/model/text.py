@@ -68,6 +68,7 @@ def is_reserved(name: str) -> bool:
 
 def print_name(name: str) -> str:
     """The name of a type, variable or attribute as it is written in a query."""
+    name = name.removeprefix(COLUMN_MARK)
     if _PLAIN.fullmatch(name) and not is_reserved(name):
         return name
     return "`" + name.replace("`", "``") + "`"
@@ -120,7 +121,7 @@ def _text_and_level(expression: Expression) -> tuple[str, int]:
             return text, _FACTOR if text.startswith("-") else _ATOM
         case Attribute(variable=variable, name=name):
             owner = "" if variable is None else f"{print_name(variable)}."
-            return owner + print_name(name.removeprefix(COLUMN_MARK)), _ATOM
+            return owner + print_name(name), _ATOM
         case Call(function=function, arguments=arguments):
             return f"{function}({_listed(arguments)})", _ATOM
         case Negative(operand=operand):
