@@ -23,6 +23,7 @@ from nestream.model.columns import (
 )
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.memory import collected, collected_each
+from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 from nestream.model.unseen import warn_of
 from nestream.query import Query, query
@@ -116,6 +117,19 @@ class Queries:
         planned = {key: (dict(kept), dict(leaves)) for key, (kept, leaves) in self.planned.items()}
         return Queries({**self.members, name: member}, planned)
 
+    def with_types(self, types: str | Mapping[str, Iterable[str]]) -> Queries:
+        """The set with the attributes of event types, as `Query.with_types` has it."""
+        return Queries({name: member.with_types(types) for name, member in self.members.items()})
+
+    def infer_types(self, events: Any, type: str = "type") -> tuple[Queries, list[Diagnostic]]:
+        """The set with attributes of types guessed from the events, as `Query.infer_types` has it."""
+        members: dict[str, Query] = {}
+        told: list[Diagnostic] = []
+        for name, member in self.members.items():
+            members[name], own = member.infer_types(events, type)
+            told += own
+        return (Queries(members) if told else self), list(dict.fromkeys(told))
+
     def explain(self, format: str = "text", **options: Any) -> Any:
         """What the queries share, and the plan of each; takes the options of `Query.explain`."""
         leaves: set[LeafSpec] = set()
@@ -182,7 +196,7 @@ class Queries:
         """The matches of `match` as tables, one after the other; the first is empty and has the columns."""
         self._without_limits("a set that gives one table")
         run, table = self._prepared(events, time, type, types, order, strategy, options)
-        yield run.wanted.empty_table()
+        yield empty_table(run.wanted)
         yield from run.over(table)
 
     def match_each(
@@ -201,7 +215,7 @@ class Queries:
         limits = {name: member.plan.limit for name, member in self.members.items()}
         found = collected_each(run.each(table, limits))
         return {
-            name: found[name] if name in found else member.wanted.empty_table()
+            name: found[name] if name in found else empty_table(member.wanted)
             for name, member in zip(run.names, run.runs, strict=True)
         }
 

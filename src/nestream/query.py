@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
@@ -11,8 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.binding.binder import BoundQuery, bind
+from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
 from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
+from nestream.compose.missing_attributes import counted, lacking, read_by_several
 from nestream.compose.run import Run, known_order
 from nestream.compose.spark import SparkRun, is_dataframe, stream_files
 from nestream.compose.spark import spark_frame as spark_frame
@@ -20,12 +23,14 @@ from nestream.compose.spark import spark_session as spark_session
 from nestream.language.ast import Dialect
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query
+from nestream.language.type_header import Types, header_types, read_types
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
-from nestream.model.diagnostics import Diagnostic, QueryError
+from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.expression import attributes
 from nestream.model.memory import collected
 from nestream.model.output import EventColumn, ValueColumn
+from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.model.unseen import unseen_types, warn_of
@@ -58,9 +63,11 @@ def query(text: str, dialect: str | None = None) -> Query:
     except QueryError as error:  # with what was wrong in reading, so that all is said at once
         found = [said for said in error.diagnostics if said.is_error or not problems]
         raise QueryError([*problems, *found], text) from None
+    types, misread = header_types(text)
+    problems += misread
     if problems:
         raise QueryError([*problems, *bound.warnings], text)
-    return Query(bound)
+    return Query(bound, types)
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,8 @@ class Query:
     """A query that can be explained and matched."""
 
     bound: BoundQuery
+    types: Types = field(default_factory=dict)
+    """The attributes of event types, where the query declares them in a header or `with_types` was called."""
 
     @property
     def text(self) -> str:
@@ -109,6 +118,45 @@ class Query:
 
     def _repr_html_(self) -> str:
         return query_html(self)
+
+    def with_types(self, types: str | Mapping[str, Iterable[str]]) -> Query:
+        """The query with the attributes of event types: a mapping, or text as `Shelf(id, shelf) Counter(id)`.
+
+        In the SASE spelling a comparison on an attribute that the event's type does not have is true.
+        """
+        known = read_types(types) if isinstance(types, str) else {n: tuple(own) for n, own in types.items()}
+        return replace(self, types=known)
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """The attributes that variables of several types read, where SASE must know which types have them."""
+        return () if self.types else tuple(sorted({name for _, name in read_by_several(self.plan)}))
+
+    def infer_types(self, events: Any, type: str = "type") -> tuple[Query, list[Diagnostic]]:
+        """The query with attributes of types guessed from all the events, and a warning for each guess.
+
+        An attribute that a variable of several types reads is taken as missing from a type that is NULL in
+        it throughout, where another of the types is not. Nothing is guessed if the query declares its types.
+        """
+        table = events if is_dataframe(events) else to_table(events, type)
+        columns = list(table.columns if is_dataframe(events) else table.column_names)
+        read = [name for name in self.undeclared if name in columns]
+        if not read or type not in columns:
+            return self, []
+        known = counted(table, type, read)
+        missing = list(lacking(self.plan, known))
+        types = {kind: set(columns) - {n for k, n in missing if k == kind} for kind, _ in missing}
+        told = [
+            Diagnostic(
+                "guessed-types",
+                f"`{name}` is NULL in every {kind} event, so {kind} is taken to have no such attribute, "
+                "and comparisons on it are true",
+                severity=Severity.WARNING,
+                hint="declare the attributes, for example in a comment `// types: A(id) B(id, x)`",
+            )
+            for kind, name in missing
+        ]
+        return self.with_types(types) if missing else self, told
 
     def why(self, events: Any, picked: Sequence[Any] | Mapping[str, Any], **options: Any) -> Why:
         """Why the picked events are not (part of) a match: every predicate, order, window and negation.
@@ -238,7 +286,7 @@ class Query:
             yield from (matches.slice(0, 0), matches)
             return
         local = run.local(options)
-        yield local.wanted.empty_table()
+        yield empty_table(local.wanted)
         left = run.plan.limit
         for matches in local.over(run.table):
             yield matches if left is None else matches.slice(0, left)
@@ -324,7 +372,9 @@ class Query:
     def identity(self, order: str, strategy: str) -> str:
         """What a saved state must agree with; flat expressions are decided each on its own."""
         flat = "\nSTRATEGY flat" if strategy == "flat" else ""
-        return f"{self.formatted}\nORDER {order}{flat}"
+        declared = sorted(self.types.items())
+        types = "".join(f"\nTYPE {name}({', '.join(sorted(own))})" for name, own in declared)
+        return f"{self.formatted}\nORDER {order}{flat}{types}"
 
     def stream(
         self,
@@ -358,7 +408,7 @@ class Query:
 
         def start(known: Schema) -> LocalRun:
             plan, kinds = self.typed(known)
-            empty = pa.schema(list(known.columns.items())).empty_table()
+            empty = empty_table(pa.schema(list(known.columns.items())))
             run = Run(plan, empty, known, kinds, resolution(known), chosen, strategy)
             return run.local(options)
 
@@ -486,7 +536,11 @@ class Query:
 
     def typed(self, schema: Schema) -> tuple[Plan, dict[str, Kind]]:
         """The plan for events of a schema, with the kinds of its returned expressions."""
-        plan, problems = check_types(self.plan, schema)
+        if self.types and not schema.types:
+            schema = replace(schema, types={name: frozenset(own) for name, own in self.types.items()})
+        plan, problems = check_types(with_own_columns(self.plan, schema), schema)
+        for told in shadow_warnings(self.plan, schema):
+            warnings.warn(told, stacklevel=2)
         if problems:
             raise QueryError([*problems, *self.warnings], self.text)
         kinds = {

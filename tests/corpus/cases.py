@@ -13,7 +13,7 @@ from textwrap import dedent
 
 FOLDER = Path(__file__).parent
 HEADING = "== "
-OPTIONS = ("dialect", "order", "letters", "types")
+OPTIONS = ("dialect", "order", "letters", "types", "columns")
 RESULTS = ("expect", "error", "warning", "explain", "rewriting")
 KEYWORDS = ("query", "events", *OPTIONS, *RESULTS)
 _SECTION = re.compile(rf"({'|'.join(KEYWORDS)}):(.*)")
@@ -74,6 +74,12 @@ class Case:
         """The types of the short names, `r=Recycle w=Washing`."""
         pairs = re.findall(r"([a-z]+)=(`[^`]+`|\S+)", self.one("letters") or "")
         return {short: kind.strip("`") for short, kind in pairs}
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        """The columns of the time and of the type of the events."""
+        time, kind = (self.one("columns") or "ts type").split()
+        return time, kind
 
     @property
     def types(self) -> Mapping[str, list[str]] | None:

@@ -1,7 +1,7 @@
 """The ways to run a query: every case of the corpus is run in each of them and must give the same matches.
 
 A new way to run is one more entry: a name and a callable from the query, the table of events and the options
-`order` and `types` to the table of matches.
+`order`, `types`, `time` and `type` to the table of matches.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def by(strategy: str) -> Run:
 def one_event_a_batch(query: Query, table: pa.Table, strategy: str = "auto", **options: Any) -> pa.Table:
     """The engine on a stream, an event a batch, late events waited for."""
     types = options.pop("types", None)
-    times = table.column("ts").cast("int64").to_pylist()
+    times = table.column(options.get("time", "ts")).cast("int64").to_pylist()
     lateness = max((max(times[:n]) - times[n] for n in range(1, len(times))), default=0)
-    schema = Schema.of(table.schema, types=types)
+    schema = Schema.of(table.schema, options.get("time", "ts"), options.get("type", "type"), types)
     stream = query.stream(schema=schema, lateness=max(lateness, 0), strategy=strategy, **options)
     parts = [stream.push_batch(table.slice(row, 1)) for row in range(table.num_rows)]
     matches = pa.concat_tables([*parts, stream.finish_batch()])

@@ -58,8 +58,11 @@ def _column(values: list[Any]) -> pa.Array:
     return pa.array(values)
 
 
-def read_history(text: str, letters: Mapping[str, str]) -> History:
-    """The events that a text says; `letters` gives the type of each short name."""
+def read_history(text: str, letters: Mapping[str, str], columns: tuple[str, str] = ("ts", "type")) -> History:
+    """The events that a text says; `letters` gives the type of each short name.
+
+    `columns` are the names of the columns of time and type.
+    """
     rows: list[dict[str, Any]] = []
     place = 0
     text = text.strip()
@@ -69,8 +72,8 @@ def read_history(text: str, letters: Mapping[str, str]) -> History:
             raise NotationError(f"not an event: {text[place : place + 40]!r}")
         kind = found["type"].strip("`") if found["type"] else _type_of(found["short"], letters)
         row = {
-            "ts": _time(found["time"] or found["short_time"]),
-            "type": kind,
+            columns[0]: _time(found["time"] or found["short_time"]),
+            columns[1]: kind,
             LABEL_COLUMN: found["label"],
             **_attributes(found["attributes"] or ""),
         }
@@ -120,13 +123,13 @@ def read_value(text: str) -> Any:
     return text
 
 
-def write_matches(matches: pa.Table) -> list[str]:
+def write_matches(matches: pa.Table, time: str = "ts") -> list[str]:
     """The matches as text, one a line: labels of events, `-` for an unbound variable, `name=value`.
 
     Where a line does not show all its events, it ends with the span of the match.
     """
     events = {field.name for field in matches.schema if LABEL_COLUMN in _fields(field.type)}
-    return [_write_match(row, events) for row in matches.to_pylist()]
+    return [_write_match(row, events, time) for row in matches.to_pylist()]
 
 
 def _fields(datatype: pa.DataType) -> list[str]:
@@ -135,7 +138,7 @@ def _fields(datatype: pa.DataType) -> list[str]:
     return [datatype.field(place).name for place in range(datatype.num_fields)]
 
 
-def _write_match(row: dict[str, Any], events: set[str]) -> str:
+def _write_match(row: dict[str, Any], events: set[str], time: str) -> str:
     start, end = row.pop("match_start"), row.pop("match_end")
     parts, times = [], []
     for name, cell in row.items():
@@ -145,7 +148,7 @@ def _write_match(row: dict[str, Any], events: set[str]) -> str:
             parts.append("-")
         else:
             parts.append(cell[LABEL_COLUMN])
-            times.append(cell["ts"])
+            times.append(cell[time])
     shown = " ".join(parts)
     if times and (min(times), max(times)) == (start, end):
         return shown

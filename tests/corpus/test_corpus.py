@@ -40,11 +40,12 @@ def outcome(case: Case, configuration: str) -> Outcome:
             told = query.explain(verbose=True).splitlines()
             result.rewriting = told[told.index("Rewriting") :]
         for events, _ in case.runs:
-            table = read_history(events.text, case.letters).table()
-            matches = CONFIGURATIONS[configuration](
-                query, table, order=case.one("order") or "time", types=case.types
-            )
-            result.matches.append(write_matches(matches) or NOTHING)
+            time, kind = case.columns
+            table = read_history(events.text, case.letters, case.columns).table()
+            order = case.one("order") or "time"
+            run = CONFIGURATIONS[configuration]
+            matches = run(query, table, order=order, types=case.types, time=time, type=kind)
+            result.matches.append(write_matches(matches, time) or NOTHING)
     except nestream.QueryError as problem:
         result.errors = shown([d for d in problem.diagnostics if d.is_error], case.query)
         result.warnings = shown([d for d in problem.diagnostics if not d.is_error], case.query)

@@ -153,3 +153,11 @@ def test_a_file_that_is_not_json_lines_of_events_is_an_error(tmp_path: Path, tex
     with pytest.raises(SourceError) as caught:
         opened(tmp_path, text)
     assert message in str(caught.value)
+
+
+def test_an_object_with_two_members_of_one_name_is_malformed(tmp_path: Path) -> None:
+    deep = '{"ts":2,"type":"A","x":{"y":1,"y":2}}'
+    reader = opened(tmp_path, '{"ts":1,"type":"A","x":1,"x":2}', deep, event(x=3))
+    assert reader.read_all()["x"].to_pylist() == [3]
+    assert [letter.line for letter in reader.examples] == [1, 2]
+    assert all("several members named" in letter.reason for letter in reader.examples)

@@ -96,3 +96,24 @@ def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(whole[:5_000] + b"\0" * 100_000 + whole[105_000:])
     with pytest.raises(SourceError, match="is damaged"):
         read_events(path).read_all()
+
+
+def test_views_dictionaries_and_unsigned_times_are_read(tmp_path: Path) -> None:
+    words = pa.DictionaryArray.from_arrays(pa.array([0, None, None]), pa.array(["x"]))
+    table = pa.table(
+        {
+            "ts": pa.array([1, 2**64 - 1, 3], pa.uint64()),
+            "type": pa.array(["A", "B", "B"], pa.string_view()),
+            "word": words,
+            "names": pa.array([["x"], None, []], pa.list_(pa.string_view())),
+            "half": pa.array([1.5, None, 2.5], pa.float16()),
+        }
+    )
+    path = tmp_path / "events.parquet"
+    pq.write_table(table, path)
+    reader = read_events(path)
+    read = reader.read_all()
+    assert read["type"].to_pylist() == ["A", "B"]
+    assert read["word"].to_pylist() == ["x", None]
+    assert read["names"].to_pylist() == [["x"], []]
+    assert [letter.reason for letter in reader.examples] == ["time is beyond 64 bits"]

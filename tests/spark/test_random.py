@@ -85,8 +85,9 @@ def run_corpus(spark: SparkSession, cases: list[CorpusCase]) -> None:
     for case in cases:
         query = nestream.query(case.query, case.one("dialect"))
         options: dict[str, Any] = {"order": case.one("order") or "time", "types": case.types}
+        options["time"], options["type"] = case.columns
         for events, _ in case.runs:
-            table = read_history(events.text, case.letters).table()
+            table = read_history(events.text, case.letters, case.columns).table()
             expected = query.match(table, strategy="reference", **options)
             found = query.match(frame(spark, table), **options).toArrow()
             if query.plan.limit is None:

@@ -150,7 +150,7 @@ class _Checking:
 
     def attribute(self, attribute: Attribute) -> Kind:
         if self.schema is None:
-            return Kind.STRING if attribute.name == TYPE_ATTRIBUTE else Kind.UNKNOWN
+            return Kind.UNKNOWN  # of `type` too: the data may have a column of that name
         variable = attribute.variable or ""
         kind = self.schema.kind(attribute.name)
         owners = [name for name in self.types[variable] if self.schema.has(name, attribute.name)]

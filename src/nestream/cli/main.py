@@ -7,14 +7,14 @@ import os
 import sys
 import warnings
 from contextlib import suppress
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 from typer.core import TyperGroup
 
 import nestream
 from nestream.cli.check import check, explain
-from nestream.cli.console import messages, show_diagnostics, show_error
+from nestream.cli.console import messages, note, show_diagnostics, show_error
 from nestream.cli.console_command import console
 from nestream.cli.data import data
 from nestream.cli.demo import app as demo
@@ -34,6 +34,7 @@ class Commands(TyperGroup):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", nestream.UnseenTypeWarning)  # commands have notes for it
+                warnings.showwarning = _show_warning
                 return super().invoke(ctx)
         except nestream.QueryError as error:
             show_diagnostics(messages(), error.diagnostics, error.text)
@@ -46,6 +47,17 @@ class Commands(TyperGroup):
             name = f"{error.filename}: " if error.filename else ""
             show_error(f"{name}{error.strerror or error}")
         raise typer.Exit(1)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    note(f"warning: {message}")
 
 
 def _forget_output() -> None:

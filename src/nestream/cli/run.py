@@ -30,6 +30,7 @@ from nestream.cli.console import count, is_terminal, note, output, showing_match
 from nestream.cli.events import load_events, note_unseen
 from nestream.cli.spark import run_on_spark
 from nestream.cli.table import matches_table
+from nestream.cli.types import TypesOption, with_inferred_types, with_types
 from nestream.sink import write_matches
 
 FIRST_MATCHES = 20
@@ -87,6 +88,7 @@ def run(
         str | None,
         typer.Option("--dead-letter", metavar="FILE", help="Keep malformed rows here.", show_default=False),
     ] = None,
+    types: TypesOption = None,
     dialect: DialectOption = None,
     input_format: InputFormatOption = None,
     master: Annotated[
@@ -122,7 +124,7 @@ def run(
     """
     begin = clock.perf_counter()
     chosen = _format(destination, format, events)
-    parsed = queries_of(query, dialect)
+    parsed = with_types(queries_of(query, dialect), types)
     options = dict.fromkeys(without or (), False)
     how: dict[str, Any] = {"time": time, "type": type, "order": order.value, "strategy": strategy}
     how["options"] = options
@@ -130,6 +132,7 @@ def run(
         if master is not None or destination is not None:
             raise typer.BadParameter("it does not go with --master or --output.", param_hint="--each")
         reader, table = load_events(events, time, type, input_format, dead_letter)
+        parsed = with_inferred_types(parsed, table, type)
         note_unseen(parsed.unseen(table, type))
         total = _write_each(parsed, table, Path(each), **how)
         note(_summary(table.num_rows, total, total, reader.malformed, clock.perf_counter() - begin))
@@ -137,6 +140,7 @@ def run(
         return
     if master is None:
         reader, table = load_events(events, time, type, input_format, dead_letter)
+        parsed = with_inferred_types(parsed, table, type)
         number, malformed, where = table.num_rows, reader.malformed, ""
         note_unseen(parsed.unseen(table, type))
         explained = parsed.explain(strategy=strategy, options=options) if plan else ""

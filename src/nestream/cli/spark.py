@@ -14,6 +14,7 @@ from nestream import EventError, Queries, Query
 from nestream.cli.arguments import FileFormat
 from nestream.cli.console import working
 from nestream.cli.events import load_events
+from nestream.cli.types import with_inferred_types
 from nestream.query import spark_frame, spark_session
 
 SETTINGS = {"spark.sql.session.timeZone": "UTC"}  # times are shown as in process
@@ -70,8 +71,10 @@ def run_on_spark(
         with spark_errors(), working("starting Spark"):
             events = spark_session(master, SETTINGS).read.parquet(path)
             total = events.count()
+            query = with_inferred_types(query, events, type)
         return SparkRun(query, events, total, 0, options, None)
     reader, table = load_events(path, time, type, format, dead_letter)
+    query = with_inferred_types(query, table, type)
     empty = query.match(table.slice(0, 0), **options)
     with spark_errors(), working("starting Spark"):
         events = spark_frame(spark_session(master, SETTINGS), table)

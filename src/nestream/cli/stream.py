@@ -23,6 +23,7 @@ from nestream.cli.arguments import (
 )
 from nestream.cli.console import count, is_terminal, messages, note
 from nestream.cli.progress import ProgressFile, progress_path
+from nestream.cli.types import TypesOption, warn_of_undeclared, with_types
 from nestream.query import spark_session
 
 LOOK = 0.5
@@ -87,6 +88,7 @@ def stream(
         StreamFormat.PARQUET
     ),
     master: Annotated[str, typer.Option("--master", metavar="URL", help="Where Spark runs.")] = "local[*]",
+    types: TypesOption = None,
     dialect: DialectOption = None,
     input_format: InputFormatOption = None,
 ) -> None:
@@ -94,7 +96,8 @@ def stream(
 
     Stop it with Ctrl-C and start it again to go on: every match is written exactly once.
     """
-    parsed = queries_of(query, dialect)
+    parsed = with_types(queries_of(query, dialect), types)
+    warn_of_undeclared(parsed)
     if not Path(source).is_dir():
         raise typer.BadParameter(f"there is no folder {source!r}.", param_hint="--from")
     if Path(sink).exists() and not Path(sink).is_dir():

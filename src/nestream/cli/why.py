@@ -23,6 +23,7 @@ from nestream.cli.arguments import (
 )
 from nestream.cli.console import output, working
 from nestream.cli.events import load_events
+from nestream.cli.types import TypesOption, with_inferred_types, with_types
 
 
 def why(
@@ -59,6 +60,7 @@ def why(
     order: Annotated[
         Order, typer.Option("--order", help="arrival: events with equal times follow as they come.")
     ] = Order.TIME,
+    types: TypesOption = None,
     dialect: DialectOption = None,
     input_format: InputFormatOption = None,
 ) -> None:
@@ -69,9 +71,10 @@ def why(
     """
     if os.path.isdir(query):
         raise typer.BadParameter("it is a folder: give one query.", param_hint="QUERY")
-    parsed = query_text(query).parse(dialect)
+    parsed = with_types(query_text(query).parse(dialect), types)
     wanted = _picked(picked, by)
     _, table = load_events(events, time, type, input_format, None)
+    parsed = with_inferred_types(parsed, table, type)
     with working("looking"):
         answer = parsed.why(table, wanted, by=by, time=time, type=type, order=order.value)
     if format is AnswerFormat.JSON:

@@ -13,6 +13,7 @@ from nestream.engine.program import Program
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan
 from nestream.model.columns import resolution
+from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import Duration, DurationError, length_of_time
 from nestream.strategies import Options, known_strategy
@@ -47,7 +48,7 @@ class SparkRun:
             raise ValueError("the reference evaluator runs in this process alone, not on Spark")
         df, schema = dataframe_of(events, time, type, types)
         plan, kinds = typed(schema)
-        empty = pa.schema(list(schema.columns.items())).empty_table()
+        empty = empty_table(pa.schema(list(schema.columns.items())))
         run = Run(plan, empty, schema, kinds, resolution(schema), known_order(order), strategy)
         return cls(df, run, run.program(options))
 

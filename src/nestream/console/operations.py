@@ -69,10 +69,12 @@ class Operations:
     def check(self, request: dict[str, Any]) -> dict[str, Any]:
         """Whether it is a query, for the events of a source where one is named."""
         query = self._query(request)
+        guesses: list[nestream.Diagnostic] = []
         if _has_source(request):
             table, time, type = self._source(request)
             query.check(table.schema, time, type)
-        warned = nestream.QueryError(query.warnings, query.text)
+            _, guesses = query.infer_types(table, type)
+        warned = nestream.QueryError([*query.warnings, *guesses], query.text)
         return {
             "ok": True,
             "dialect": query.dialect.value,
@@ -99,6 +101,7 @@ class Operations:
         """The first matches over a source, and how many there are."""
         query = self._query(request)
         table, time, type = self._source(request)
+        query, _ = query.infer_types(table, type)  # `check` tells what is guessed
         begin = clock.perf_counter()
         found: list[dict[str, Any]] = []
         for batch in query.batches(table, time=time, type=type):
@@ -148,6 +151,7 @@ class Operations:
         if NO_EVENT in table[type].take(picked).to_pylist():
             raise ValueError("One of the picked events has no time or no type, so no query can match it.")
         first = int(request.get("first", 0))
+        query, _ = query.infer_types(table, type)
         told = query.why(table, picked, time=time, type=type, first=first)
         return {"ok": True, "why": plain(told.json())}
 
@@ -157,7 +161,7 @@ class Operations:
         measured = []
         for name, text in request["rules"].items():
             try:
-                query = nestream.query(text)
+                query, _ = nestream.query(text).infer_types(table, type)
                 begin = clock.perf_counter()
                 found = query.count(table, time=time, type=type)
                 measured.append({"name": name, "seconds": clock.perf_counter() - begin, "matches": found})

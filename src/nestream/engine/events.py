@@ -21,6 +21,7 @@ from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator, Vector
 from nestream.model.columns import computable, per_microsecond
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
+from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 
 Ints = npt.NDArray[np.int64]
@@ -89,9 +90,7 @@ class Events:
         self.low: Ints = self.pos
         self._source: tuple[pa.Table, Ints] | None = None
         """The batch that all the events came in, and their rows in it, while there is but one."""
-        self.payload = pa.schema(
-            [pa.field(name, schema.columns[name]) for name in self.columns]
-        ).empty_table()
+        self.payload = empty_table(pa.schema([pa.field(name, schema.columns[name]) for name in self.columns]))
         self.leaf_rows: list[Ints] = [np.empty(0, np.int64) for _ in self.leaves]
         self._fresh: set[int] = set()
         self._pieces: list[Piece] = []
@@ -160,7 +159,8 @@ class Events:
             if name == TYPE_ATTRIBUTE:
                 return Vector(self._types.take(pa.array(piece.type)).cast(pa.large_string()))
             if name not in vectors:
-                vectors[name] = Vector.of(computable(piece.column(self.schema.column(name)), self.unit, name))
+                held = self.schema.column(name)
+                vectors[name] = Vector.of(computable(piece.column(held), self.unit, held))
             return vectors[name]
 
         return self._selection.members(piece.type, column)
@@ -294,7 +294,8 @@ class Events:
             if name == TYPE_ATTRIBUTE:
                 column = self.type_names().cast(pa.large_string())
             else:
-                column = computable(self._column(self.schema.column(name)), self.unit, name)
+                held = self.schema.column(name)
+                column = computable(self._column(held), self.unit, held)
             self._computed[name] = Vector.of(column)
         return self._computed[name]
 

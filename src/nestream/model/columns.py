@@ -13,46 +13,88 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nestream.model.python_values import column_of
-from nestream.model.schema import EventError, Kind, Schema, kind_of
+from nestream.model.plain import plain_column
+from nestream.model.python_values import a, names_of_rows, python_column
+from nestream.model.schema import EventError, Kind, Schema, kind_of, refuse_repeated
 from nestream.model.widening import converted, mixing, widened
 
 
 def to_table(events: Any, type_column: str = "type") -> pa.Table:
-    """The events as an Arrow table.
+    """The events as an Arrow table, each column in the plain type of its own.
 
     Takes a table or record batch of Arrow, a pandas or Polars frame or anything else with the Arrow stream
     interface, a sequence of dictionaries, or a mapping from event type to any of these.
     """
+    return _plain_table(_read(events, type_column))
+
+
+def _read(events: Any, type_column: str) -> pa.Table:
     if isinstance(events, pa.Table):
-        return _plain(events)
+        return events
     if isinstance(events, pa.RecordBatch):
-        return _plain(pa.Table.from_batches([events]))
+        return pa.Table.from_batches([events])
     if isinstance(events, Mapping):
         return _tables_by_type(events, type_column)
-    try:
-        if is_frame(events):
-            return _plain(_from_pandas(events))
-        if hasattr(events, "__arrow_c_stream__"):
-            return _plain(pa.table(events))
-    except (pa.ArrowException, ValueError, TypeError) as problem:
-        raise EventError(f"cannot read events from this {type(events).__name__}: {problem}") from None
-    if isinstance(events, Iterable) and not isinstance(events, str | bytes):
+    if _is_of(events, "pandas", "DataFrame"):
+        return _from_pandas(events)
+    if hasattr(events, "__arrow_c_stream__") and not _is_of(events, "", "Series", "ChunkedArray"):
+        try:
+            return pa.table(events)
+        except (pa.ArrowException, TypeError, ValueError) as problem:
+            raise EventError(
+                f"cannot read events from {a(type(events).__name__)}: {problem}\n"
+                "  hint: give a table with a column for each attribute"
+            ) from None
+    if isinstance(events, Iterable) and not isinstance(events, str | bytes) and not hasattr(events, "dtype"):
         return _from_dictionaries(list(events))
     raise EventError(
-        f"cannot read events from a value of type {type(events).__name__}\n"
-        "  hint: give an Arrow table, a pandas DataFrame, a list of dictionaries, or a mapping by type"
+        f"cannot read events from {a(type(events).__name__)}\n"
+        f"  hint: {_hint(events)}give an Arrow table, a pandas or Polars DataFrame, "
+        "a list of dictionaries, or a mapping by type"
     )
 
 
-def _from_pandas(events: Any) -> pa.Table:
-    table = pa.Table.from_pandas(events, preserve_index=False)
-    if table.num_rows:
-        return table
-    for place, field in enumerate(table.schema):  # what pandas takes where it knows nothing
-        if pa.types.is_floating(field.type):
-            table = table.set_column(place, field.name, pa.nulls(0))
+def _is_of(events: Any, package: str, *names: str) -> bool:
+    """Whether a value is of a class of a package that need not be installed."""
+    return any(
+        kind.__name__ in names and package in ("", kind.__module__.partition(".")[0])
+        for kind in type(events).__mro__
+    )
+
+
+def _hint(events: Any) -> str:
+    return "collect the LazyFrame with .collect(), or " if _is_of(events, "polars", "LazyFrame") else ""
+
+
+def _plain_table(table: pa.Table) -> pa.Table:
+    """The table in plain types, or an `EventError` where columns have the same name."""
+    refuse_repeated(table.schema)
+    for place, field in enumerate(table.schema):
+        column = plain_column(table.column(place))
+        if column is not table.column(place):
+            table = table.set_column(place, pa.field(field.name, column.type), column)
     return table
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    names = [str(name) for name in frame.columns]
+    columns = []
+    for place, name in enumerate(names):
+        series = frame.iloc[:, place]
+        if series.dtype == object:
+            values = [value if known else None for value, known in zip(series, series.notna(), strict=True)]
+            columns.append(python_column(name, values))
+            continue
+        try:
+            columns.append(pa.array(series, from_pandas=True))
+        except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as problem:
+            raise EventError(
+                f"column `{name}` holds {series.dtype}, which Arrow cannot hold: {problem}\n"
+                "  hint: convert the column, or leave it out"
+            ) from None
+    if not len(frame):  # pandas takes floats where it knows nothing
+        columns = [pa.nulls(0) if pa.types.is_floating(column.type) else column for column in columns]
+    return pa.table(columns, names=names)
 
 
 def quiet(table: pa.Table, time: str, type: str, moment: pa.DataType, read: Iterable[str]) -> pa.Table:
@@ -77,20 +119,6 @@ def is_frame(events: Any) -> bool:
     return type(events).__module__.partition(".")[0] == "pandas" and hasattr(events, "columns")
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    """The table with plain strings, and dictionaries with room for more words.
-
-    Arrow cannot take single rows of string views, nor join dictionaries that then have more than 127 words
-    where the first had fewer.
-    """
-    for place, field in enumerate(table.schema):
-        if pa.types.is_string_view(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(pa.large_string()))
-        elif roomy(field.type) != field.type:
-            table = table.set_column(place, field.name, table.column(place).cast(roomy(field.type)))
-    return table
-
-
 def roomy(datatype: pa.DataType) -> pa.DataType:
     """The type, if it is a dictionary with room for 2^31 words at least."""
     if pa.types.is_dictionary(datatype) and datatype.index_type.bit_width < 32:
@@ -99,38 +127,43 @@ def roomy(datatype: pa.DataType) -> pa.DataType:
 
 
 def _from_dictionaries(rows: list[Any]) -> pa.Table:
-    for number, row in enumerate(rows):
-        if not isinstance(row, Mapping):
-            raise EventError(f"event {number} is of type {type(row).__name__}, and an event is a dictionary")
-    return table_of(rows, dict.fromkeys(name for row in rows for name in row))
+    return table_of(rows, names_of_rows(rows))
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> pa.Table:
     """The named attributes of dictionaries as a table, which holds just their values."""
-    columns = {}
-    for name in names:
-        if not isinstance(name, str):
-            raise EventError(f"the name of an attribute is a string, not {name!r}")
-        columns[name] = column_of([row.get(name) for row in rows], name)
-    return pa.table(columns)
+    return pa.table({name: python_column(name, [row.get(name) for row in rows]) for name in names})
 
 
-def _tables_by_type(events: Mapping[str, Any], type_column: str) -> pa.Table:
+def _tables_by_type(events: Mapping[Any, Any], type_column: str) -> pa.Table:
     """One table of the tables by type, each row with its type; a column that a type lacks is NULL."""
     tables = []
     for name, part in events.items():
-        if not isinstance(name, str):
-            raise EventError(f"a mapping of events has event types for keys, which are strings, not {name!r}")
-        try:
-            table = to_table(part, type_column)
-        except EventError as problem:
-            raise EventError(f"the events of type `{name}`: {problem}") from None
+        table = _of_type(name, part, type_column)
         if type_column in table.column_names:
             table = table.drop_columns([type_column])
         tables.append(table.append_column(type_column, pa.array([name] * table.num_rows, pa.string())))
     if not tables:
         return _from_dictionaries([])
     return _together(tables)
+
+
+def _of_type(name: Any, part: Any, type_column: str) -> pa.Table:
+    """The events of a type in a mapping by type."""
+    if not isinstance(name, str):
+        raise EventError(
+            f"the events by type have a type {name!r}, and a type is a string\n"
+            '  hint: write the mapping as {"A": events, ...}'
+        )
+    if isinstance(part, Mapping) or not (isinstance(part, Iterable) or hasattr(part, "__arrow_c_stream__")):
+        raise EventError(
+            f"a mapping gives the events of each type, and `{name}` holds {a(type(part).__name__)}\n"
+            "  hint: put a single event in a list: [{...}]"
+        )
+    try:
+        return to_table(part, type_column)
+    except EventError as problem:
+        raise EventError(f"the events of type `{name}`: {problem}") from None
 
 
 def _together(tables: Sequence[pa.Table]) -> pa.Table:
@@ -168,8 +201,7 @@ def attributes_by_type(events: Any) -> dict[str, list[str]] | None:
     """The attributes of each event type, where the events come as a mapping by type."""
     if not isinstance(events, Mapping):
         return None
-    tables = {name: to_table(part) for name, part in events.items()}
-    return {name: table.column_names for name, table in tables.items() if table.num_columns}
+    return {name: to_table(part).column_names for name, part in events.items()}
 
 
 def resolution(schema: Schema) -> str:
@@ -189,9 +221,13 @@ def per_microsecond(unit: str) -> int:
 def computable(column: pa.Array | pa.ChunkedArray, unit: str, name: str = "") -> pa.Array:
     """The column as values to compute with: int64, float64, large_string or bool, NULL for NaN."""
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-        if isinstance(column, pa.ChunkedArray):  # no chunks at all
-            column = pa.array([], column.type)
+        match column.num_chunks:
+            case 0:
+                column = pa.nulls(0, column.type)
+            case 1:
+                column = column.chunk(0)
+            case _:
+                column = column.combine_chunks()
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     try:
@@ -211,8 +247,17 @@ def computable(column: pa.Array | pa.ChunkedArray, unit: str, name: str = "") ->
                 return column.cast(pa.float64())  # no values at all: any kind will do
             case _:
                 return column
-    except pa.ArrowInvalid as problem:
-        raise EventError(f"column `{name}` cannot be computed with: {problem}") from None
+    except pa.ArrowException as problem:
+        raise EventError(
+            f"column `{name}` holds values that do not fit {_fits(kind_of(column.type), unit)}: {problem}\n"
+            "  hint: convert the column, or leave out the rows with such values"
+        ) from None
+
+
+def _fits(kind: Kind, unit: str) -> str:
+    if kind in (Kind.TIMESTAMP, Kind.ZONED, Kind.DURATION):
+        return f"64 bits of {'nanoseconds, which another column needs' if unit == 'ns' else 'microseconds'}"
+    return "64 bits"
 
 
 def _without_nan(column: pa.Array) -> pa.Array:
@@ -244,10 +289,10 @@ def result_type(kind: Kind, unit: str, zone: str | None = None) -> pa.DataType:
 def check_events(table: pa.Table, schema: Schema) -> None:
     """Raise an `EventError` for the first row without time or type."""
     for role, name in (("time", schema.time), ("type", schema.type)):
-        absent = missing(table.column(name))
-        if pc.any(absent).as_py():
+        column = table.column(name)
+        if column.null_count:
+            row = pc.index(column.is_null(), True).as_py()
             raise EventError(
-                f"row {pc.index(absent, True).as_py()} has no {role} "
-                f"(column `{name}` is NULL in {pc.sum(absent).as_py()} rows)\n"
+                f"row {row} has no {role} (column `{name}` is NULL in {column.null_count} rows)\n"
                 "  hint: remove such rows; `nestream run` and query.stream() put them aside as dead letters"
             )

@@ -31,6 +31,9 @@ FUNCTIONS: dict[str, tuple[int, int | None]] = {
 
 TIME_ATTRIBUTE = "ts"
 TYPE_ATTRIBUTE = "type"
+"""The names of an event's own time and type in a plan."""
+COLUMN_MARK = "\0"
+"""In a plan, begins the name of a column `ts` or `type` of the data, which is not the event's own."""
 
 
 @dataclass(frozen=True)

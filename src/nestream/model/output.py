@@ -118,7 +118,9 @@ def build_matches(
 
 
 def events_at(events: pa.Table, rows: Rows, datatype: pa.StructType) -> pa.Array:
-    """The events at some rows of a table, as structs."""
+    """The events at some rows of a table, as structs; no rows need no columns."""
+    if not len(rows):
+        return pa.nulls(0, datatype)
     return _struct(events, rows, datatype, unbound=False)
 
 

@@ -6,7 +6,7 @@ drops zones and nanoseconds. So values of each class become a column of their ow
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -21,7 +21,7 @@ _SIMPLE = frozenset((bool, int, float, str, bytes, timedelta, date, Decimal, np.
 _WRONG = (pa.ArrowException, OverflowError, ValueError, TypeError, AttributeError)
 
 
-def column_of(values: Sequence[Any], name: str) -> pa.Array:
+def python_column(name: str, values: Sequence[Any]) -> pa.Array:
     """The values as a column; raises an `EventError` where they do not fit together."""
     classes = set(map(type, values))
     classes.discard(type(None))
@@ -113,3 +113,29 @@ def _family(value: Any) -> Any:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
+
+
+def names_of_rows(rows: Sequence[Any]) -> Iterator[str]:
+    """The names of the attributes of dictionaries, in the order in which they appear."""
+    seen: set[str] = set()
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise EventError(
+                f"event {number} is {a(type(row).__name__)}, not a dictionary\n"
+                '  hint: write each event as {"ts": 1, "type": "A", ...}; '
+                "for columns of values give an Arrow table or a DataFrame"
+            )
+        for name in row:
+            if name not in seen:
+                if not isinstance(name, str):
+                    raise EventError(
+                        f"event {number} has an attribute named {name!r}, and a name is a string\n"
+                        "  hint: name the attribute with a string"
+                    )
+                seen.add(name)
+                yield name
+
+
+def a(noun: str) -> str:
+    """The noun with its article."""
+    return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"

@@ -5,13 +5,15 @@ Columns of any Arrow type may ride along; the kinds below are those that a query
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import pyarrow as pa
 
-from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
+from nestream.model.expression import COLUMN_MARK, TIME_ATTRIBUTE, TYPE_ATTRIBUTE
+from nestream.model.plain import plain_type, repeated_names
 
 
 class Kind(StrEnum):
@@ -66,6 +68,24 @@ class EventError(ValueError):
     """Events that cannot be matched: a missing column, a time that is no time, a row without type."""
 
 
+def refuse_repeated(schema: pa.Schema) -> None:
+    """Raise an `EventError` where columns, or children of a struct column, share a name."""
+    names = [name for name, count in Counter(schema.names).items() if count > 1]
+    if names:
+        raise EventError(
+            f"the events have several columns named {', '.join(f'`{name}`' for name in sorted(names))}\n"
+            "  hint: rename or drop all but one of them"
+        )
+    for name, datatype in zip(schema.names, schema.types, strict=True):
+        children = repeated_names(datatype)
+        if children:
+            raise EventError(
+                f"column `{name}` holds structs with several children named "
+                f"{', '.join(f'`{name}`' for name in sorted(children))}\n"
+                "  hint: rename the children, or drop the column"
+            )
+
+
 @dataclass(frozen=True)
 class Schema:
     """The columns of the events by name, and the names of the time and the type column.
@@ -109,19 +129,23 @@ class Schema:
         types: Mapping[str, Iterable[str]] | None = None,
     ) -> Schema:
         """The schema of an Arrow table."""
-        repeated = {name for name in schema.names if schema.names.count(name) > 1}
-        if repeated:
-            raise EventError(f"the events have several columns named {', '.join(sorted(repeated))}")
+        refuse_repeated(schema)
         known = {name: frozenset(attributes) for name, attributes in (types or {}).items()}
-        return cls(dict(zip(schema.names, schema.types, strict=True)), time, type, known)
+        return cls(dict(zip(schema.names, map(plain_type, schema.types), strict=True)), time, type, known)
 
     def column(self, attribute: str) -> str:
-        """The column that holds an attribute: `ts` and `type` are names of the time and type columns."""
+        """The column that holds an attribute of a plan, where `ts` and `type` are the event's own."""
         if attribute == TIME_ATTRIBUTE:
             return self.time
         if attribute == TYPE_ATTRIBUTE:
             return self.type
-        return attribute
+        return attribute.removeprefix(COLUMN_MARK)
+
+    @property
+    def shadowed(self) -> dict[str, str]:
+        """Of `ts` and `type`, those that are columns with another role; with the column that has the role."""
+        roles = {TIME_ATTRIBUTE: self.time, TYPE_ATTRIBUTE: self.type}
+        return {name: column for name, column in roles.items() if name != column and name in self.columns}
 
     def kind(self, attribute: str) -> Kind | None:
         """The kind of an attribute, or None where there is no such column."""

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from nestream.model.expression import (
+    COLUMN_MARK,
     And,
     Arithmetic,
     Attribute,
@@ -67,6 +68,7 @@ def is_reserved(name: str) -> bool:
 
 def print_name(name: str) -> str:
     """The name of a type, variable or attribute as it is written in a query."""
+    name = name.removeprefix(COLUMN_MARK)
     if _PLAIN.fullmatch(name) and not is_reserved(name):
         return name
     return "`" + name.replace("`", "``") + "`"

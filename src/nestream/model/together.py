@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.model.output import UNBOUND, EventColumn, Output, event_type, events_at, values_at
+from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 
 VALUES = pa.map_(pa.string(), pa.string())
@@ -81,7 +83,7 @@ class Gathered:
     def table(self, events: pa.Table) -> pa.Table:
         """The matches as a table, the events being those that the rows are numbers of."""
         if not self.counts:
-            return self.wanted.empty_table()
+            return empty_table(self.wanted)
         queries = np.repeat(np.arange(len(self.names), dtype=np.int32), self.counts)
         first, last = (np.concatenate([span[side] for span in self.spans]) for side in (0, 1))
         time = events.column(self.time)
@@ -144,6 +146,10 @@ def _text(column: pa.ChunkedArray) -> pa.Array:
     """The values of a column as text."""
     try:
         column = column.cast(pa.string())
-    except pa.ArrowNotImplementedError:  # durations, say
-        return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # durations, or bytes that are no text
+        return pa.array([None if v is None else _shown(v) for v in column.to_pylist()], pa.string())
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _shown(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from nestream.logical.nodes import Plan
 from nestream.model.columns import computable, per_microsecond
+from nestream.model.expression import COLUMN_MARK
 from nestream.model.output import UNBOUND, ValueColumn, build_matches, output_schema
+from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
 from nestream.reference.events import Order, history
 from nestream.reference.matching import evaluate
@@ -25,6 +27,7 @@ def match_reference(
         name: computable(table.column(name), unit, name).to_pylist()
         for name, datatype in schema.columns.items()
     }
+    computed |= {COLUMN_MARK + name: computed[name] for name in schema.shadowed}
     rows = [{name: column[row] for name, column in computed.items()} for row in range(table.num_rows)]
     events = history(times, [str(row[schema.type]) for row in rows], rows)
     scale = per_microsecond(unit)
@@ -46,5 +49,5 @@ def match_reference(
         return pa.array(computed, datatype)
 
     if not matches:
-        return wanted.empty_table()
+        return empty_table(wanted)
     return build_matches(plan.output, wanted, arrival, bound, schema, values)

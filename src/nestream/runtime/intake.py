@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.model.columns import computable, is_frame, missing, table_of, to_table
+from nestream.model.columns import computable, is_frame, missing, roomy, table_of, to_table
 from nestream.model.schema import EventError, Kind, kind_of
 from nestream.model.widening import mixing, taking
 
@@ -29,16 +29,8 @@ def batch_of(events: Any, type: str) -> pa.Table:
             "a Spark DataFrame is not pushed into a stream of this process\n"
             "  hint: query.match(df) matches it on Spark; df.toArrow() brings a small one here"
         )
-    return with_distinct_columns(to_table(events, type))
-
-
-def with_distinct_columns(table: pa.Table) -> pa.Table:
-    """The table; raises where two columns have one name."""
-    names = table.column_names
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise EventError(f"the events have several columns named {', '.join(repeated)}")
-    return table
+    table = to_table(events, type)
+    return table.cast(pa.schema([field.with_type(roomy(field.type)) for field in table.schema]))
 
 
 def is_batch(events: Any) -> bool:

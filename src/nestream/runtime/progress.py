@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from nestream.engine.matcher import END
 from nestream.model.columns import computable, per_microsecond, with_columns
+from nestream.model.plain import empty_table
 from nestream.model.schema import EventError
 from nestream.model.time import Duration
 from nestream.runtime.held import TIME
@@ -136,7 +137,7 @@ class Progress:
         numbers, tables = self.run.save()
         if len(self.waiting):
             tables["waiting"] = pa.concat_tables(self.waiting.tables())
-        schema = pa.schema(list(self.run.schema.columns.items())).empty_table()
+        schema = empty_table(pa.schema(list(self.run.schema.columns.items())))
         return {**numbers, "greatest": self.greatest}, {**tables, "schema": schema}
 
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:

@@ -26,6 +26,7 @@ from nestream.engine.matcher import END
 from nestream.model.columns import roomy, with_columns
 from nestream.model.diagnostics import QueryError
 from nestream.model.memory import collected
+from nestream.model.plain import empty_table
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import length_of_time
 from nestream.model.unseen import Seen, warn_of
@@ -87,7 +88,8 @@ class Stream:
     ) -> None:
         self._start = start
         self._identity = identity
-        self._mentioned = [name for name in mentioned if name not in ("ts", "type")]
+        self._reads = frozenset(mentioned)
+        self._mentioned = [name for name in dict.fromkeys(mentioned) if name not in ("ts", "type")]
         self.time = time
         self.type = type
         self.lateness = length_of_time(lateness, "lateness")
@@ -188,7 +190,7 @@ class Stream:
             tables = _first_rows(tables, self._limit - self.matches_out)
         first = next(tables, None)
         if first is None:
-            return self._progress.run.wanted.empty_table()
+            return empty_table(self._progress.run.wanted)
         found = collected(chain([first], tables))
         self.matches_out += found.num_rows
         return found
@@ -255,6 +257,7 @@ class Stream:
         if progress is None:
             progress = self._begun(columns)
         elif not known and columns != progress.run.schema.columns:
+            self._refuse_shadows(columns, progress.run.schema)
             progress = progress.going_on(self._run(columns), self.lateness, self._mentioned)
         times = progress.times(table)
         check_computable(table, self._mentioned, progress.run.unit)
@@ -316,6 +319,16 @@ class Stream:
 
     def _run(self, columns: Columns) -> AnyRun:
         return self._start(Schema(columns, self.time, self.type, self._types))
+
+    def _refuse_shadows(self, columns: Columns, before: Schema) -> None:
+        """Raise where a column would change what the query has read so far by its name."""
+        after = Schema(columns, self.time, self.type, self._types)
+        for name in after.shadowed.keys() - before.shadowed.keys():
+            if name in self._reads:
+                raise EventError(
+                    f"column `{name}` came after the query began to read `{name}` as the event's own\n"
+                    "  hint: declare the columns with schema=, or rename this one"
+                )
 
     def _begun(self, columns: Columns) -> Progress:
         return Progress.of(self._run(columns), self.lateness)

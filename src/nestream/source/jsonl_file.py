@@ -248,7 +248,16 @@ def _reject_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_reject_constant)
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, all of whose members have names of their own: of two with one name, one would be lost."""
+    found = dict(members)
+    if len(found) != len(members):
+        name = next(name for name, count in Counter(name for name, _ in members).items() if count > 1)
+        raise ValueError(f"an object has several members named `{name[:60]}`; rename all but one")
+    return found
+
+
+_DECODER = json.JSONDecoder(parse_constant=_reject_constant, object_pairs_hook=_object)
 
 
 def _parse_together(lines: list[bytes]) -> list[Any] | None:

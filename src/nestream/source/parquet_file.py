@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from nestream.model.plain import plain_array, plain_type
 from nestream.source.dead_letter import DeadLetters
 from nestream.source.errors import SourceError, missing_column
 from nestream.source.input import Input
@@ -37,7 +38,7 @@ class ParquetFile:
         self._time_kind = Kind.EMPTY
         with self._source.open() as file:
             parquet = self._opened(file)
-            self._stored = parquet.schema_arrow
+            self._stored = pa.schema([(f.name, plain_type(f.type)) for f in parquet.schema_arrow])
             self._check_schema()
             self._wrong = self._inspect(parquet)
             self.schema = pa.schema([(field.name, self._arrow_type(field)) for field in self._stored])
@@ -74,7 +75,9 @@ class ParquetFile:
 
     def _read(self, parquet: pq.ParquetFile, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
         try:
-            yield from parquet.iter_batches(self._batch_rows, columns=columns)
+            for batch in parquet.iter_batches(self._batch_rows, columns=columns):
+                plain = [plain_array(column, plain_type(column.type)) for column in batch.columns]
+                yield pa.record_batch(plain, names=batch.schema.names)
         except (pa.ArrowException, OSError) as error:
             raise SourceError(
                 f"{self._source.where} is damaged: {_first_line(error)}. Write it again"
@@ -130,7 +133,10 @@ class ParquetFile:
                 wrong |= {first + at: ("time", reason) for at, reason in reasons.items()}
                 fine = [at for at in range(len(time)) if at not in reasons] if reasons else None
                 self._time_kind = widen_time(self._time_kind, time if fine is None else time.take(fine))
-            elif time.null_count:
+            elif pa.types.is_uint64(time.type):
+                for at in _misfits(time, pa.int64()):
+                    wrong[first + at] = ("time", "time is beyond 64 bits")
+            if not is_text and time.null_count:
                 for at in pc.indices_nonzero(pc.is_null(time)).to_pylist():
                     wrong[first + at] = ("time", "time is missing")
             blank = pc.is_null(type) if not _is_text(type.type) else pc.fill_null(pc.equal(type, ""), True)

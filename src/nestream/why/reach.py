@@ -146,9 +146,11 @@ class Timeline:
     def _events(self, rows: Numbers, plan: Plan) -> list[Event]:
         part = self.table.take(pa.array(rows))
         read = {attribute.name for formula in expressions(plan) for attribute in attributes(formula)}
-        names = [name for name in read - {TIME_ATTRIBUTE, TYPE_ATTRIBUTE} if name in self.schema.columns]
+        held = {name: self.schema.column(name) for name in read - {TIME_ATTRIBUTE, TYPE_ATTRIBUTE}}
         columns: dict[str, list[Any]] = {
-            name: computable(part.column(name), self.unit, name).to_pylist() for name in names
+            name: computable(part.column(column), self.unit, column).to_pylist()
+            for name, column in held.items()
+            if column in self.schema.columns
         }
         types = part.column(self.schema.type).to_pylist()
         return [

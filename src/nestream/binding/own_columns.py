@@ -1,0 +1,58 @@
+"""What `ts` and `type` mean where the events have columns of these names besides their time and type.
+
+A column of the data comes first: `a.type` is the column `type` if there is one, and else the event's type.
+The event's own time and type are always reached by the names of the columns that hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, Proj, Witness, expressions
+from nestream.model.expression import COLUMN_MARK, Attribute, Expression, attributes, transform
+from nestream.model.output import ValueColumn
+from nestream.model.schema import Schema
+
+
+def with_own_columns(plan: Plan, schema: Schema) -> Plan:
+    """The plan in which `ts` and `type` are columns of the data, where the data has them."""
+    shadowed = schema.shadowed
+    if not shadowed:
+        return plan
+
+    def change(part: Expression) -> Expression:
+        if isinstance(part, Attribute) and part.name in shadowed:
+            return replace(part, name=COLUMN_MARK + part.name)
+        return part
+
+    def node(old: Node) -> Node:
+        predicates = tuple(transform(predicate, change) for predicate in old.predicates)
+        if isinstance(old, Leaf):
+            return replace(old, predicates=predicates)
+        assert not isinstance(old, Proj), "columns are found before a plan is rewritten"
+        return replace(old, predicates=predicates, components=tuple(map(component, old.components)))
+
+    def component(old: Component) -> Component:
+        assert not isinstance(old, Witness), "columns are found before a plan is rewritten"
+        return Negation(node(old.body)) if isinstance(old, Negation) else node(old)
+
+    columns = tuple(
+        replace(column, expression=transform(column.expression, change))
+        if isinstance(column, ValueColumn)
+        else column
+        for column in plan.output.columns
+    )
+    return replace(plan, root=node(plan.root), output=replace(plan.output, columns=columns))
+
+
+def shadow_warnings(plan: Plan, schema: Schema) -> Iterator[str]:
+    """What to tell of a query that mentions `ts` or `type` where the data has columns of these names."""
+    read = {part.name for expression in expressions(plan) for part in attributes(expression)}
+    for name, column in schema.shadowed.items():
+        if name in read:
+            own = "time" if name == "ts" else "type"
+            yield (
+                f"`{name}` in the query is the column `{name}` of the events, not the {own} of an event\n"
+                f"  hint: the {own} is the column `{column}`; rename the column `{name}` to silence this"
+            )

@@ -1,0 +1,46 @@
+"""Which attributes the event types have: as `--types` says, or guessed from the events with a warning."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar, cast
+
+import typer
+
+from nestream import Queries, Query
+from nestream.cli.console import note
+
+Q = TypeVar("Q", bound=Query | Queries)
+TypesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--types",
+        metavar="TYPES",
+        help="For SASE: the attributes of the types, such as 'Shelf(id, shelf) Counter(id)'.",
+        show_default=False,
+    ),
+]
+
+
+def with_types(parsed: Q, types: str | None) -> Q:
+    """The query with the types that the command line declares."""
+    if types is None:
+        return parsed
+    try:
+        return cast(Q, parsed.with_types(types))
+    except ValueError as problem:
+        raise typer.BadParameter(f"{problem}.", param_hint="--types") from None
+
+
+def warn_of_undeclared(parsed: Query | Queries) -> None:
+    """Warn where the types of a stream would matter: nothing can be guessed of events to come."""
+    members = parsed.members.values() if isinstance(parsed, Queries) else [parsed]
+    for name in dict.fromkeys(name for member in members for name in member.undeclared):
+        note(f"warning: every type is taken to have the attribute `{name}`; declare others with --types")
+
+
+def with_inferred_types(parsed: Q, events: Any, type: str) -> Q:
+    """The query with types guessed from the events, where they are not declared; warns of each guess."""
+    found, told = parsed.infer_types(events, type)
+    for guess in told:
+        note(f"warning: {guess.message}\n  hint: {guess.hint}, or with --types")
+    return cast(Q, found)
