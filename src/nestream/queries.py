@@ -336,7 +336,7 @@ class Queries:
             lateness=lateness,
             late=late,
             dead_letter=dead_letter,
-            types=dict.fromkeys(name for member in self.members.values() for name in member.types),
+            types=dict.fromkeys(name for member in self.members.values() for name in member.event_types),
             whole=any(member.shows_events for member in self.members.values()),
         )
         return stream if events is None else stream.run(events)

@@ -425,7 +425,7 @@ class Query:
             late=late,
             dead_letter=dead_letter,
             limit=self.plan.limit,
-            types=self.types,
+            types=self.event_types,
             whole=self.shows_events,
         )
         return stream if events is None else stream.run(events)
@@ -497,13 +497,13 @@ class Query:
         return Run(plan, table, schema, kinds, resolution(schema), chosen, strategy)
 
     @property
-    def types(self) -> tuple[str, ...]:
+    def event_types(self) -> tuple[str, ...]:
         """The event types that the query names."""
         return tuple(dict.fromkeys(name for leaf in leaves(self.plan.root) for name in leaf.types))
 
     def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
         """What to say of the types of the query that no event has, most likely misspelt."""
-        return unseen_types(self.types, table.column(type)) if table.num_rows else []
+        return unseen_types(self.event_types, table.column(type)) if table.num_rows else []
 
     def fitted(self, table: pa.Table, time: str, type: str) -> pa.Table:
         """The events; where there are none, with columns that the query can be typed against."""
