@@ -14,7 +14,6 @@ import typer
 
 from nestream.cli.arguments import (
     DialectOption,
-    FileFormat,
     InputFormatOption,
     QueriesArgument,
     TimeOption,
@@ -105,7 +104,6 @@ def stream(
     kept = checkpoint or str(Path(sink) / "_checkpoint")
     spark = spark_session(master)
     try:
-        stored = None if input_format is None else input_format.value
         running = parsed.stream_files(
             spark,
             source,
@@ -115,7 +113,7 @@ def stream(
             type=type,
             watermark=watermark,
             late=None if late is None else str(Path(late).absolute()),  # workers run in folders of their own
-            format="json" if stored == FileFormat.JSONL else stored,
+            format=None if input_format is None else input_format.value,
             output=format.value,
             once=once,
             files=files,

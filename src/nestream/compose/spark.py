@@ -127,7 +127,7 @@ def stream_files(
     def match(events: Any) -> Any:
         return on_spark(events, time=time, type=type)
 
-    return stream(spark, match, source, sink, time=time, **options)
+    return stream(spark, match, source, sink, time=time, type=type, **options)
 
 
 def spark_frame(session: Any, table: pa.Table) -> Any:

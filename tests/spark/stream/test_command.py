@@ -16,7 +16,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import nestream
-from nestream.runtime.spark.stream_files import RunningStream, format_of, why
+from nestream.runtime.spark.stream_files import RunningStream, why
+from nestream.runtime.spark.stream_source import format_of
 from tests.cli.commands import EXAMPLE, PROGRAM, ROOT, call
 from tests.spark.same import rows
 from tests.spark.stream.cases import later_events
@@ -53,7 +54,7 @@ def test_a_folder_of_csv_is_matched_once_and_a_changed_query_is_refused(
     assert (running.progress.events, running.progress.matches) == (300, 5)
     assert running.progress.watermark is not None
     assert run(spark, query, tmp_path).progress.matches == 0
-    written = [json.loads(line) for file in (tmp_path / "out").glob("*.txt") for line in file.open()]
+    written = [json.loads(line) for file in (tmp_path / "out").glob("*.json") for line in file.open()]
     assert len(written) == 5
     assert {"match_start", "match_end"} <= set(written[0])
     (tmp_path / "in" / "more.csv").write_text(HOSPITAL.read_text())

@@ -22,7 +22,13 @@ from nestream.model.output import Output
 from nestream.model.schema import Kind, Schema
 from nestream.runtime.local import LocalRun, shown_columns
 from nestream.runtime.many import AnyRun, Member, SetRun
-from nestream.runtime.spark.columns import match_schema, named, pushed_filter, set_match_schema
+from nestream.runtime.spark.columns import (
+    event_fields,
+    match_schema,
+    named,
+    pushed_filter,
+    set_match_schema,
+)
 from nestream.runtime.spark.partitioning import Partitioning
 
 ARRIVAL = "nestream arrival"
@@ -59,9 +65,10 @@ class Task:
 
     def shown(self, df: DataFrame) -> StructType:
         """The columns of the matches."""
+        events = event_fields(df)
         if self.members:
-            return set_match_schema(df.schema, self.time)
-        return match_schema(self.output, df.schema, self.wanted, self.time)
+            return set_match_schema(events, self.time)
+        return match_schema(self.output, events, self.wanted, self.time)
 
     def run(self, schema: pa.Schema) -> AnyRun:
         """An engine for events of the schema."""

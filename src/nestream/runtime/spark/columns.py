@@ -12,7 +12,7 @@ from functools import reduce
 import pyarrow as pa
 from pyarrow import types as arrow
 from pyspark.errors import PySparkException
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
@@ -36,6 +36,8 @@ from nestream.model.output import EventColumn, Output
 from nestream.model.schema import EventError, Kind, Schema
 from nestream.model.text import print_expression, print_name
 
+UNREAD, RAW = "nestream unread", "nestream raw"
+"""Columns that a source adds to rows that are no events: why they could not be read, and their text."""
 MOST_TESTED = 64
 """Up to this number of leaves, Spark is given the tests of each."""
 
@@ -43,6 +45,30 @@ MOST_TESTED = 64
 def arrow_schema(schema: StructType) -> pa.Schema:
     """The Arrow schema of a DataFrame; a column that Arrow cannot carry is given as bytes."""
     return pa.schema([pa.field(field.name, _arrow_type(field) or pa.binary()) for field in schema.fields])
+
+
+def event_fields(df: DataFrame) -> StructType:
+    """The columns of the events, without those that say what could not be read."""
+    return StructType([field for field in df.schema.fields if field.name not in (UNREAD, RAW)])
+
+
+def spark_readable(datatype: pa.DataType) -> pa.DataType:
+    """The type that Spark reads instead of one that it does not know."""
+    if arrow.is_dictionary(datatype):
+        return spark_readable(datatype.value_type)
+    if arrow.is_null(datatype) or arrow.is_string_view(datatype) or arrow.is_large_string(datatype):
+        return pa.string()
+    if arrow.is_unsigned_integer(datatype):
+        return pa.int64()
+    if arrow.is_float16(datatype):
+        return pa.float32()
+    if arrow.is_timestamp(datatype):
+        return pa.timestamp("us", None if datatype.tz is None else "UTC")
+    if arrow.is_duration(datatype):
+        return pa.duration("us")
+    if arrow.is_date(datatype):
+        return pa.date32()
+    return datatype
 
 
 def check_columns(schema: StructType, columns: Iterable[str]) -> None:

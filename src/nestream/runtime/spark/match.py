@@ -13,7 +13,7 @@ from nestream.engine.program import Program
 from nestream.model.output import Output, output_schema
 from nestream.model.schema import Kind, Schema
 from nestream.runtime.spark.batch import Task, columns_to_read, match_batch
-from nestream.runtime.spark.columns import arrow_schema, check_columns
+from nestream.runtime.spark.columns import arrow_schema, check_columns, event_fields
 from nestream.runtime.spark.statistics import planned
 from nestream.runtime.spark.stream import match_outcomes, match_stream, stream_partitioning
 
@@ -70,7 +70,7 @@ def match_dataframe(
 
 def spark_schema(df: DataFrame) -> pa.Schema:
     """The Arrow schema of a DataFrame."""
-    return arrow_schema(df.schema)
+    return arrow_schema(event_fields(df))
 
 
 def union_by_type(frames: Mapping[str, DataFrame], type: str) -> DataFrame:

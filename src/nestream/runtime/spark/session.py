@@ -19,6 +19,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from nestream.runtime.spark.columns import spark_readable
+
 LEAST_JAVA = 17
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _NOISE = re.compile(
@@ -53,19 +55,8 @@ def local_session(
 
 def frame(session: SparkSession, table: pa.Table) -> DataFrame:
     """An Arrow table as a DataFrame; times without zone stay without."""
-    schema = pa.schema([pa.field(field.name, _readable(field.type)) for field in table.schema])
+    schema = pa.schema([pa.field(field.name, spark_readable(field.type)) for field in table.schema])
     return session.createDataFrame(table.cast(schema), from_arrow_schema(schema, prefer_timestamp_ntz=True))
-
-
-def _readable(datatype: pa.DataType) -> pa.DataType:
-    """The type that Spark reads instead of one that it does not know."""
-    if pa.types.is_dictionary(datatype):
-        return _readable(datatype.value_type)
-    if pa.types.is_null(datatype):
-        return pa.string()
-    if pa.types.is_unsigned_integer(datatype):
-        return pa.int64()
-    return datatype
 
 
 def _chosen(master: str) -> dict[str, str]:

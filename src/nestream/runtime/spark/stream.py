@@ -10,7 +10,7 @@ where it does not ask for the time; this one does, as events without a time are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from pyspark.sql.types import LongType, ShortType, StringType, StructField, Stru
 from nestream.engine.program import Measure, Program
 from nestream.model.schema import Schema
 from nestream.runtime.spark.batch import CODE, Task
-from nestream.runtime.spark.columns import arrow_schema, named, pushed_filter
+from nestream.runtime.spark.columns import RAW, UNREAD, arrow_schema, event_fields, named, pushed_filter
 from nestream.runtime.spark.partitioning import Partitioning, choose
 from nestream.runtime.spark.stream_aside import chosen_aside, putting_aside
 from nestream.runtime.spark.stream_checks import buckets_of, use_rocksdb, watermark_delay
@@ -34,10 +34,12 @@ from nestream.runtime.spark.stream_pack import (
     MATCHES,
     NO_TIME,
     NO_TYPE,
+    NOT_READ,
     PACK,
     SLOT,
     Batches,
     packing,
+    reasons_of,
     unpacked,
     unpacking,
 )
@@ -52,7 +54,7 @@ def match_stream(df: DataFrame, task: Task, schema: Schema, identity: str, bucke
     found = _found(df, task, schema, identity, buckets, whole=aside is not None)
     shown = task.shown(df)
     if aside is not None:
-        put = putting_aside(aside, arrow_schema(df.schema))
+        put = putting_aside(aside, arrow_schema(event_fields(df)), with_raw=RAW in df.columns)
         return found.filter(F.col("kind") != EVENTS).mapInArrow(put, shown)
     return found.filter(F.col("kind") == MATCHES).mapInArrow(unpacking(MATCHES), shown)
 
@@ -67,7 +69,7 @@ def match_outcomes(
     """
     found = _found(df, task, schema, identity, buckets, whole=True)
     match = task.shown(df)
-    event = StructType([StructField(field.name, field.dataType) for field in df.schema.fields])
+    event = StructType([StructField(field.name, field.dataType) for field in event_fields(df).fields])
     shown = StructType(
         [
             StructField("outcome", StringType()),
@@ -76,7 +78,7 @@ def match_outcomes(
             StructField("event", event),
         ]
     )
-    wanted = pa.struct(list(task.wanted)), pa.struct(list(arrow_schema(df.schema)))
+    wanted = pa.struct(list(task.wanted)), pa.struct(list(arrow_schema(event_fields(df))))
     return found.filter(F.col("kind") != EVENTS).mapInArrow(_outcomes(*wanted), shown)
 
 
@@ -96,11 +98,13 @@ def _found(
     watermark_delay(df, task.time)
     use_rocksdb(df.sparkSession)
     numbers = buckets_of(df, task.partitioning, buckets)
-    streaming = stream_task(task, arrow_schema(df.schema), identity, numbers, whole=whole)
+    unread = [pa.field(name, pa.string()) for name in (UNREAD, RAW) if whole and name in df.columns]
+    events = arrow_schema(event_fields(df))
+    streaming = stream_task(task, events, identity, numbers, whole=whole, unread=unread)
     carried = streaming.carried
     names = [name for name in carried.names if name != CODE]
     relevant = df.filter(_relevant(task, schema)).select(
-        *map(named, names), _code(task).alias(CODE), _slot(task, schema, len(numbers)).alias(SLOT)
+        *map(named, names), _code(task).alias(CODE), _slot(df, task, schema, len(numbers)).alias(SLOT)
     )
     packs = relevant.mapInArrow(packing(carried, numbers, whole=whole), PACK)
     found = packs.groupBy("bucket").transformWithState(Operator(streaming), FOUND, "append", "EventTime")
@@ -108,11 +112,17 @@ def _found(
 
 
 def stream_task(
-    task: Task, events: pa.Schema, identity: str, buckets: tuple[int, ...], *, whole: bool
+    task: Task,
+    events: pa.Schema,
+    identity: str,
+    buckets: tuple[int, ...],
+    *,
+    whole: bool,
+    unread: Iterable[pa.Field] = (),
 ) -> StreamTask:
     """What the operator needs to know of a query over events of a schema."""
     names = [name for name in events.names if whole or (name in task.columns and name != task.type)]
-    carried = pa.schema([*(events.field(name) for name in names), pa.field(CODE, pa.int16())])
+    carried = pa.schema([*(events.field(name) for name in names), *unread, pa.field(CODE, pa.int16())])
     read = ", ".join(f"{name} {events.field(name).type}" for name in task.columns)
     key = task.partitioning.key
     dealt = "1" if key is None else f"{len(buckets)} by {key}: {', '.join(map(str, buckets))}"
@@ -140,14 +150,14 @@ def _code(task: Task) -> Any:
     ).cast(ShortType())
 
 
-def _slot(task: Task, schema: Schema, count: int) -> Any:
+def _slot(df: DataFrame, task: Task, schema: Schema, count: int) -> Any:
     key = task.partitioning.key
     place = F.lit(0)
     if key is not None and task.partitioning.kind == "key" and count > 1:
         place = F.pmod(F.hash(named(schema.column(key))), F.lit(count))
-    malformed = F.when(named(task.time).isNull(), F.lit(NO_TIME)).when(
-        named(task.type).isNull(), F.lit(NO_TYPE)
-    )
+    unread = named(UNREAD).isNotNull() if UNREAD in df.columns else F.lit(False)
+    malformed = F.when(unread, F.lit(NOT_READ)).when(named(task.time).isNull(), F.lit(NO_TIME))
+    malformed = malformed.when(named(task.type).isNull(), F.lit(NO_TYPE))
     return malformed.otherwise(place).cast("int")
 
 
@@ -160,6 +170,9 @@ def _outcomes(match: pa.StructType, event: pa.StructType) -> Any:
                 table = unpacked(row["data"])
                 is_match = row["kind"] == MATCHES
                 wanted = match if is_match else event
+                reasons = (
+                    pa.nulls(table.num_rows, pa.string()) if is_match else reasons_of(table, row["reason"])
+                )
                 table = table.select([field.name for field in wanted]).cast(pa.schema(list(wanted)))
                 count = table.num_rows
                 rows = pa.concat_arrays([_struct(part, wanted) for part in table.to_batches()])
@@ -167,7 +180,7 @@ def _outcomes(match: pa.StructType, event: pa.StructType) -> Any:
                 yield pa.RecordBatch.from_pydict(
                     {
                         "outcome": pa.array([name] * count, pa.string()),
-                        "reason": pa.array([row["reason"]] * count, pa.string()),
+                        "reason": reasons,
                         "match": rows if is_match else pa.nulls(count, match),
                         "event": pa.nulls(count, event) if is_match else rows,
                     }
