@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from nestream.compose.choosing import Seen, settled
 from nestream.compose.run import Run, check_lateness, compiled, known_order, known_strategy
-from nestream.compose.spark import dataframe_of, is_dataframe, stream_files
+from nestream.compose.spark import dataframe_of, is_dataframe, refuse_dataframe, stream_files
 from nestream.engine.program import LeafSpec, Switches, options_of
 from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
@@ -203,6 +203,8 @@ class Queries:
         """How many matches each query has. Takes the options of `match`."""
         settings: dict[str, Any] = {"time": "ts", "type": "type", "types": None, "order": "time"}
         settings = {**settings, "strategy": "auto", "options": None, **options}
+        if is_dataframe(events):
+            return self._count_on_spark(events, **settings)
         run, table = self._prepared(events, **settings)
         counts = run.count(table)
         limits = {name: member.plan.limit for name, member in self.members.items()}
@@ -303,6 +305,7 @@ class Queries:
         """Match events that keep coming, as `Query.stream` does; each match has the name of its query."""
         known_order(order)
         check_lateness(lateness)
+        refuse_dataframe(events)
         self._without_limits("a stream of a set")
 
         def start(known: Schema) -> SetRun:
@@ -366,6 +369,13 @@ class Queries:
     ) -> Any:
         """Match the files of a folder on Spark into files of another, as `Query.stream_files` does."""
         return stream_files(self.on_spark, spark, source, sink, time=time, type=type, **options)
+
+    def _count_on_spark(self, events: Any, **options: Any) -> dict[str, int]:
+        found = self.on_spark(events, **options)
+        if found.isStreaming:
+            raise TypeError("a stream has no number of matches: write the matches of `match(df)` somewhere")
+        counted = {row["query"]: row["count"] for row in found.groupBy("query").count().collect()}
+        return {name: int(counted.get(name, 0)) for name in self.members}
 
     def _without_limits(self, where: str) -> None:
         limited = [name for name, member in self.members.items() if member.plan.limit is not None]

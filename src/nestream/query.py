@@ -16,8 +16,9 @@ from nestream.compose.explaining import analyzed, as_operators, explained, known
 from nestream.compose.run import STRATEGIES as STRATEGIES  # for the command line
 from nestream.compose.run import SWITCHES as SWITCHES
 from nestream.compose.run import Run, check_lateness, known_order, known_strategy
-from nestream.compose.spark import SparkRun, is_dataframe, stream_files
+from nestream.compose.spark import SparkRun, is_dataframe, refuse_dataframe, stream_files
 from nestream.compose.spark import spark_frame as spark_frame
+from nestream.compose.spark import spark_problem as spark_problem
 from nestream.compose.spark import spark_session as spark_session
 from nestream.engine.program import Switches, options_of
 from nestream.language.ast import Dialect
@@ -350,6 +351,7 @@ class Query:
             raise ValueError("the reference evaluator needs all the events at once: it has no streams")
         chosen = known_order(order)
         check_lateness(lateness)
+        refuse_dataframe(events)
         options = options_of(options)
 
         def start(known: Schema) -> LocalRun:
@@ -386,7 +388,10 @@ class Query:
             yield from (part.name for part in attributes(expression) if part.variable == variable)
 
     def count(self, events: Any, **options: Any) -> int:
-        """How many matches there are, without building what it need not. Takes the options of `match`."""
+        """How many matches there are, without building what it need not. Takes the options of `match`.
+
+        A Spark DataFrame is counted on Spark.
+        """
         settings = {
             "time": "ts",
             "type": "type",
@@ -396,6 +401,9 @@ class Query:
             **options,
         }
         switches = settings.pop("options", None)
+        if is_dataframe(events):
+            on_spark = SparkRun.of(self.typed, events, **settings, options=switches)
+            return on_spark.count(self.plan.limit)
         run = self.prepare(events, **settings)
         if settings["strategy"] == "reference":
             return int(self.match(events, **options).num_rows)

@@ -22,6 +22,11 @@ def to_table(events: Any, type_column: str = "type") -> pa.Table:
     Takes a table or record batch of Arrow, a pandas or Polars frame or anything else with the Arrow stream
     interface, a sequence of dictionaries, or a mapping from event type to any of these.
     """
+    if type(events).__module__.startswith("pyspark."):
+        raise EventError(
+            "a Spark DataFrame is matched on Spark, by `match(df)` and `count(df)` alone\n"
+            "  hint: for events that fit into this process pass df.toArrow()"
+        )
     if isinstance(events, pa.Table):
         return _without_string_views(events)
     if isinstance(events, pa.RecordBatch):

@@ -7,6 +7,7 @@ that mean the same in both are pushed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import reduce
 
 import pyarrow as pa
@@ -42,9 +43,52 @@ MOST_TESTED = 64
 """Up to this number of leaves, Spark is given the tests of each."""
 
 
-def arrow_schema(schema: StructType) -> pa.Schema:
+def arrow_schema(schema: StructType, zone: str = "UTC") -> pa.Schema:
     """The Arrow schema of a DataFrame; a column that Arrow cannot carry is given as bytes."""
-    return pa.schema([pa.field(field.name, _arrow_type(field) or pa.binary()) for field in schema.fields])
+    return pa.schema(
+        [pa.field(field.name, _arrow_type(field, zone) or pa.binary()) for field in schema.fields]
+    )
+
+
+def by_code_point(df: DataFrame) -> DataFrame:
+    """The DataFrame with strings that Spark compares as the engine does, character by character.
+
+    A collation such as UTF8_LCASE would let Spark filter, hash and group by other rules.
+    """
+    collated = {field.name for field in df.schema.fields if _is_collated(field.dataType)}
+    if not collated:
+        return df
+    return df.select(
+        *(
+            F.collate(named(name), "UTF8_BINARY").alias(name) if name in collated else named(name)
+            for name in df.columns
+        )
+    )
+
+
+def _is_collated(datatype: DataType) -> bool:
+    return type(datatype) is StringType and datatype != StringType()
+
+
+def key_of(name: str, datatype: pa.DataType) -> Column:
+    """A key column, equal wherever the engine takes two values for equal: it compares decimals as floats."""
+    return named(name).cast("double") if arrow.is_decimal(datatype) else named(name)
+
+
+def session_zone(df: DataFrame) -> str:
+    """The zone that times have for the session of a DataFrame."""
+    return df.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+
+
+def in_utc(schema: Schema) -> Schema:
+    """The schema as the engine's workers have it, whatever the zone of the session."""
+    columns = {
+        name: pa.timestamp(datatype.unit, "UTC")
+        if arrow.is_timestamp(datatype) and datatype.tz is not None
+        else datatype
+        for name, datatype in schema.columns.items()
+    }
+    return replace(schema, columns=columns)
 
 
 def event_fields(df: DataFrame) -> StructType:
@@ -81,9 +125,9 @@ def check_columns(schema: StructType, columns: Iterable[str]) -> None:
             )
 
 
-def _arrow_type(field: StructField) -> pa.DataType | None:
+def _arrow_type(field: StructField, zone: str = "UTC") -> pa.DataType | None:
     try:
-        return to_arrow_type(field.dataType, timezone="UTC")
+        return to_arrow_type(field.dataType, timezone=zone)
     except PySparkException:
         return None
 

@@ -16,13 +16,22 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
-from pyspark.sql.types import LongType, ShortType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from nestream.engine.program import Measure, Program
 from nestream.model.schema import Schema
-from nestream.runtime.spark.batch import CODE, Task
-from nestream.runtime.spark.columns import RAW, UNREAD, arrow_schema, event_fields, named, pushed_filter
+from nestream.runtime.spark.batch import CODE, Task, type_code
+from nestream.runtime.spark.columns import (
+    RAW,
+    UNREAD,
+    arrow_schema,
+    event_fields,
+    key_of,
+    named,
+    pushed_filter,
+)
 from nestream.runtime.spark.partitioning import Partitioning, choose
+from nestream.runtime.spark.shipping import shipped
 from nestream.runtime.spark.stream_aside import chosen_aside, putting_aside
 from nestream.runtime.spark.stream_checks import buckets_of, use_rocksdb, watermark_delay
 from nestream.runtime.spark.stream_operator import Operator, StreamTask
@@ -48,19 +57,21 @@ METRICS = "nestream"
 """The name under which a query's progress has the numbers of events, matches, late and malformed events."""
 
 
-def match_stream(df: DataFrame, task: Task, schema: Schema, identity: str, buckets: int | None) -> DataFrame:
+def match_stream(
+    df: DataFrame, task: Task, schema: Schema, events: StructType, identity: str, buckets: int | None
+) -> DataFrame:
     """The matches of a streaming DataFrame; its late and malformed events are counted, or put aside."""
     aside = chosen_aside()
     found = _found(df, task, schema, identity, buckets, whole=aside is not None)
-    shown = task.shown(df)
+    shown = task.shown(events)
     if aside is not None:
         put = putting_aside(aside, arrow_schema(event_fields(df)), with_raw=RAW in df.columns)
-        return found.filter(F.col("kind") != EVENTS).mapInArrow(put, shown)
-    return found.filter(F.col("kind") == MATCHES).mapInArrow(unpacking(MATCHES), shown)
+        return found.filter(F.col("kind") != EVENTS).mapInArrow(shipped(put), shown)
+    return found.filter(F.col("kind") == MATCHES).mapInArrow(shipped(unpacking(MATCHES)), shown)
 
 
 def match_outcomes(
-    df: DataFrame, task: Task, schema: Schema, identity: str, buckets: int | None
+    df: DataFrame, task: Task, schema: Schema, events: StructType, identity: str, buckets: int | None
 ) -> DataFrame:
     """The matches of a streaming DataFrame together with its late and malformed events.
 
@@ -68,8 +79,8 @@ def match_outcomes(
     columns of a match and `event` those of an event.
     """
     found = _found(df, task, schema, identity, buckets, whole=True)
-    match = task.shown(df)
-    event = StructType([StructField(field.name, field.dataType) for field in event_fields(df).fields])
+    match = task.shown(events)
+    event = StructType([StructField(field.name, field.dataType) for field in events.fields])
     shown = StructType(
         [
             StructField("outcome", StringType()),
@@ -79,7 +90,7 @@ def match_outcomes(
         ]
     )
     wanted = pa.struct(list(task.wanted)), pa.struct(list(arrow_schema(event_fields(df))))
-    return found.filter(F.col("kind") != EVENTS).mapInArrow(_outcomes(*wanted), shown)
+    return found.filter(F.col("kind") != EVENTS).mapInArrow(shipped(_outcomes(*wanted)), shown)
 
 
 def stream_partitioning(program: Program, wanted: str | None = None) -> Partitioning:
@@ -104,9 +115,9 @@ def _found(
     carried = streaming.carried
     names = [name for name in carried.names if name != CODE]
     relevant = df.filter(_relevant(task, schema)).select(
-        *map(named, names), _code(task).alias(CODE), _slot(df, task, schema, len(numbers)).alias(SLOT)
+        *map(named, names), type_code(task).alias(CODE), _slot(df, task, schema, len(numbers)).alias(SLOT)
     )
-    packs = relevant.mapInArrow(packing(carried, numbers, whole=whole), PACK)
+    packs = relevant.mapInArrow(shipped(packing(carried, numbers, whole=whole)), PACK)
     found = packs.groupBy("bucket").transformWithState(Operator(streaming), FOUND, "append", "EventTime")
     return found.observe(METRICS, *(_counted(kind) for kind in (EVENTS, MATCHES, LATE, MALFORMED)))
 
@@ -126,6 +137,8 @@ def stream_task(
     read = ", ".join(f"{name} {events.field(name).type}" for name in task.columns)
     key = task.partitioning.key
     dealt = "1" if key is None else f"{len(buckets)} by {key}: {', '.join(map(str, buckets))}"
+    if key in events.names and pa.types.is_decimal(events.field(key).type):
+        dealt = dealt.replace(" by ", " by double ", 1)
     return StreamTask(task, f"{identity}\nEVENTS {read}\nBUCKETS {dealt}", carried, whole)
 
 
@@ -142,19 +155,12 @@ def _relevant(task: Task, schema: Schema) -> Any:
     return malformed | pushed_filter(task.program, schema)
 
 
-def _code(task: Task) -> Any:
-    program = task.program
-    return F.coalesce(
-        *(F.when(named(task.type) == name, F.lit(n)) for n, name in enumerate(program.types)),
-        F.lit(len(program.types)),
-    ).cast(ShortType())
-
-
 def _slot(df: DataFrame, task: Task, schema: Schema, count: int) -> Any:
     key = task.partitioning.key
     place = F.lit(0)
     if key is not None and task.partitioning.kind == "key" and count > 1:
-        place = F.pmod(F.hash(named(schema.column(key))), F.lit(count))
+        name = schema.column(key)
+        place = F.pmod(F.hash(key_of(name, schema.columns[name])), F.lit(count))
     unread = named(UNREAD).isNotNull() if UNREAD in df.columns else F.lit(False)
     malformed = F.when(unread, F.lit(NOT_READ)).when(named(task.time).isNull(), F.lit(NO_TIME))
     malformed = malformed.when(named(task.type).isNull(), F.lit(NO_TYPE))

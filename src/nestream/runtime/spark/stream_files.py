@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time as clock
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from nestream.model.schema import EventError
 from nestream.runtime.spark.columns import named
+from nestream.runtime.spark.shipping import why
 from nestream.runtime.spark.stream import METRICS
 from nestream.runtime.spark.stream_aside import Aside, with_aside
 from nestream.runtime.spark.stream_source import Files
@@ -172,16 +172,3 @@ def _columns(spark: SparkSession, files: Files, source: str, checkpoint: str) ->
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(columns.json(), encoding="utf-8")
     return columns
-
-
-def why(text: str) -> str:
-    """What is wrong, out of all that Spark says."""
-    for pattern in (
-        r"StateError: (.*?)\n(?=\S| SQLSTATE)",
-        r"EventError: (.*?)\n(?=\S| SQLSTATE)",
-        r"terminated with exception: (.*?)(?: SQLSTATE|\n=== )",
-    ):
-        found = re.search(pattern, text, re.DOTALL)
-        if found is not None:
-            return found[1].strip()
-    return text.strip().splitlines()[0]

@@ -24,6 +24,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from nestream.model.schema import EventError
 from nestream.runtime.spark.columns import RAW, UNREAD, arrow_schema, named
+from nestream.runtime.spark.shipping import shipped
 from nestream.runtime.spark.stream_columns import LookedAt, common_columns
 from nestream.runtime.spark.stream_pack import Batches
 from nestream.source import DeadLetter, SourceError, read_events, refused_rows
@@ -75,7 +76,9 @@ class Files:
         listed = reader.load(source).select("path", *([] if self.is_local else ["content"]))
         carried = [StructField(f"c{n}", field.dataType) for n, field in enumerate(columns.fields)]
         unread = [StructField(UNREAD, StringType()), StructField(RAW, StringType())]
-        rows = listed.mapInArrow(self.reading(arrow_schema(columns)), StructType([*carried, *unread]))
+        rows = listed.mapInArrow(
+            shipped(self.reading(arrow_schema(columns))), StructType([*carried, *unread])
+        )
         names = [named(f"c{n}").alias(field.name) for n, field in enumerate(columns.fields)]
         return rows.select(*names, named(UNREAD), named(RAW))
 
@@ -83,7 +86,7 @@ class Files:
         """The columns of the files that are there now."""
         listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(source)
         listed = listed.select("path", *([] if self.is_local else ["content"]))
-        rows = listed.mapInArrow(self.looking(), LOOKED_AT).toArrow().sort_by("path").to_pylist()
+        rows = listed.mapInArrow(shipped(self.looking()), LOOKED_AT).toArrow().sort_by("path").to_pylist()
         schema = common_columns([LookedAt.of(row) for row in rows], source, self.format, self.time)
         return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
