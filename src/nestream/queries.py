@@ -12,7 +12,13 @@ import pyarrow as pa
 
 from nestream.compose.choosing import Seen, settled
 from nestream.compose.run import Run, check_lateness, compiled, known_order, known_strategy
-from nestream.compose.spark import dataframe_of, is_dataframe, refuse_dataframe, stream_files
+from nestream.compose.spark import (
+    dataframe_of,
+    is_dataframe,
+    refuse_dataframe,
+    stream_files,
+    zone_that_matters,
+)
 from nestream.engine.program import LeafSpec, Switches, options_of
 from nestream.model.columns import attributes_by_type, check_events, per_microsecond, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
@@ -360,7 +366,8 @@ class Queries:
         for names in groups:
             some = Queries({name: self.members[name] for name in names})
             programs, leaves = some.programs(schema, order, strategy, options)
-            unit, identity = resolution(schema), some.identity(order, strategy)
+            zone = zone_that_matters((member.typed for member in some.members.values()), schema, df)
+            unit, identity = resolution(schema), some.identity(order, strategy) + zone
             parts.append(match_group(df, programs, leaves, schema, unit, identity=identity, **partitioning))
         return union(parts)
 

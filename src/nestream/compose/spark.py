@@ -29,6 +29,8 @@ class SparkRun:
     df: Any
     run: Run
     program: Program
+    zone: str = ""
+    """What a checkpoint must agree with beside the query: the zone of the session, where it has a meaning."""
 
     @classmethod
     def of(
@@ -50,7 +52,7 @@ class SparkRun:
         plan, kinds = typed(schema)
         empty = pa.schema(list(schema.columns.items())).empty_table()
         run = Run(plan, empty, schema, kinds, resolution(schema), known_order(order), strategy)
-        return cls(df, run, run.program(options))
+        return cls(df, run, run.program(options), zone_that_matters([typed], schema, df))
 
     def matches(self, identity: str, **settings: Any) -> Any:
         """The matches as a DataFrame, batch or streaming."""
@@ -64,7 +66,7 @@ class SparkRun:
             run.schema,
             run.kinds,
             run.unit,
-            identity=identity,
+            identity=identity + self.zone,
             **settings,
         )
 
@@ -111,6 +113,15 @@ def dataframe_of(
         types = types or {name: frame.columns for name, frame in events.items()}
         events = union_by_type(events, type)
     return events, Schema.of(spark_schema(events, time, type), time, type, types)
+
+
+def zone_that_matters(queries: Iterable[Typed], schema: Schema, df: Any) -> str:
+    """The zone of the session for the identity of a stream; nothing where no query depends on it."""
+    from nestream.runtime.spark.columns import in_utc, session_zone
+
+    utc = in_utc(schema)
+    depends = utc != schema and any(typed(utc)[0] != typed(schema)[0] for typed in queries)
+    return f"\nZONE {session_zone(df)}" if depends else ""
 
 
 def is_dataframe(events: Any) -> bool:

@@ -25,7 +25,7 @@ def to_table(events: Any, type_column: str = "type") -> pa.Table:
     if type(events).__module__.startswith("pyspark."):
         raise EventError(
             "a Spark DataFrame is matched on Spark, by `match(df)` and `count(df)` alone\n"
-            "  hint: for events that fit into this process pass df.toArrow()"
+            "  hint: for events that fit into this process pass df.toArrow(), whose times are in UTC"
         )
     if isinstance(events, pa.Table):
         return _without_string_views(events)
