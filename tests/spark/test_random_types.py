@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -116,7 +117,8 @@ def test_many_random_types_have_the_matches_of_this_process_or_are_refused(
 
 
 @pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_random_types_pass_through_a_stream(folder: Folder, spark: SparkSession, number: int) -> None:
+def test_random_types_pass_through_a_stream(spark: SparkSession, tmp_path: Path, number: int) -> None:
+    folder = Folder(spark, tmp_path)
     case = next(
         case
         for at in range(100 * number, 100 * number + 100)

@@ -25,6 +25,10 @@ from nestream.runtime.spark.stream_source import Files
 READ = "nestream read"
 """The name under which a query's progress has the number of rows in the files, events or not."""
 SCHEMA_FILE = "nestream-schema.json"
+SLOW_START = "Python worker failed to connect back"
+"""What Spark says of a worker that does not start within ten seconds, as on a busy machine; it is fixed."""
+MOST_RESTARTS = 5
+"""How often a stream is started again for that reason; its checkpoint loses and repeats nothing."""
 STOPPING = 5.0
 """The seconds that a micro-batch under way is waited for when a stream is stopped."""
 
@@ -58,14 +62,21 @@ class RunningStream:
     progress: Progress = field(default_factory=Progress)
     on_batch: Callable[[Progress], None] | None = None
     """Called after each micro-batch, as soon as `wait` sees it."""
+    again: Callable[[], Any] | None = None
+    """Starts the query from its checkpoint."""
     _seen: int = -1
+    _restarts: int = 0
 
     def wait(self, seconds: float) -> bool:
         """Wait for so long; whether the stream has come to its end. Raises `EventError` where it failed."""
         try:
             ended = bool(self.query.awaitTermination(seconds))
         except StreamingQueryException as problem:
-            raise EventError(why(str(problem))) from None
+            if SLOW_START not in str(problem) or self.again is None or self._restarts == MOST_RESTARTS:
+                raise EventError(why(str(problem))) from None
+            self._update()
+            self._restarts += 1
+            self.query, ended = self.again(), False
         finally:
             self._update()
         return ended
@@ -160,7 +171,7 @@ def stream_files(
     writer = writer.option("checkpointLocation", checkpoint).outputMode("append")
     beat = f"{round(trigger * 1000)} milliseconds"
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=beat)
-    return RunningStream(writer.start(sink))
+    return RunningStream(writer.start(sink), again=lambda: writer.start(sink))
 
 
 def _columns(spark: SparkSession, files: Files, source: str, checkpoint: str) -> StructType:
