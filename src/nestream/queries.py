@@ -11,7 +11,13 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.compose.run import known_order
-from nestream.compose.spark import dataframe_of, is_dataframe, stream_files
+from nestream.compose.spark import (
+    dataframe_of,
+    is_dataframe,
+    refuse_dataframe,
+    stream_files,
+    zone_that_matters,
+)
 from nestream.engine.program import LeafSpec
 from nestream.model.columns import (
     attributes_by_type,
@@ -223,6 +229,8 @@ class Queries:
         """How many matches each query has. Takes the options of `match`."""
         settings: dict[str, Any] = {"time": "ts", "type": "type", "types": None, "order": "time"}
         settings = {**settings, "strategy": "auto", "options": None, **options}
+        if is_dataframe(events):
+            return self._count_on_spark(events, **settings)
         run, table = self._prepared(events, **settings)
         counts = run.count(table)
         limits = {name: member.plan.limit for name, member in self.members.items()}
@@ -319,6 +327,7 @@ class Queries:
     ) -> Any:
         """Match events that keep coming, as `Query.stream` does; each match has the name of its query."""
         known_order(order)
+        refuse_dataframe(events)
         self._without_limits("a stream of a set")
 
         def start(known: Schema) -> SetRun:
@@ -375,7 +384,8 @@ class Queries:
         for names in groups:
             some = Queries({name: self.members[name] for name in names})
             programs, leaves = some.programs(schema, order, strategy, options)
-            unit, identity = resolution(schema), some.identity(order, strategy)
+            zone = zone_that_matters((member.typed for member in some.members.values()), schema, df)
+            unit, identity = resolution(schema), some.identity(order, strategy) + zone
             parts.append(match_group(df, programs, leaves, schema, unit, identity=identity, **partitioning))
         return union(parts)
 
@@ -384,6 +394,13 @@ class Queries:
     ) -> Any:
         """Match the files of a folder on Spark into files of another, as `Query.stream_files` does."""
         return stream_files(self.on_spark, spark, source, sink, time=time, type=type, **options)
+
+    def _count_on_spark(self, events: Any, **options: Any) -> dict[str, int]:
+        found = self.on_spark(events, **options)
+        if found.isStreaming:
+            raise TypeError("a stream has no number of matches: write the matches of `match(df)` somewhere")
+        counted = {row["query"]: row["count"] for row in found.groupBy("query").count().collect()}
+        return {name: int(counted.get(name, 0)) for name in self.members}
 
     def _without_limits(self, where: str) -> None:
         limited = [name for name, member in self.members.items() if member.plan.limit is not None]

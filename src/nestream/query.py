@@ -17,8 +17,9 @@ from nestream.binding.typing import check_types, result_kind
 from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
 from nestream.compose.missing_attributes import counted, lacking, read_by_several
 from nestream.compose.run import Run, known_order
-from nestream.compose.spark import SparkRun, is_dataframe, stream_files
+from nestream.compose.spark import SparkRun, is_dataframe, refuse_dataframe, stream_files
 from nestream.compose.spark import spark_frame as spark_frame
+from nestream.compose.spark import spark_problem as spark_problem
 from nestream.compose.spark import spark_session as spark_session
 from nestream.language.ast import Dialect
 from nestream.language.parser import read_query
@@ -405,6 +406,7 @@ class Query:
             raise ValueError("the reference evaluator needs all the events at once: it has no streams")
         chosen = known_order(order)
         known_options(options)
+        refuse_dataframe(events)
 
         def start(known: Schema) -> LocalRun:
             plan, kinds = self.typed(known)
@@ -447,7 +449,15 @@ class Query:
             yield from (part.name for part in attributes(expression) if part.variable == variable)
 
     def count(self, events: Any, **options: Any) -> int:
-        """How many matches there are, without building what it need not. Takes the options of `match`."""
+        """How many matches there are, without building what it need not. Takes the options of `match`.
+
+        A Spark DataFrame is counted on Spark.
+        """
+        if is_dataframe(events):
+            settings = {"time": "ts", "type": "type", "types": None, "order": "time", "strategy": "auto"}
+            return SparkRun.of(self.typed, events, **{**settings, "options": None, **options}).count(
+                self.plan.limit
+            )
         run, switches = self._to_count(events, **options)
         if run.strategy == "reference":
             return int(self.match(events, **options).num_rows)
@@ -471,8 +481,8 @@ class Query:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
-        options: Switches | None = None,
-    ) -> tuple[Run, Switches | None]:
+        options: Options | None = None,
+    ) -> tuple[Run, Options | None]:
         run = self.prepare(events, time=time, type=type, types=types, order=order, strategy=strategy)
         return run, options
 

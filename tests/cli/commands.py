@@ -60,7 +60,7 @@ def program(
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 
@@ -74,7 +74,7 @@ def shell(command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[
         capture_output=True,
         encoding="utf-8",
         errors="replace",  # `head` may cut a character in two
-        timeout=120,
+        timeout=600,
         check=False,
     )
 
@@ -98,7 +98,7 @@ def on_terminal(
         **popen,
     )
     os.close(follower)
-    watchdog = Timer(120, process.kill)
+    watchdog = Timer(600, process.kill)
     watchdog.start()
     screen = b""
     while True:

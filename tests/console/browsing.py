@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route
 
 from tests.console.pipeline import Pipeline, wait
 
-PATIENCE = 30_000
+PATIENCE = 120_000
 """Milliseconds that a busy machine may take for what is not measured."""
 
 
@@ -21,7 +21,7 @@ def visit(page: Page, pipeline: Pipeline, path: str) -> None:
 
 def until(page: Page, expression: str) -> None:
     """Wait until something holds in the page; asked from outside, as the page may not evaluate texts."""
-    wait(lambda: bool(page.evaluate(expression)), 60)
+    wait(lambda: bool(page.evaluate(expression)), 180)
 
 
 def held(page: Page, expression: str) -> Any:

@@ -65,7 +65,7 @@ class Pipeline:
         """How many matches the sink has committed, by its own log, not read by the console."""
         return found_matches(self.job).total()
 
-    def committed_at(self, number: int, seconds: float = 60) -> float:
+    def committed_at(self, number: int, seconds: float = 300) -> float:
         """Wait until so many matches are committed; the time at which the last of them was."""
         wait(lambda: self.committed() >= number, seconds, self.check)
         log = self.job.matches / "_spark_metadata"

@@ -40,7 +40,7 @@ class Console:
     @contextmanager
     def client(self) -> Iterator[httpx.Client]:
         """A client that has opened the printed address, as a browser does."""
-        with httpx.Client(base_url=self.base, headers={"origin": self.base}, timeout=60) as client:
+        with httpx.Client(base_url=self.base, headers={"origin": self.base}, timeout=300) as client:
             client.get(f"/?token={self.token}", follow_redirects=True).raise_for_status()
             yield client
 
@@ -62,7 +62,7 @@ def serving(job: Path | None = None, **settings: Any) -> Iterator[Console]:
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     try:
-        yield Console(addresses.get(timeout=30))
+        yield Console(addresses.get(timeout=120))
     finally:
         stop.set()
         thread.join(20)

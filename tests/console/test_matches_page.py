@@ -46,7 +46,7 @@ def test_what_comes_late_is_not_shown_as_that_of_another_source(page: Page, pipe
     listed = rows.inner_text()
     with slowed(page, "run") as run_now, slowed(page, "events") as list_now:
         source(page).select_option("live")
-        wait(lambda: run_now.is_asked() and list_now.is_asked(), 30, lambda: page.wait_for_timeout(20))
+        wait(lambda: run_now.is_asked() and list_now.is_asked(), 120, lambda: page.wait_for_timeout(20))
         source(page).select_option("hospital")
         expect(status).to_have_text(of_hospital, timeout=PATIENCE)
         run_now()

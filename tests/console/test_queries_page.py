@@ -130,7 +130,7 @@ def test_a_slow_answer_is_not_shown_after_that_of_a_later_request(page: Page, pi
     expect(page.locator(".verdict")).to_contain_text("accepted", timeout=PATIENCE)
     with slowed(page, "run") as answer_now:
         page.get_by_role("button", name="Run").click()
-        wait(answer_now.is_asked, 30, lambda: page.wait_for_timeout(20))
+        wait(answer_now.is_asked, 120, lambda: page.wait_for_timeout(20))
         page.get_by_role("button", name="Plan", exact=True).click()
         expect(page.locator("[role=tabpanel]:not([hidden]) svg.graph")).to_be_visible(timeout=PATIENCE)
         answer_now()

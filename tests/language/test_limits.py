@@ -122,21 +122,21 @@ STARTS = ["", "SEQ(", "A a WHERE ", "A a WHERE x IN (", "SEQ(A a, a.x = '", "A a
 
 
 @pytest.mark.parametrize("piece", PIECES[::3])
-def test_a_megabyte_is_answered_within_seconds(piece: str) -> None:
+def test_a_megabyte_is_answered_within_seconds_of_work(piece: str) -> None:
     text = ("SEQ(" + piece * (MEGABYTE // len(piece)))[:MEGABYTE]
-    began = time.perf_counter()
+    began = time.process_time()
     code_of(text)
-    assert time.perf_counter() - began < 8
+    assert time.process_time() - began < 8
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.parametrize("start", STARTS)
-def test_a_megabyte_after_any_start_is_answered_within_seconds(start: str, piece: str) -> None:
+def test_a_megabyte_after_any_start_is_answered_within_seconds_of_work(start: str, piece: str) -> None:
     text = (start + piece * (MEGABYTE // len(piece)))[: MEGABYTE - 1] + ")"
-    began = time.perf_counter()
+    began = time.process_time()
     code_of(text)
-    assert time.perf_counter() - began < 8
+    assert time.process_time() - began < 8
 
 
 def test_very_many_problems_are_cut_and_counted() -> None:

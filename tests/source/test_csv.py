@@ -132,7 +132,7 @@ def test_every_malformed_row_is_counted_with_its_line_and_reason(tmp_path: Path)
         (11, "not valid UTF-8 at byte 5 of the row", "9,A,\\xff"),
         (
             12,
-            "time '2026-01-01' is not like the others: most times of the file are integers",
+            "time '2026-01-01' is not like the others: they are integers",
             "2026-01-01,A,other form",
         ),
         (13, "a quoted field is never closed", '11,A,"never closed'),

@@ -102,7 +102,7 @@ def test_every_malformed_line_is_counted_with_its_line_and_reason(tmp_path: Path
         7: "time is missing",
         8: "time 'soon' is neither an integer nor an ISO-8601 timestamp",
         9: "time '1.5' is not an integer of 64 bits; count in a finer unit or write ISO-8601",
-        10: "time '2026-01-01' is not like the others: most times of the file are integers",
+        10: "time '2026-01-01' is not like the others: they are integers",
         11: "type is missing",
         12: "type is an array, and text is needed",
         13: "type is missing",

@@ -17,7 +17,7 @@ import pyspark
 
 HOME = Path(pyspark.__file__).parent
 LOOPBACK = "127.0.0.1"
-PATIENCE = 120.0
+PATIENCE = 300.0
 
 
 def free_port() -> int:

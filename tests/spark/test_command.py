@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -80,6 +83,65 @@ def test_a_missing_java_is_told_in_one_sentence(
     with pytest.raises(SparkUnavailableError, match=message) as problem:
         check_java()
     assert "\n" not in str(problem.value)
+
+
+def test_a_master_that_does_not_answer_is_told_in_one_sentence(tmp_path: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    for master, message in (
+        (f"spark://127.0.0.1:{port}", rf"cannot be reached \(127\.0\.0\.1:{port}: Connection refused\)"),
+        ("spark://no.such.host.invalid:7077", r"cannot be reached \(no\.such\.host\.invalid:7077: "),
+        ("spark://host", "has no port"),
+        ("sc://host:15002", "is no master of Spark: use local"),
+        ("http://host:80", "is no master of Spark: use local"),
+    ):
+        with pytest.raises(SparkUnavailableError, match=message) as problem:
+            session.check_master(master)
+        assert "\n" not in str(problem.value)
+    for master in ("local", "local[2]", "yarn"):
+        session.check_master(master)
+
+
+def test_a_master_that_answers_is_reached() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        session.check_master(f"spark://127.0.0.1:{port}")
+        session.check_master(f"spark://127.0.0.1:1,127.0.0.1:{port}")
+        session.check_master(f"k8s://https://127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_folder_of_other_files_than_parquet_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("ts,type\n1,A\n")
+    result = call("run", EXAMPLE, tmp_path, "--master", MASTER)
+    assert result.exit_code == 1
+    assert f"has {name}, and with --master a folder holds Parquet files" in result.stderr
+    assert f"nestream stream --from {tmp_path} --once" in " ".join(result.stderr.split())
+
+
+def test_files_of_a_folder_are_put_together_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    one = pa.table({"ts": [1, 2], "type": ["A", "A"], "x": [7, 8]})
+    two = pa.table({"y": ["new"], "x": [7], "type": ["B"], "ts": [3]})
+    for number, table in enumerate((one, two)):
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    result = call("run", "SEQ(A a, B b, a.x = b.x) WITHIN 10", tmp_path, "--master", MASTER)
+    (found,) = map(json.loads, result.stdout.splitlines())
+    assert (found["a"]["ts"], found["a"]["y"], found["b"]["ts"], found["b"]["y"]) == (1, None, 3, "new")
+    pq.write_table(two.set_column(1, "x", pa.array(["7"])), tmp_path / "2.parquet")
+    result = call("run", "SEQ(A a, B b, a.x = b.x) WITHIN 10", tmp_path, "--master", MASTER)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: Spark failed: ")
+    assert "Traceback" not in result.stderr
+
+
+def test_an_event_without_time_on_spark_is_told_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "events.parquet"
+    pq.write_table(pa.table({"ts": [1, None], "type": ["A", "B"]}), path)
+    result = call("run", "SEQ(A a, B b) WITHIN 10", path, "--master", MASTER)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: Spark failed: an event has no time: column `ts` is NULL")
+    assert "hint: leave such rows out" in result.stderr
 
 
 def test_an_old_java_calls_itself_one_point_eight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def test_types_and_single_event_tests_are_pushed_into_the_scan(
         "GreaterThanOrEqual(x,2)",
         "LessThanOrEqual(x,9)",
         "IsNotNull(id)",
-        "IsNotNull(ts)",
+        "IsNull(ts)",
     ):
         assert condition in pushed[1]
     assert rows(matches.toArrow()) == rows(nestream.query(TEXT).match(table))

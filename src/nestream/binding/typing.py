@@ -12,6 +12,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from itertools import pairwise
 
+from nestream.binding.zones import in_their_zones
 from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, Proj, Witness, leaves
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.expression import (
@@ -58,6 +59,13 @@ def check_types(plan: Plan, schema: Schema | None = None) -> tuple[Plan, list[Di
             checking.kind(column.expression)
     if schema is not None:
         checking.check_window(schema)
+        columns = tuple(
+            replace(column, expression=in_their_zones(column.expression, schema))
+            if isinstance(column, ValueColumn)
+            else column
+            for column in plan.output.columns
+        )
+        plan = replace(plan, output=replace(plan.output, columns=columns))
     return replace(plan, root=root), checking.diagnostics
 
 
@@ -82,6 +90,8 @@ class _Checking:
         for predicate in node.predicates:
             self.formula(predicate)
         predicates = tuple(self.for_types(predicate) for predicate in node.predicates)
+        if self.schema is not None:
+            predicates = tuple(in_their_zones(predicate, self.schema) for predicate in predicates)
         if isinstance(node, Leaf):
             return replace(node, predicates=predicates)
         assert not isinstance(node, Proj), "types are checked before a plan is rewritten"
@@ -192,7 +202,7 @@ class _Checking:
         return first, second
 
     def common_zone(self, operands: tuple[Expression, ...]) -> list[tuple[Expression, Kind]]:
-        """The operands with their kinds; beside times with a zone, one written without stands for UTC."""
+        """The operands with their kinds; beside times with a zone, one written without gets it."""
         kinds = [(operand, self.kind(operand)) for operand in operands]
         if Kind.ZONED not in (kind for _, kind in kinds):
             return kinds

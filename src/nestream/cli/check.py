@@ -110,7 +110,7 @@ def _checked(source: QueryText, columns: Columns | None, dialect: Dialect | None
         parsed = source.parse(dialect)
         if columns is not None:
             parsed.check(columns.schema, columns.time, columns.type)
-            notes = unseen_types(parsed.types, columns.types)
+            notes = unseen_types(parsed.event_types, columns.types)
     except QueryError as error:
         return _Answer(False, parsed.dialect.value if parsed else forced, error.diagnostics)
     return _Answer(True, parsed.dialect.value, parsed.warnings, notes)

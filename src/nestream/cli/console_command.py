@@ -54,7 +54,7 @@ def console(
     except ModuleNotFoundError as missing:
         raise OSError(
             f"the console needs the package {missing.name}, which is not installed: "
-            "pip install 'nestream[console]'"
+            "run ./scripts/setup, or pip install '.[console]' in a checkout of nestream"
         ) from None
 
     def ready(address: str) -> None:

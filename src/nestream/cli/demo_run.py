@@ -115,7 +115,7 @@ class DemoRun:
         try:
             from nestream.console import serve
         except ImportError as missing:
-            note(f"console  none: {missing.name} is not installed (pip install 'nestream[console]')")
+            note(f"console  none: {missing.name} is not installed (./scripts/setup installs it)")
             yield
             return
         stop = threading.Event()

@@ -15,7 +15,7 @@ from nestream.cli.arguments import FileFormat
 from nestream.cli.console import working
 from nestream.cli.events import load_events
 from nestream.cli.types import with_inferred_types
-from nestream.query import spark_frame, spark_session
+from nestream.query import spark_frame, spark_problem, spark_session
 
 SETTINGS = {"spark.sql.session.timeZone": "UTC"}  # times are shown as in process
 
@@ -68,8 +68,10 @@ def run_on_spark(
             raise EventError(
                 "Spark reads Parquet by itself and keeps no dead letters: leave out --dead-letter"
             )
+        _check_folder(path)
         with spark_errors(), working("starting Spark"):
-            events = spark_session(master, SETTINGS).read.parquet(path)
+            # by default Spark takes the columns of one file for those of all
+            events = spark_session(master, SETTINGS).read.option("mergeSchema", "true").parquet(path)
             total = events.count()
             query = with_inferred_types(query, events, type)
         return SparkRun(query, events, total, 0, options, None)
@@ -81,6 +83,21 @@ def run_on_spark(
     return SparkRun(query, events, table.num_rows, reader.malformed, options, empty)
 
 
+def _check_folder(path: str) -> None:
+    """Refuse a folder whose files are not Parquet: Spark would read them by its own rules, or not at all."""
+    folder = Path(path)
+    if not folder.is_dir():
+        return
+    files = [file for file in folder.rglob("*") if file.is_file() and file.name[0] not in "_."]
+    other = [file for file in files if file.suffix.lower() in (".csv", ".json", ".jsonl", ".ndjson")]
+    if other or not files:
+        found = f"has {other[0].name}" if other else "has no files"
+        raise EventError(
+            f"{path} {found}, and with --master a folder holds Parquet files\n"
+            f"  hint: name one file, or use nestream stream --from {path} --once, which reads every format"
+        )
+
+
 def is_parquet(path: str) -> bool:
     """Whether a path is a Parquet file or a folder of them."""
     return Path(path).suffix.lower() == ".parquet" or Path(path).is_dir() or "://" in path
@@ -88,11 +105,10 @@ def is_parquet(path: str) -> bool:
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Turn a failure of Spark into one that the command line reports, by its first line."""
+    """Turn a failure of Spark into one that the command line reports."""
     try:
         yield
     except Exception as problem:
         if not type(problem).__module__.startswith(("pyspark.", "py4j.")):
             raise
-        lines = [line for line in str(problem).splitlines() if line.strip()]
-        raise EventError(f"Spark failed: {lines[0] if lines else problem}") from None
+        raise EventError(f"Spark failed: {spark_problem(problem)}") from None

@@ -14,7 +14,6 @@ import typer
 
 from nestream.cli.arguments import (
     DialectOption,
-    FileFormat,
     InputFormatOption,
     QueriesArgument,
     TimeOption,
@@ -23,6 +22,7 @@ from nestream.cli.arguments import (
 )
 from nestream.cli.console import count, is_terminal, messages, note
 from nestream.cli.progress import ProgressFile, progress_path
+from nestream.cli.spark import SETTINGS, spark_errors
 from nestream.cli.types import TypesOption, warn_of_undeclared, with_types
 from nestream.query import spark_session
 
@@ -59,7 +59,7 @@ def stream(
         typer.Option(
             "--late",
             metavar="DIR",
-            help="The folder for events that come too late or lack time or type, with the reason.",
+            help="The folder for late events and for rows that cannot be read, with the reason.",
             show_default=False,
         ),
     ] = None,
@@ -105,29 +105,47 @@ def stream(
     if late is not None and Path(late).exists() and not Path(late).is_dir():
         raise typer.BadParameter(f"{late!r} is not a folder.", param_hint="--late")
     log = None if progress is None else ProgressFile(progress_path(progress))
+    aside = None if late is None else str(Path(late).absolute())  # workers run in folders of their own
     kept = checkpoint or str(Path(sink) / "_checkpoint")
-    spark = spark_session(master)
+    spark = spark_session(master, SETTINGS)
     try:
-        stored = None if input_format is None else input_format.value
-        running = parsed.stream_files(
-            spark,
-            source,
-            sink,
-            checkpoint=kept,
-            time=time,
-            type=type,
-            watermark=watermark,
-            late=None if late is None else str(Path(late).absolute()),  # workers run in folders of their own
-            format="json" if stored == FileFormat.JSONL else stored,
-            output=format.value,
-            once=once,
-            files=files,
-        )
-        running.on_batch = log
+        with spark_errors():
+            running = parsed.stream_files(
+                spark,
+                source,
+                sink,
+                checkpoint=kept,
+                time=time,
+                type=type,
+                watermark=watermark,
+                late=aside,
+                format=None if input_format is None else input_format.value,
+                output=format.value,
+                once=once,
+                files=files,
+            )
+        running.on_batch = _Told(log, is_kept=late is not None)
         _watch(running)
         note(_summary(running.progress))
     finally:
         spark.stop()
+
+
+class _Told:
+    """Logs each micro-batch, and says once that events are left out where they are kept nowhere."""
+
+    def __init__(self, log: ProgressFile | None, *, is_kept: bool) -> None:
+        self._log = log
+        self._silent = is_kept
+
+    def __call__(self, progress: Any) -> None:
+        if self._log is not None:
+            self._log(progress)
+        left_out = [f"{progress.late:,} late"] if progress.late else []
+        left_out += [f"{progress.malformed:,} malformed"] if progress.malformed else []
+        if left_out and not self._silent:
+            note(f"warning: {' and '.join(left_out)} left out so far; --late DIR keeps them with the reason")
+            self._silent = True
 
 
 def _watch(running: Any) -> None:

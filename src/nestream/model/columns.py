@@ -29,6 +29,11 @@ def to_table(events: Any, type_column: str = "type") -> pa.Table:
 
 
 def _read(events: Any, type_column: str) -> pa.Table:
+    if type(events).__module__.startswith("pyspark."):
+        raise EventError(
+            "a Spark DataFrame is matched on Spark, by `match(df)` and `count(df)` alone\n"
+            "  hint: for events that fit into this process pass df.toArrow(), whose times are in UTC"
+        )
     if isinstance(events, pa.Table):
         return events
     if isinstance(events, pa.RecordBatch):

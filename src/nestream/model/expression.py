@@ -221,6 +221,19 @@ def conjuncts(expression: Expression) -> Iterator[Expression]:
         yield expression
 
 
+def constants(expression: Expression) -> list[object]:
+    """The values of all literals of an expression."""
+    found: list[object] = []
+
+    def seen(part: Expression) -> Expression:
+        if isinstance(part, Literal):
+            found.append(part.value)
+        return part
+
+    transform(expression, seen)
+    return found
+
+
 def transform(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """The expression with `change` applied to every part, innermost first."""
     changes: dict[str, object] = {}

@@ -21,10 +21,10 @@ import pyarrow.csv as pacsv
 from nestream.source.csv_records import Record, records
 from nestream.source.dead_letter import DeadLetters
 from nestream.source.ended_text import EndedText
-from nestream.source.errors import SourceError, missing_column
+from nestream.source.errors import SourceError, check_columns, missing_column
 from nestream.source.input import Input
 from nestream.source.kinds import ARROW_TYPES, Kind, convert, find_misfits, non_empty, widen
-from nestream.source.times import convert_times, time_type, vote, widen_time, winner, wrong_times
+from nestream.source.times import convert_times, form_of, time_type, vote, widen_time, winner, wrong_times
 
 _CHUNK = 16_384  # records that are checked at a time
 _BLOCK = 8 * 1024 * 1024
@@ -45,13 +45,20 @@ class CsvFile:
         declared: Mapping[str, pa.DataType],
         letters: DeadLetters,
         batch_rows: int,
+        closed: bool = False,
     ) -> None:
+        self._closed = closed
         self._source, self._time, self._type, self._declared = source, time, type, declared
         self._letters, self._batch_rows = letters, batch_rows
         self._clean: IO[bytes] | None = None
         self._names, self._body = self._header()
         self._kinds = self._inspect()
         self.schema = pa.schema([(name, self._arrow_type(name)) for name in self._names])
+
+    @property
+    def undecided(self) -> frozenset[str]:
+        """The columns without a single value, whose type is a guess."""
+        return frozenset(name for name, kind in self._kinds.items() if kind is Kind.EMPTY)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The events, in the order of the file."""
@@ -72,18 +79,19 @@ class CsvFile:
                 yield part
 
     def _arrow_type(self, name: str) -> pa.DataType:
-        if name == self._time:
-            return time_type(self._kinds[name])
         if name == self._type:
             return pa.string()
-        return self._declared[name] if name in self._declared else ARROW_TYPES[self._kinds[name]]
+        if name in self._declared:
+            return self._declared[name]
+        return time_type(self._kinds[name]) if name == self._time else ARROW_TYPES[self._kinds[name]]
 
     def _converted(self, name: str, values: pa.Array) -> pa.Array:
-        if name == self._time:
-            return convert_times(values, self._kinds[name])
-        if name in self._declared and name != self._type:
+        if name == self._type:
+            return values
+        if name in self._declared:
             return _declared(values, self._declared[name])
-        return values if name == self._type else convert(self._kinds[name], values)
+        kind = self._kinds[name]
+        return convert_times(values, kind) if name == self._time else convert(kind, values)
 
     def _header(self) -> tuple[list[str], int]:
         where = self._source.where
@@ -107,6 +115,8 @@ class CsvFile:
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise SourceError(f"{where} has more than one column {twice[0]!r}. Rename one of them")
+        if self._closed:
+            check_columns(where, names, self._declared)
         self._header_lines = record.line + record.raw.count(b"\n")
         return names, record.end
 
@@ -128,7 +138,8 @@ class CsvFile:
         for batch, position in self._texts():
             columns = dict(zip(self._names, batch.columns, strict=True))
             time, type = columns[self._time], columns[self._type]
-            kinds[self._time] = widen_time(kinds[self._time], time)
+            if self._time not in self._declared:
+                kinds[self._time] = widen_time(kinds[self._time], time)
             missing = time.null_count or type.null_count or _has_blank(time) or _has_blank(type)
             if missing or kinds[self._time] is Kind.TEXT:
                 if lenient:
@@ -138,7 +149,7 @@ class CsvFile:
                     )
                 raise _MalformedError
             for name, values in columns.items():
-                if name in (self._time, self._type):
+                if name == self._type or (name == self._time and name not in self._declared):
                     continue
                 if name not in self._declared:
                     kinds[name] = widen(kinds[name], values)
@@ -189,7 +200,9 @@ class CsvFile:
     def _filter(self) -> IO[bytes]:
         """Copy the good records. The first ones tell the form of the times; if all together tell
         another, the copy is made again with that."""
-        form = None
+        form = form_of(self._declared.get(self._time))
+        if form is not None:
+            return self._copy(form)[0]
         for chunk in self._well_formed(None):
             votes: Counter[str] = Counter()
             vote(non_empty(_column(chunk, self._names.index(self._time))), votes)
@@ -214,7 +227,7 @@ class CsvFile:
                 if not record.values[type]:
                     problems.setdefault(at, ("type", "type is missing"))
             for name, wanted in self._declared.items():
-                if name in self._names and name not in (self._time, self._type):
+                if name in self._names and name != self._type:
                     texts = _column(chunk, self._names.index(name))
                     for at in _declared_misfits(texts, wanted):
                         reason = f"{name} {texts[at].as_py()!r} is not of type {wanted}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 
 class SourceError(Exception):
@@ -26,6 +26,16 @@ def missing_column(where: str, role: str, name: str, columns: Sequence[str]) -> 
         f"{where} has no {role} column {name!r}; its columns are: {shown}. "
         f"{hint}Name the {role} column with --{role} (or {role}= in Python)"
     )
+
+
+def check_columns(where: str, found: Sequence[str], wanted: Collection[str]) -> None:
+    """Refuse a file whose columns are not the wanted ones; their order does not matter."""
+    unknown = [name for name in found if name not in wanted]
+    missing = [name for name in wanted if name not in found]
+    if unknown or missing:
+        parts = [f"has an unknown column {unknown[0]!r}"] if unknown else []
+        parts += [f"has no column {missing[0]!r}"] if missing else []
+        raise SourceError(f"{where} {' and '.join(parts)}; the columns are: {', '.join(wanted)}")
 
 
 _USUAL = {

@@ -75,6 +75,10 @@ def cast_column(column: Column, wanted: pa.DataType) -> pa.Array:
         return values
     if pa.types.is_null(wanted):
         return pa.nulls(len(values))
+    if pa.types.is_boolean(values.type) and not pa.types.is_string(wanted):
+        raise pa.ArrowInvalid(f"a boolean is not of type {wanted}")  # Arrow would make numbers of them
+    if not pa.types.is_string(values.type) and _is_other(wanted):
+        raise pa.ArrowInvalid(f"a number is not of type {wanted}")
     if pa.types.is_string(wanted):
         if pa.types.is_floating(values.type):
             texts = [None if value is None else json.dumps(value) for value in values.to_pylist()]
@@ -83,6 +87,10 @@ def cast_column(column: Column, wanted: pa.DataType) -> pa.Array:
     if column.kind in TIME_KINDS and pa.types.is_timestamp(wanted):
         values = pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
     return pc.cast(values, wanted)
+
+
+def _is_other(wanted: pa.DataType) -> bool:
+    return bool(pa.types.is_temporal(wanted) or pa.types.is_boolean(wanted))
 
 
 def _text(value: Any) -> str | None:

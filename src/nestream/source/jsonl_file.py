@@ -21,7 +21,7 @@ from nestream.source.errors import SourceError, missing_column
 from nestream.source.input import Input
 from nestream.source.json_columns import Column, cast_column, column_of
 from nestream.source.kinds import ARROW_TYPES, Kind, join, non_empty
-from nestream.source.times import convert_times, time_type, vote, widen_time, winner, wrong_times
+from nestream.source.times import convert_times, form_of, time_type, vote, widen_time, winner, wrong_times
 
 _CHUNK = 16_384
 _MAXIMUM_ATTRIBUTES = 4_096
@@ -45,27 +45,35 @@ class JsonLinesFile:
         declared: Mapping[str, pa.DataType],
         letters: DeadLetters,
         batch_rows: int,
+        closed: bool = False,
     ) -> None:
+        self._closed = closed
         self._source, self._time, self._type, self._declared = source, time, type, declared
         self._letters, self._batch_rows = letters, batch_rows
         self._names: dict[str, None] = {}
         chunks = list(self._parse())
-        if not self._names and not self._letters.count:  # a quiet day
+        if not self._names and not self._letters.count and not closed:  # a quiet day
             self._names = {time: None, type: None}
-        if not self._names:
+        if not self._names and not closed:
             first = self._letters.examples[0].raw[:60]
             raise SourceError(
                 f"{source.where} is not JSON lines: no line is a JSON object with members "
                 f"(the first is {first!r}). Write one object a line, or give the right format"
             )
         for role, name in (("time", time), ("type", type)):
-            if name not in self._names:
+            if name not in self._names and not closed:
                 raise missing_column(source.where, role, name, list(self._names))
         self._chunks = self._checked(chunks)
         used = {name for chunk in self._chunks for name in chunk.columns} | {time, type}
-        self._names = {name: None for name in self._names if name in used}
+        named = self._declared if closed else [name for name in self._names if name in used]
+        self._names = dict.fromkeys(named)
         self._kinds = self._decide()
         self.schema = pa.schema([(name, self._arrow_type(name)) for name in self._names])
+
+    @property
+    def undecided(self) -> frozenset[str]:
+        """The columns without a single value, whose type is a guess."""
+        return frozenset(name for name, kind in self._kinds.items() if kind is Kind.EMPTY)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The events, in the order of the file."""
@@ -80,7 +88,7 @@ class JsonLinesFile:
                 yield part
 
     def _arrow_type(self, name: str) -> pa.DataType:
-        if name == self._time:
+        if name == self._time and name not in self._declared:
             return time_type(self._kinds[name])
         if name == self._type:
             return pa.string()
@@ -90,7 +98,7 @@ class JsonLinesFile:
         column = chunk.columns.get(name)
         if column is None:
             return pa.nulls(len(chunk.lines), self._arrow_type(name))
-        if name == self._time:
+        if name == self._time and name not in self._declared:
             return convert_times(column.values, self._kinds[name])
         return cast_column(column, self._arrow_type(name))
 
@@ -99,7 +107,8 @@ class JsonLinesFile:
         for chunk in self._chunks:
             for name, column in chunk.columns.items():
                 if name == self._time:
-                    kinds[name] = widen_time(kinds[name], column.values)
+                    if name not in self._declared:
+                        kinds[name] = widen_time(kinds[name], column.values)
                 else:
                     kinds[name] = join(kinds[name], column.kind)
         if kinds[self._time] is Kind.TEXT:
@@ -174,6 +183,9 @@ class JsonLinesFile:
         if type(value) is not dict:
             return "object", f"expected a JSON object, found {_json_kind(value)}"
         names = self._names
+        if self._closed and not value.keys() <= self._declared.keys():
+            unknown = next(name for name in value if name not in self._declared)
+            return "value", f"unknown attribute {unknown!r}; the columns are: {', '.join(self._declared)}"
         if not value.keys() <= names.keys():
             if len(names) + len(value) > _MAXIMUM_ATTRIBUTES and len(names | value) > _MAXIMUM_ATTRIBUTES:
                 return "value", f"the file has more than {_MAXIMUM_ATTRIBUTES} different attributes"
@@ -197,7 +209,7 @@ class JsonLinesFile:
         for chunk in chunks:
             if self._time in chunk.columns:
                 vote(non_empty(chunk.columns[self._time].values), votes)
-        form = winner(votes)
+        form = form_of(self._declared.get(self._time)) or winner(votes)
         problems: dict[int, tuple[str, str]] = {}
         good = []
         for chunk in chunks:
@@ -223,7 +235,7 @@ class JsonLinesFile:
         wrong = {at: ("time", reason) for at, reason in wrong_times(values, form).items()}
         for name, wanted in self._declared.items():
             column = chunk.columns.get(name)
-            if column is None or name in (self._time, self._type):
+            if column is None or name == self._type:
                 continue
             for at in column.misfits(wanted):
                 reason = f"{name} {column.shown(at)} is not of type {wanted}"

@@ -13,12 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from nestream.model import schema as model
 from nestream.model.plain import plain_array, plain_type
+from nestream.model.schema import kind_of
 from nestream.source.dead_letter import DeadLetters
-from nestream.source.errors import SourceError, missing_column
+from nestream.source.errors import SourceError, check_columns, missing_column
 from nestream.source.input import Input
 from nestream.source.kinds import Kind, find_misfits, non_empty
-from nestream.source.times import convert_times, time_type, vote, widen_time, winner, wrong_times
+from nestream.source.times import convert_times, form_of, time_type, vote, widen_time, winner, wrong_times
 
 
 class ParquetFile:
@@ -32,7 +34,9 @@ class ParquetFile:
         declared: Mapping[str, pa.DataType],
         letters: DeadLetters,
         batch_rows: int,
+        closed: bool = False,
     ) -> None:
+        self._closed = closed
         self._source, self._time, self._type, self._declared = source, time, type, declared
         self._letters, self._batch_rows = letters, batch_rows
         self._time_kind = Kind.EMPTY
@@ -44,6 +48,11 @@ class ParquetFile:
             self.schema = pa.schema([(field.name, self._arrow_type(field)) for field in self._stored])
             if self._wrong:
                 self._bury(parquet)
+
+    @property
+    def undecided(self) -> frozenset[str]:
+        """The columns without a type of their own."""
+        return frozenset(field.name for field in self._stored if pa.types.is_null(field.type))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The events, in the order of the file."""
@@ -104,26 +113,29 @@ class ParquetFile:
             raise SourceError(
                 f"{self._source.where}: the type column {self._type!r} is {type}. It must hold text"
             )
+        if self._closed:
+            check_columns(self._source.where, names, self._declared)
         for name, wanted in self._declared.items():
-            if name in names:
-                try:
-                    pc.cast(pa.nulls(0, _plain(self._stored.field(name).type)), wanted)
-                except pa.ArrowException as error:
+            if name in names and name != self._type:
+                stored = _plain(self._stored.field(name).type)
+                text_of_time = name == self._time and _is_text(stored)
+                if not _castable(stored, wanted) or not (text_of_time or _alike(stored, wanted)):
                     raise SourceError(
-                        f"{self._source.where}: column {name!r} cannot be read as {wanted}"
-                    ) from error
+                        f"{self._source.where}: column {name!r} is {stored}, which cannot be read as {wanted}"
+                    )
 
     def _inspect(self, parquet: pq.ParquetFile) -> dict[int, tuple[str, str]]:
         """Row to problem, from the columns that can have one."""
         is_text = _is_text(_plain(self._stored.field(self._time).type))
-        looked_at = [self._time, self._type, *(n for n in self._declared if n in self._stored.names)]
+        stored = {field.name: field.type for field in self._stored}
+        looked_at = [self._time, self._type, *(n for n, t in self._declared.items() if stored.get(n, t) != t)]
         columns = list(dict.fromkeys(looked_at))
         form = None
         if is_text:
             votes: Counter[str] = Counter()
             for batch in self._read(parquet, [self._time]):
                 vote(non_empty(_decoded(batch.column(0))), votes)
-            form = winner(votes)
+            form = form_of(self._declared.get(self._time)) or winner(votes)
         wrong: dict[int, tuple[str, str]] = {}
         first = 0
         for batch in self._read(parquet, columns):
@@ -143,11 +155,11 @@ class ParquetFile:
             for at in pc.indices_nonzero(blank).to_pylist():
                 wrong.setdefault(first + at, ("type", "type is missing"))
             for name, wanted in self._declared.items():
-                if name in columns and name not in (self._time, self._type):
+                if name in columns and name != self._type:
                     for at in _misfits(_decoded(batch.column(name)), wanted):
                         wrong.setdefault(first + at, ("value", f"{name} is not of type {wanted}"))
             first += batch.num_rows
-        if is_text and self._time_kind is Kind.TEXT:
+        if is_text and self._time_kind is Kind.TEXT and self._time not in self._declared:
             raise SourceError(
                 f"{self._source.where}: the times span too much for one type. "
                 "Nanoseconds reach from 1677 to 2262 only"
@@ -170,7 +182,7 @@ class ParquetFile:
 
     def _arrow_type(self, field: pa.Field) -> pa.DataType:
         stored = _plain(field.type)
-        if field.name == self._time:
+        if field.name == self._time and field.name not in self._declared:
             if _is_text(stored):
                 return time_type(self._time_kind)
             if pa.types.is_integer(stored):
@@ -182,7 +194,7 @@ class ParquetFile:
 
     def _converted(self, name: str, values: pa.Array) -> pa.Array:
         wanted = self.schema.field(name).type
-        if name == self._time and _is_text(_plain(values.type)):
+        if name == self._time and _is_text(_plain(values.type)) and name not in self._declared:
             return convert_times(_decoded(values), self._time_kind)
         return values if values.type == wanted else pc.cast(_decoded(values), wanted)
 
@@ -206,6 +218,20 @@ def _misfits(values: pa.Array, wanted: pa.DataType) -> list[int]:
         return True
 
     return find_misfits(values, accepts)
+
+
+def _castable(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    try:
+        pc.cast(pa.nulls(0, stored), wanted)
+    except pa.ArrowException:
+        return False
+    return True
+
+
+def _alike(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a cast keeps the meaning: Arrow would also make times of numbers and numbers of booleans."""
+    found, kind = kind_of(stored), kind_of(wanted)
+    return found in (kind, model.Kind.UNKNOWN) or (found.is_number and kind is model.Kind.FLOAT)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

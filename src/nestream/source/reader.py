@@ -50,6 +50,11 @@ class EventReader:
         return pa.Table.from_batches(list(self), schema=self.schema)
 
     @property
+    def undecided(self) -> frozenset[str]:
+        """The columns without a single value, whose type is a guess."""
+        return self._reader.undecided
+
+    @property
     def path(self) -> str:
         """The file as it was named."""
         return self._source.name
@@ -89,13 +94,16 @@ def read_events(
     *,
     format: str | None = None,
     schema: Mapping[str, pa.DataType] | pa.Schema | None = None,
+    closed: bool = False,
     progress: Progress | None = None,
 ) -> EventReader:
     """Open a file of events ("-" is standard input, with a `format`).
 
     `time`, `type`: the columns that hold the time and the event type. `dead_letter`: where malformed rows
     go, True for `<input>.dead.jsonl`; they are counted in any case. `schema`: types of columns that
-    should not be inferred; a value that does not fit makes its row malformed. `progress` is called with
+    should not be inferred; a value that does not fit makes its row malformed. `closed`: the schema has all
+    columns, so a file with other ones is refused; of JSON lines a line with an unknown attribute is
+    malformed, and an absent one is NULL. `progress` is called with
     (rows read, bytes read, total bytes). Raises SourceError if the file cannot be read at all.
     """
     if batch_rows < 1:
@@ -111,7 +119,7 @@ def read_events(
         declared = dict(schema)
     letters = DeadLetters(source.name, dead_letter_path(dead_letter, source.name))
     try:
-        reader = _READERS[source.format](source, time, type, declared, letters, batch_rows)
+        reader = _READERS[source.format](source, time, type, declared, letters, batch_rows, closed)
     finally:
         letters.close()
     return EventReader(reader, source, letters)

@@ -30,6 +30,15 @@ _SHOWN = {INTEGER: "integers", TIMESTAMP: "timestamps without zone", INSTANT: "t
 CANDIDATES = (Kind.INTEGER, *TIME_KINDS)
 
 
+def form_of(declared: pa.DataType | None) -> str | None:
+    """The form that times of a declared type are written in."""
+    if declared is None:
+        return None
+    if pa.types.is_integer(declared):
+        return INTEGER
+    return INSTANT if pa.types.is_timestamp(declared) and declared.tz is not None else TIMESTAMP
+
+
 def widen_time(kind: Kind, values: pa.Array) -> Kind:
     """As `widen`, among the kinds that can be a time; TEXT where there is none."""
     return widen(kind, values, CANDIDATES)
@@ -99,8 +108,8 @@ def _misfits(values: pa.Array, form: str) -> list[int]:
 def _reason(value: str, form: str | None) -> str:
     shown = repr(value if len(value) <= 60 else value[:57] + "...")
     found = time_form(value)
-    if found is not None and form is not None:
-        return f"time {shown} is not like the others: most times of the file are {_SHOWN[form]}"
+    if found is not None and form is not None and found != form:
+        return f"time {shown} is not like the others: they are {_SHOWN[form]}"
     try:
         float(value)
     except ValueError:

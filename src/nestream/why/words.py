@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -25,6 +26,7 @@ from nestream.model.expression import (
 from nestream.model.schema import Kind, Schema
 from nestream.model.text import print_expression, print_name, print_value
 from nestream.model.time import Duration
+from nestream.model.zones import zone_named
 from nestream.reference import Event, Interval, Limit, holds, value
 
 _INSTEAD = {"=": "≠", "!=": "=", "<": "≥", "<=": ">", ">": "≤", ">=": "<"}
@@ -48,6 +50,7 @@ class Words:
         self.by_arrival = by_arrival
         self.scale = per_microsecond(unit)
         self.time_kind = schema.kind("ts") or Kind.INTEGER
+        self.zone = zone_named(getattr(schema.columns[schema.time], "tz", None) or "UTC")
 
     # -- times ---------------------------------------------------------------------------------------------
 
@@ -77,12 +80,15 @@ class Words:
     def _moment(self, at: int, kind: Kind) -> str:
         seconds, rest = divmod(at, 1_000_000 * self.scale)
         try:
-            moment = datetime(1970, 1, 1) + timedelta(seconds=seconds)
+            moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+            text = moment.astimezone(self.zone).isoformat(timespec="seconds")
         except OverflowError:
             return str(at)
         digits = str(rest).zfill(6 if self.scale == 1 else 9).rstrip("0")
         fraction = f".{digits}" if digits else ""
-        return moment.isoformat(timespec="seconds") + fraction + ("Z" if kind is Kind.ZONED else "")
+        if kind is not Kind.ZONED:
+            return moment.isoformat(timespec="seconds")[:19] + fraction
+        return text[:19] + fraction + _offset(text)
 
     def _duration(self, length: int) -> str:
         """A length in units: `1 h 26 min 21.6 s`."""
@@ -212,6 +218,12 @@ def shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
+def _offset(text: str) -> str:
+    """The zone of an ISO-8601 text, nothing where it has none."""
+    found = re.search(r"[+-]\d\d:\d\d(:\d\d)?$", text[19:])
+    return "" if found is None else "Z" if found[0] == "+00:00" else found[0]
+
+
 def plain(item: Any) -> Any:
     """A value of a column as JSON can hold it: times as ISO-8601 text, what JSON has not as text."""
     match item:
@@ -220,10 +232,8 @@ def plain(item: Any) -> Any:
         case float():
             return item if math.isfinite(item) else None
         case datetime():
-            zone = "" if item.tzinfo is None else "Z"
-            moment = item if item.tzinfo is None else item.astimezone(UTC).replace(tzinfo=None)
-            text = moment.isoformat()
-            return (text.rstrip("0") if "." in text else text) + zone
+            text = item.replace(tzinfo=None).isoformat()
+            return (text.rstrip("0") if "." in text else text) + _offset(item.isoformat())
         case dict():
             return {str(name): plain(part) for name, part in item.items()}
         case list() | tuple():

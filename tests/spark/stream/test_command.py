@@ -16,7 +16,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import nestream
-from nestream.runtime.spark.stream_files import RunningStream, format_of, why
+from nestream.runtime.spark.shipping import why
+from nestream.runtime.spark.stream_files import RunningStream
+from nestream.runtime.spark.stream_source import format_of
 from tests.cli.commands import EXAMPLE, PROGRAM, ROOT, call
 from tests.spark.same import rows
 from tests.spark.stream.cases import later_events
@@ -53,7 +55,7 @@ def test_a_folder_of_csv_is_matched_once_and_a_changed_query_is_refused(
     assert (running.progress.events, running.progress.matches) == (300, 5)
     assert running.progress.watermark is not None
     assert run(spark, query, tmp_path).progress.matches == 0
-    written = [json.loads(line) for file in (tmp_path / "out").glob("*.txt") for line in file.open()]
+    written = [json.loads(line) for file in (tmp_path / "out").glob("*.json") for line in file.open()]
     assert len(written) == 5
     assert {"match_start", "match_end"} <= set(written[0])
     (tmp_path / "in" / "more.csv").write_text(HOSPITAL.read_text())
@@ -132,13 +134,17 @@ def test_late_and_malformed_events_are_put_aside_with_the_reason(
     assert "8 events, 1 match, 2 late, 2 malformed" in first.stderr
     assert call(*command, "--format", format, "--once").exit_code == 0  # nothing new: nothing again
     found = [event for file in late.iterdir() for event in put_aside(file)]
-    assert sorted((event["id"], event["reason"]) for event in found) == [
-        (3, "before the watermark"),
-        (4, "no time: `ts` is NULL"),
-        (5, "no type: `type` is NULL"),
-        (6, "before the watermark"),
+    late_ones = [event for event in found if event["raw"] is None]
+    assert sorted((event["id"], event["type"], event["reason"]) for event in late_ones) == [
+        (3, "B", "before the watermark"),
+        (6, "A", "before the watermark"),
     ]
-    assert {event["type"] for event in found} == {"A", "B", None}
+    malformed = [event for event in found if event["raw"] is not None]
+    second = folder.path / "in" / "00001.parquet"
+    assert sorted((json.loads(str(event["raw"]))["id"], event["reason"]) for event in malformed) == [
+        (4, f"{second}, line 3: time is missing"),
+        (5, f"{second}, line 4: type is missing"),
+    ]
 
 
 def put_aside(file: Path) -> list[dict[str, object]]:

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.types import StructType
@@ -19,17 +20,25 @@ from pyspark.sql.types import StructType
 from nestream.engine.program import Measure, Program, Scope
 from nestream.model.columns import computable
 from nestream.model.output import Output
-from nestream.model.schema import Kind, Schema
+from nestream.model.schema import EventError, Kind, Schema
 from nestream.runtime.local import LocalRun, shown_columns
 from nestream.runtime.many import AnyRun, Member, SetRun
-from nestream.runtime.spark.columns import match_schema, named, pushed_filter, set_match_schema
+from nestream.runtime.spark.columns import (
+    key_of,
+    match_schema,
+    named,
+    pushed_filter,
+    set_match_schema,
+)
 from nestream.runtime.spark.partitioning import Partitioning
+from nestream.runtime.spark.shipping import shipped
 
 ARRIVAL = "nestream arrival"
 SLICE = "nestream slice"
 CODE = "nestream type"
 OTHER_TYPE = ""
 """Stands for all the types that the query does not mention, where their events count."""
+LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
 ROWS_AT_ONCE = 1 << 20
 """How many events a partition takes in before it looks for matches."""
 
@@ -57,11 +66,11 @@ class Task:
         """The name of a column on its way: `mapInArrow` fails on names with dots, and types are numbers."""
         return CODE if column == self.type else f"c{self.columns.index(column)}"
 
-    def shown(self, df: DataFrame) -> StructType:
-        """The columns of the matches."""
+    def shown(self, events: StructType) -> StructType:
+        """The columns of the matches of events with these columns."""
         if self.members:
-            return set_match_schema(df.schema, self.time)
-        return match_schema(self.output, df.schema, self.wanted, self.time)
+            return set_match_schema(events, self.time)
+        return match_schema(self.output, events, self.wanted, self.time)
 
     def run(self, schema: pa.Schema) -> AnyRun:
         """An engine for events of the schema."""
@@ -72,32 +81,40 @@ class Task:
         return LocalRun(self.output, self.program, known, self.kinds, self.unit)
 
 
-def match_batch(df: DataFrame, task: Task, schema: Schema, partitions: int | None) -> DataFrame:
-    """The matches of a batch DataFrame, lazily."""
+def match_batch(
+    df: DataFrame, task: Task, schema: Schema, events: StructType, partitions: int | None
+) -> DataFrame:
+    """The matches of a batch DataFrame, lazily; `events` are the columns that they show."""
     program, plan = task.program, task.partitioning
-    events = df.withColumn(ARRIVAL, F.monotonically_increasing_id()) if _needs_arrival(task) else df
-    relevant = events.filter(relevant_events(program, schema, plan))
-    codes = F.coalesce(
-        *(F.when(named(task.type) == name, F.lit(n)) for n, name in enumerate(program.types)),
-        F.lit(len(program.types)),
-    ).cast("short")
+    arrived = df.withColumn(ARRIVAL, F.monotonically_increasing_id()) if _needs_arrival(task) else df
+    relevant = arrived.filter(relevant_events(program, schema, plan))
     kept = [name for name in task.columns if name != task.type]
     extra = [ARRIVAL] if _needs_arrival(task) else []
     carried = [named(name).alias(task.carried(name)) for name in kept]
-    relevant = relevant.select(*carried, *map(named, extra), codes.alias(CODE))
+    relevant = relevant.select(*carried, *map(named, extra), type_code(task).alias(CODE))
     relevant, order = _distributed(relevant, task, schema, partitions)
-    shown = task.shown(df)
-    return relevant.sortWithinPartitions(*order).mapInArrow(_partition(task), shown)
+    return relevant.sortWithinPartitions(*order).mapInArrow(shipped(_partition(task)), task.shown(events))
+
+
+def type_code(task: Task) -> Column:
+    """The number of an event's type, one more than the last for a type that the query does not name."""
+    types = task.program.types
+    numbers = (F.when(named(task.type) == name, F.lit(n)) for n, name in enumerate(types))
+    return F.when(named(task.type).isNotNull(), F.coalesce(*numbers, F.lit(len(types)))).cast("short")
 
 
 def relevant_events(program: Scope, schema: Schema, plan: Partitioning) -> Column:
-    """The condition that Spark applies before anything crosses to Python."""
-    if program.measure is Measure.EVENTS:  # every event counts, but one without time or type is none
-        return named(schema.time).isNotNull() & named(schema.type).isNotNull()
-    condition = pushed_filter(program, schema) & named(schema.time).isNotNull()
-    if plan.key is None or any(outline.null_keys for outline in program.outlines):
-        return condition  # a lone event with a NULL key can match: its negations then have nothing to equal
-    return condition & named(schema.column(plan.key)).isNotNull()
+    """The condition that Spark applies before anything crosses to Python.
+
+    An event without time or type passes whatever the query asks for, so that it is reported.
+    """
+    if program.measure is Measure.EVENTS:  # every event counts
+        return F.lit(True)
+    condition = pushed_filter(program, schema)
+    if plan.key is not None and not any(outline.null_keys for outline in program.outlines):
+        # a lone event with a NULL key can match: its negations then have nothing to equal
+        condition = condition & named(schema.column(plan.key)).isNotNull()
+    return condition | named(schema.time).isNull() | named(schema.type).isNull()
 
 
 def _needs_arrival(task: Task) -> bool:
@@ -111,22 +128,32 @@ def _distributed(
     plan = task.partitioning
     order = [named(task.carried(task.time)), *([named(ARRIVAL)] if _needs_arrival(task) else [])]
     numbers = () if partitions is None else (partitions,)
-    keys = [] if plan.key is None else [named(task.carried(schema.column(plan.key)))]
+    keys = []
+    if plan.key is not None:
+        name = schema.column(plan.key)
+        keys = [key_of(task.carried(name), schema.columns[name])]
     if plan.kind == "key":
         return df.repartition(*numbers, *keys), order
     if plan.kind == "single":
         return df.repartition(1), order  # unlike `coalesce` it leaves the scan and the filter parallel
     moment = _as_integer(df, task)
-    first = _slice_of(moment - F.lit(plan.after), plan.length)
-    last = _slice_of(moment + F.lit(plan.before), plan.length)
-    sliced = df.withColumn(SLICE, F.explode(F.sequence(first, last)))
+    first = F.coalesce(F.try_subtract(moment, _whole(plan.after)), _whole(LEAST))
+    last = F.coalesce(F.try_add(moment, _whole(plan.before)), _whole(GREATEST))
+    slices = F.sequence(_slice_of(first, plan.length), _slice_of(last, plan.length))
+    known = F.when(moment.isNotNull(), slices)  # without a time an event is in no slice, but not lost
+    sliced = df.withColumn(SLICE, F.explode_outer(known))
     return sliced.repartition(*numbers, *keys, named(SLICE)), [named(SLICE), *order]
 
 
 def _slice_of(moment: Column, length: int) -> Column:
     """The number of the slice of a time, in whole numbers."""
-    size = F.lit(length).cast("long")
-    return F.call_function("div", moment - F.pmod(moment, size), size)
+    size = _whole(length)
+    below = F.when(F.call_function("mod", moment, size) < 0, _whole(1)).otherwise(_whole(0))
+    return F.call_function("div", moment, size) - below  # never beyond 64 bits, unlike a difference of times
+
+
+def _whole(number: int) -> Column:
+    return F.lit(number).cast("long")
 
 
 def _as_integer(df: DataFrame, task: Task) -> Column:
@@ -140,7 +167,7 @@ def _as_integer(df: DataFrame, task: Task) -> Column:
             seconds = (column - F.lit("1970-01-01").cast("timestamp_ntz")).cast("interval second")
             return (seconds.cast("decimal(20, 6)") * F.lit(1_000_000)).cast("long")
         case "date":
-            return F.unix_date(column).cast("long") * F.lit(86_400_000_000)
+            return F.try_multiply(F.unix_date(column).cast("long"), F.lit(86_400_000_000))
         case _:
             return column.cast("long")
 
@@ -161,7 +188,7 @@ def _partition(task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
                     yield from _given(run.advance(_last_time(batch, task), in_order=False), task)
                     waiting = 0
             if run is not None:
-                found = run.finish(in_order=False) if number is None else run.within(*_slice(number, task))
+                found = run.finish(in_order=False) if number is None else _within(run, number, task)
                 yield from _given(found, task)
 
     return match
@@ -172,9 +199,16 @@ def _last_time(batch: pa.RecordBatch, task: Task) -> int:
     return int(computable(column, task.unit, task.time)[0].as_py())
 
 
-def _slice(number: int, task: Task) -> tuple[int, int]:
+def _within(run: AnyRun, number: int, task: Task) -> Iterator[pa.Table]:
+    """The matches that end in a slice."""
     length = task.partitioning.length
-    return number * length, (number + 1) * length
+    first, end = number * length, (number + 1) * length
+    if end <= GREATEST:
+        yield from run.within(max(first, LEAST), end)
+        return
+    for table in run.finish():  # the last slice there can be: no time is after it
+        ends = computable(table.column("match_end"), task.unit, task.time)
+        yield table.filter(pc.greater_equal(ends, pa.scalar(max(first, LEAST), pa.int64())))
 
 
 def _given(tables: Iterator[pa.Table], task: Task) -> Iterator[pa.RecordBatch]:
@@ -182,10 +216,24 @@ def _given(tables: Iterator[pa.Table], task: Task) -> Iterator[pa.RecordBatch]:
         yield from table.cast(task.wanted).to_batches()
 
 
+def _complete(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+    """The batches; raises for an event without time or type."""
+    for batch in batches:
+        for role, name in (("time", task.time), ("type", task.type)):
+            column = batch.column(task.carried(name))
+            if column.null_count:
+                raise EventError(
+                    f"an event has no {role}: column `{name}` is NULL\n"
+                    f'  hint: leave such rows out: df.filter("`{name}` IS NOT NULL")'
+                )
+        yield batch
+
+
 def _groups(
     batches: Iterator[pa.RecordBatch], task: Task
 ) -> Iterator[tuple[int | None, Iterator[pa.RecordBatch]]]:
     """The events of each slice, or of the whole partition, with their types back as names."""
+    batches = _complete(batches, task)
     if not task.partitioning.length:
         yield None, (_typed(batch, task) for batch in batches)
         return

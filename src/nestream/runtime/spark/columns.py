@@ -7,12 +7,13 @@ that mean the same in both are pushed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import reduce
 
 import pyarrow as pa
 from pyarrow import types as arrow
 from pyspark.errors import PySparkException
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
@@ -36,13 +37,82 @@ from nestream.model.output import EventColumn, Output
 from nestream.model.schema import EventError, Kind, Schema
 from nestream.model.text import print_expression, print_name
 
+UNREAD, RAW = "nestream unread", "nestream raw"
+"""Columns that a source adds to rows that are no events: why they could not be read, and their text."""
 MOST_TESTED = 64
 """Up to this number of leaves, Spark is given the tests of each."""
 
 
-def arrow_schema(schema: StructType) -> pa.Schema:
+def arrow_schema(schema: StructType, zone: str = "UTC") -> pa.Schema:
     """The Arrow schema of a DataFrame; a column that Arrow cannot carry is given as bytes."""
-    return pa.schema([pa.field(field.name, _arrow_type(field) or pa.binary()) for field in schema.fields])
+    return pa.schema(
+        [pa.field(field.name, _arrow_type(field, zone) or pa.binary()) for field in schema.fields]
+    )
+
+
+def by_code_point(df: DataFrame) -> DataFrame:
+    """The DataFrame with strings that Spark compares as the engine does, character by character.
+
+    A collation such as UTF8_LCASE would let Spark filter, hash and group by other rules.
+    """
+    collated = {field.name for field in df.schema.fields if _is_collated(field.dataType)}
+    if not collated:
+        return df
+    return df.select(
+        *(
+            F.collate(named(name), "UTF8_BINARY").alias(name) if name in collated else named(name)
+            for name in df.columns
+        )
+    )
+
+
+def _is_collated(datatype: DataType) -> bool:
+    return type(datatype) is StringType and datatype != StringType()
+
+
+def key_of(name: str, datatype: pa.DataType) -> Column:
+    """A key column, equal wherever the engine takes two values for equal: it compares decimals as floats."""
+    return named(name).cast("double") if arrow.is_decimal(datatype) else named(name)
+
+
+def session_zone(df: DataFrame) -> str:
+    """The zone that times have for the session of a DataFrame."""
+    return df.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+
+
+def in_utc(schema: Schema) -> Schema:
+    """The schema as the engine's workers have it, whatever the zone of the session."""
+    columns = {
+        name: pa.timestamp(datatype.unit, "UTC")
+        if arrow.is_timestamp(datatype) and datatype.tz is not None
+        else datatype
+        for name, datatype in schema.columns.items()
+    }
+    return replace(schema, columns=columns)
+
+
+def event_fields(df: DataFrame) -> StructType:
+    """The columns of the events, without those that say what could not be read."""
+    return StructType([field for field in df.schema.fields if field.name not in (UNREAD, RAW)])
+
+
+def spark_readable(datatype: pa.DataType) -> pa.DataType:
+    """The type that Spark reads instead of one that it does not know."""
+    if arrow.is_dictionary(datatype):
+        return spark_readable(datatype.value_type)
+    if arrow.is_null(datatype) or arrow.is_string_view(datatype) or arrow.is_large_string(datatype):
+        return pa.string()
+    if arrow.is_unsigned_integer(datatype):
+        return pa.int64()
+    if arrow.is_float16(datatype):
+        return pa.float32()
+    if arrow.is_timestamp(datatype):
+        return pa.timestamp("us", None if datatype.tz is None else "UTC")
+    if arrow.is_duration(datatype):
+        return pa.duration("us")
+    if arrow.is_date(datatype):
+        return pa.date32()
+    return datatype
 
 
 def check_columns(schema: StructType, columns: Iterable[str]) -> None:
@@ -55,9 +125,9 @@ def check_columns(schema: StructType, columns: Iterable[str]) -> None:
             )
 
 
-def _arrow_type(field: StructField) -> pa.DataType | None:
+def _arrow_type(field: StructField, zone: str = "UTC") -> pa.DataType | None:
     try:
-        return to_arrow_type(field.dataType, timezone="UTC")
+        return to_arrow_type(field.dataType, timezone=zone)
     except PySparkException:
         return None
 

@@ -16,7 +16,7 @@ from nestream.model.output import Output
 from nestream.model.schema import Schema
 from nestream.model.time import Duration
 from nestream.runtime.spark.batch import columns_to_read
-from nestream.runtime.spark.columns import pushed_text
+from nestream.runtime.spark.columns import by_code_point, in_utc, pushed_text
 from nestream.runtime.spark.statistics import planned
 from nestream.runtime.spark.stream import stream_partitioning
 from nestream.runtime.spark.stream_checks import buckets_of, watermark_delay
@@ -37,6 +37,7 @@ def explain_dataframe(
     statistics: bool = True,
 ) -> dict[str, Any]:
     """The plan on Spark, as plain data; only a large batch is looked at for it, as for its matches."""
+    df, schema = by_code_point(df), in_utc(schema)
     columns = columns_to_read(output, program, schema)
     pushed = pushed_text(program, schema)
     if program.measure is Measure.EVENTS:
@@ -129,6 +130,8 @@ def explain_dataframe_text(described: dict[str, Any]) -> str:
     if described["unread"]:
         lines[-1] += f" (not {', '.join(described['unread'])})"
     lines.append(f"  filters: {described['filter']}")
+    if "zone" in described:
+        lines.append(f"  zone: {described['zone']}, the session's, for times that name none")
     if streaming:
         lines.append(f"  state: {described['state']}")
         lines += [f"  gives: {when}" for when in described["gives"]]

@@ -53,6 +53,8 @@ class Partitioning:
 
 def choose(program: Scope, wanted: str | None = None, slice_length: int | None = None) -> Partitioning:
     """The partitioning of a program; `wanted`, one of `KINDS`, overrides the choice."""
+    if slice_length is not None and slice_length < 1:
+        raise ValueError(f"a slice_length of {slice_length}: a time slice is at least 1 long")
     choices = possible(program, slice_length)
     if wanted is None:
         return next(iter(choices.values()))

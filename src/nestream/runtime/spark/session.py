@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -19,7 +20,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from nestream.runtime.spark.columns import spark_readable
+
 LEAST_JAVA = 17
+REACHING = 10.0
+"""The seconds to wait for a master to answer."""
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _NOISE = re.compile(
     r"^(WARNING: Using incubator modules|Using Spark's default log4j|Setting default log|To adjust logging"
@@ -43,29 +48,26 @@ def local_session(
     if running is not None:
         return running
     check_java()
+    check_master(master)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in {**_chosen(master), **(settings or {})}.items():
         builder = builder.config(key, value)
-    with _without_noise():
-        return builder.getOrCreate()
+    try:
+        with _without_noise():
+            return builder.getOrCreate()
+    except Exception as problem:  # Java's, in many guises
+        said = [line for line in str(problem).splitlines() if line.strip()]
+        causes = [line.partition(": ")[2] for line in said if line.startswith((":", "Caused by"))]
+        raise SparkUnavailableError(
+            f"Spark cannot be started on {master}: {(causes or said or [type(problem).__name__])[0].strip()}"
+        ) from None
 
 
 def frame(session: SparkSession, table: pa.Table) -> DataFrame:
     """An Arrow table as a DataFrame; times without zone stay without."""
-    schema = pa.schema([pa.field(field.name, _readable(field.type)) for field in table.schema])
+    schema = pa.schema([pa.field(field.name, spark_readable(field.type)) for field in table.schema])
     return session.createDataFrame(table.cast(schema), from_arrow_schema(schema, prefer_timestamp_ntz=True))
-
-
-def _readable(datatype: pa.DataType) -> pa.DataType:
-    """The type that Spark reads instead of one that it does not know."""
-    if pa.types.is_dictionary(datatype):
-        return _readable(datatype.value_type)
-    if pa.types.is_null(datatype):
-        return pa.string()
-    if pa.types.is_unsigned_integer(datatype):
-        return pa.int64()
-    return datatype
 
 
 def _chosen(master: str) -> dict[str, str]:
@@ -94,6 +96,30 @@ def cores(master: str) -> int:
     if found is None:
         return 1
     return os.cpu_count() or 1 if found[1] == "*" else int(found[1])
+
+
+def check_master(master: str) -> None:
+    """Say in one sentence that a master cannot be reached, before Spark tries for minutes."""
+    if master.startswith(("local", "yarn")):
+        return
+    found = re.fullmatch(r"(?:spark|k8s)://(?:https?://)?(.+)", master)
+    if found is None:
+        raise SparkUnavailableError(
+            f"{master!r} is no master of Spark: use local[*], spark://host:7077, yarn or k8s://https://host:443"
+        )
+    problems = []
+    for address in found[1].split(","):
+        host, _, port = address.strip("/").rpartition(":")
+        if not host or not port.isdigit():
+            raise SparkUnavailableError(f"{master!r} has no port: write spark://host:7077")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=REACHING):
+                return
+        except (OSError, OverflowError) as problem:
+            problems.append(f"{address}: {getattr(problem, 'strerror', None) or problem}")
+    raise SparkUnavailableError(
+        f"the Spark master cannot be reached ({'; '.join(problems)}): start it, or use --master 'local[*]'"
+    )
 
 
 def check_java() -> None:

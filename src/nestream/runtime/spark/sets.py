@@ -13,7 +13,7 @@ from nestream.model.schema import Schema
 from nestream.model.together import set_schema
 from nestream.runtime.many import Member, together
 from nestream.runtime.spark.batch import Task, match_batch
-from nestream.runtime.spark.columns import check_columns
+from nestream.runtime.spark.columns import by_code_point, check_columns, event_fields, in_utc
 from nestream.runtime.spark.partitioning import choose
 from nestream.runtime.spark.statistics import planned
 from nestream.runtime.spark.stream import match_stream, stream_partitioning
@@ -42,9 +42,11 @@ def match_group(
     statistics: bool = True,
 ) -> DataFrame:
     """The matches of queries that are run together, each with the name of its query."""
+    schema = in_utc(schema)
     program = together([member.program for member in members], leaves)
     columns = tuple(schema.columns)
     check_columns(df.schema, columns)
+    shown, df = event_fields(df), by_code_point(df)
     if df.isStreaming:
         plan = stream_partitioning(program, partition_by)
     else:
@@ -71,8 +73,8 @@ def match_group(
         members=tuple(members),
     )
     if df.isStreaming:
-        return match_stream(df, task, schema, identity, partitions)
-    return match_batch(df, task, schema, partitions)
+        return match_stream(df, task, schema, shown, identity, partitions)
+    return match_batch(df, task, schema, shown, partitions)
 
 
 def union(parts: Iterable[DataFrame]) -> DataFrame:

@@ -23,6 +23,7 @@ from nestream.model.schema import Schema
 from nestream.runtime.spark.batch import relevant_events
 from nestream.runtime.spark.columns import named
 from nestream.runtime.spark.partitioning import Partitioning, choose, possible
+from nestream.runtime.spark.shipping import shipped
 
 SKEWED = "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"
 ROWS_A_PARTITION = 1 << 16
@@ -108,7 +109,7 @@ def sampled(df: DataFrame, program: Scope, schema: Schema, plan: Partitioning) -
     matters = F.coalesce(relevant_events(program, schema, plan), F.lit(False))
     key = named(schema.column(plan.key)).cast("string")
     looked = df.select(F.when(matters, key).alias("key"))
-    counts = looked.mapInArrow(_counted, "key string, found long, rows long").groupBy("key")
+    counts = looked.mapInArrow(shipped(_counted), "key string, found long, rows long").groupBy("key")
     summed = counts.agg(F.sum("found").alias("found"), F.sum("rows").alias("rows"))
     most = F.max(F.struct("found", "key"))
     row = summed.agg(most.alias("most"), F.sum("rows").alias("rows")).first()

@@ -10,19 +10,28 @@ where it does not ask for the time; this one does, as events without a time are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
-from pyspark.sql.types import LongType, ShortType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from nestream.engine.program import Measure, Scope
 from nestream.model.schema import Schema
-from nestream.runtime.spark.batch import CODE, Task
-from nestream.runtime.spark.columns import arrow_schema, named, pushed_filter
+from nestream.runtime.spark.batch import CODE, Task, type_code
+from nestream.runtime.spark.columns import (
+    RAW,
+    UNREAD,
+    arrow_schema,
+    event_fields,
+    key_of,
+    named,
+    pushed_filter,
+)
 from nestream.runtime.spark.partitioning import Partitioning, choose
+from nestream.runtime.spark.shipping import shipped
 from nestream.runtime.spark.stream_aside import chosen_aside, putting_aside
 from nestream.runtime.spark.stream_checks import buckets_of, use_rocksdb, watermark_delay
 from nestream.runtime.spark.stream_operator import Operator, StreamTask
@@ -34,10 +43,12 @@ from nestream.runtime.spark.stream_pack import (
     MATCHES,
     NO_TIME,
     NO_TYPE,
+    NOT_READ,
     PACK,
     SLOT,
     Batches,
     packing,
+    reasons_of,
     unpacked,
     unpacking,
 )
@@ -46,19 +57,21 @@ METRICS = "nestream"
 """The name under which a query's progress has the numbers of events, matches, late and malformed events."""
 
 
-def match_stream(df: DataFrame, task: Task, schema: Schema, identity: str, buckets: int | None) -> DataFrame:
+def match_stream(
+    df: DataFrame, task: Task, schema: Schema, events: StructType, identity: str, buckets: int | None
+) -> DataFrame:
     """The matches of a streaming DataFrame; its late and malformed events are counted, or put aside."""
     aside = chosen_aside()
     found = _found(df, task, schema, identity, buckets, whole=aside is not None)
-    shown = task.shown(df)
+    shown = task.shown(events)
     if aside is not None:
-        put = putting_aside(aside, arrow_schema(df.schema))
-        return found.filter(F.col("kind") != EVENTS).mapInArrow(put, shown)
-    return found.filter(F.col("kind") == MATCHES).mapInArrow(unpacking(MATCHES), shown)
+        put = putting_aside(aside, arrow_schema(event_fields(df)), with_raw=RAW in df.columns)
+        return found.filter(F.col("kind") != EVENTS).mapInArrow(shipped(put), shown)
+    return found.filter(F.col("kind") == MATCHES).mapInArrow(shipped(unpacking(MATCHES)), shown)
 
 
 def match_outcomes(
-    df: DataFrame, task: Task, schema: Schema, identity: str, buckets: int | None
+    df: DataFrame, task: Task, schema: Schema, events: StructType, identity: str, buckets: int | None
 ) -> DataFrame:
     """The matches of a streaming DataFrame together with its late and malformed events.
 
@@ -66,8 +79,8 @@ def match_outcomes(
     columns of a match and `event` those of an event.
     """
     found = _found(df, task, schema, identity, buckets, whole=True)
-    match = task.shown(df)
-    event = StructType([StructField(field.name, field.dataType) for field in df.schema.fields])
+    match = task.shown(events)
+    event = StructType([StructField(field.name, field.dataType) for field in events.fields])
     shown = StructType(
         [
             StructField("outcome", StringType()),
@@ -76,8 +89,8 @@ def match_outcomes(
             StructField("event", event),
         ]
     )
-    wanted = pa.struct(list(task.wanted)), pa.struct(list(arrow_schema(df.schema)))
-    return found.filter(F.col("kind") != EVENTS).mapInArrow(_outcomes(*wanted), shown)
+    wanted = pa.struct(list(task.wanted)), pa.struct(list(arrow_schema(event_fields(df))))
+    return found.filter(F.col("kind") != EVENTS).mapInArrow(shipped(_outcomes(*wanted)), shown)
 
 
 def stream_partitioning(program: Scope, wanted: str | None = None) -> Partitioning:
@@ -96,26 +109,36 @@ def _found(
     watermark_delay(df, task.time)
     use_rocksdb(df.sparkSession)
     numbers = buckets_of(df, task.partitioning, buckets)
-    streaming = stream_task(task, arrow_schema(df.schema), identity, numbers, whole=whole)
+    unread = [pa.field(name, pa.string()) for name in (UNREAD, RAW) if whole and name in df.columns]
+    events = arrow_schema(event_fields(df))
+    streaming = stream_task(task, events, identity, numbers, whole=whole, unread=unread)
     carried = streaming.carried
     names = [name for name in carried.names if name != CODE]
     relevant = df.filter(_relevant(task, schema)).select(
-        *map(named, names), _code(task).alias(CODE), _slot(task, schema, len(numbers)).alias(SLOT)
+        *map(named, names), type_code(task).alias(CODE), _slot(df, task, schema, len(numbers)).alias(SLOT)
     )
-    packs = relevant.mapInArrow(packing(carried, numbers, whole=whole), PACK)
+    packs = relevant.mapInArrow(shipped(packing(carried, numbers, whole=whole)), PACK)
     found = packs.groupBy("bucket").transformWithState(Operator(streaming), FOUND, "append", "EventTime")
     return found.observe(METRICS, *(_counted(kind) for kind in (EVENTS, MATCHES, LATE, MALFORMED)))
 
 
 def stream_task(
-    task: Task, events: pa.Schema, identity: str, buckets: tuple[int, ...], *, whole: bool
+    task: Task,
+    events: pa.Schema,
+    identity: str,
+    buckets: tuple[int, ...],
+    *,
+    whole: bool,
+    unread: Iterable[pa.Field] = (),
 ) -> StreamTask:
     """What the operator needs to know of a query over events of a schema."""
     names = [name for name in events.names if whole or (name in task.columns and name != task.type)]
-    carried = pa.schema([*(events.field(name) for name in names), pa.field(CODE, pa.int16())])
+    carried = pa.schema([*(events.field(name) for name in names), *unread, pa.field(CODE, pa.int16())])
     read = ", ".join(f"{name} {events.field(name).type}" for name in task.columns)
     key = task.partitioning.key
     dealt = "1" if key is None else f"{len(buckets)} by {key}: {', '.join(map(str, buckets))}"
+    if key in events.names and pa.types.is_decimal(events.field(key).type):
+        dealt = dealt.replace(" by ", " by double ", 1)
     return StreamTask(task, f"{identity}\nEVENTS {read}\nBUCKETS {dealt}", carried, whole)
 
 
@@ -132,22 +155,15 @@ def _relevant(task: Task, schema: Schema) -> Any:
     return malformed | pushed_filter(task.program, schema)
 
 
-def _code(task: Task) -> Any:
-    program = task.program
-    return F.coalesce(
-        *(F.when(named(task.type) == name, F.lit(n)) for n, name in enumerate(program.types)),
-        F.lit(len(program.types)),
-    ).cast(ShortType())
-
-
-def _slot(task: Task, schema: Schema, count: int) -> Any:
+def _slot(df: DataFrame, task: Task, schema: Schema, count: int) -> Any:
     key = task.partitioning.key
     place = F.lit(0)
     if key is not None and task.partitioning.kind == "key" and count > 1:
-        place = F.pmod(F.hash(named(schema.column(key))), F.lit(count))
-    malformed = F.when(named(task.time).isNull(), F.lit(NO_TIME)).when(
-        named(task.type).isNull(), F.lit(NO_TYPE)
-    )
+        name = schema.column(key)
+        place = F.pmod(F.hash(key_of(name, schema.columns[name])), F.lit(count))
+    unread = named(UNREAD).isNotNull() if UNREAD in df.columns else F.lit(False)
+    malformed = F.when(unread, F.lit(NOT_READ)).when(named(task.time).isNull(), F.lit(NO_TIME))
+    malformed = malformed.when(named(task.type).isNull(), F.lit(NO_TYPE))
     return malformed.otherwise(place).cast("int")
 
 
@@ -160,6 +176,9 @@ def _outcomes(match: pa.StructType, event: pa.StructType) -> Any:
                 table = unpacked(row["data"])
                 is_match = row["kind"] == MATCHES
                 wanted = match if is_match else event
+                reasons = (
+                    pa.nulls(table.num_rows, pa.string()) if is_match else reasons_of(table, row["reason"])
+                )
                 table = table.select([field.name for field in wanted]).cast(pa.schema(list(wanted)))
                 count = table.num_rows
                 rows = pa.concat_arrays([_struct(part, wanted) for part in table.to_batches()])
@@ -167,7 +186,7 @@ def _outcomes(match: pa.StructType, event: pa.StructType) -> Any:
                 yield pa.RecordBatch.from_pydict(
                     {
                         "outcome": pa.array([name] * count, pa.string()),
-                        "reason": pa.array([row["reason"]] * count, pa.string()),
+                        "reason": reasons,
                         "match": rows if is_match else pa.nulls(count, match),
                         "event": pa.nulls(count, event) if is_match else rows,
                     }

@@ -21,9 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import TaskContext
 
-from nestream.runtime.spark.stream_pack import MATCHES, Batches, unpacked
+from nestream.model.schema import EventError
+from nestream.runtime.spark.columns import RAW
+from nestream.runtime.spark.stream_pack import MATCHES, Batches, reasons_of, unpacked
 
-REASON = "reason"
+REASON, TEXT = "reason", "raw"
 FORMATS = ("parquet", "json")
 
 
@@ -60,8 +62,17 @@ def with_aside(aside: Aside | None) -> Iterator[None]:
         _CHOSEN.reset(token)
 
 
-def putting_aside(aside: Aside, columns: pa.Schema) -> Callable[[Batches], Batches]:
-    """The function that gives the rows of the packs of matches and writes the events of the others."""
+def putting_aside(aside: Aside, columns: pa.Schema, *, with_raw: bool) -> Callable[[Batches], Batches]:
+    """The function that gives the rows of the packs of matches and writes the events of the others.
+
+    `with_raw` adds the text of rows that could not be read; their event columns are NULL.
+    """
+    taken = [name for name in (REASON, *([TEXT] if with_raw else [])) if name in columns.names]
+    if taken:
+        raise EventError(
+            f"the events have a column `{taken[0]}`, and late events are written with one of that name\n"
+            "  hint: rename the column, or leave out --late"
+        )
 
     def put(batches: Batches) -> Batches:
         held: list[pa.Table] = []
@@ -72,8 +83,8 @@ def putting_aside(aside: Aside, columns: pa.Schema) -> Callable[[Batches], Batch
                     yield from table.to_batches()
                 else:
                     events = table.select(columns.names).cast(columns)
-                    reason = pa.array([row["reason"]] * events.num_rows, pa.string())
-                    held.append(events.append_column(REASON, reason))
+                    events = events.append_column(REASON, reasons_of(table, row["reason"]))
+                    held.append(events.append_column(TEXT, table.column(RAW)) if with_raw else events)
         if held:
             _write(aside, pa.concat_tables(held))
 
@@ -95,7 +106,7 @@ def _write(aside: Aside, events: pa.Table) -> None:
         with unfinished.open("w", encoding="utf-8") as lines:
             for event in events.to_pylist():
                 lines.write(json.dumps(event, default=_text, ensure_ascii=False) + "\n")
-        suffix = "jsonl"
+        suffix = "json"
     os.replace(unfinished, folder / f"{name}.{suffix}")
 
 

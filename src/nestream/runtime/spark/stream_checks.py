@@ -32,10 +32,14 @@ def watermark_delay(df: DataFrame, time: str) -> int:
     What is missing for a stream is said here, before Spark does, in the words of the query.
     """
     kind = df.schema[time].dataType.typeName()
-    if kind not in ("timestamp", "timestamp_ntz"):
+    if kind != "timestamp":
+        change = (
+            "F.col({}).cast('timestamp')" if kind in ("timestamp_ntz", "date") else "F.timestamp_millis({})"
+        )
+        unit = "" if "cast" in change else " for milliseconds"
         raise EventError(
             f"the time column `{time}` is {kind}, and Spark has watermarks on timestamps alone\n"
-            f'  hint: df.withColumn("{time}", F.timestamp_millis("{time}")) for milliseconds'
+            f"  hint: df.withColumn({time!r}, {change.format(repr(time))}){unit}"
         )
     if _WATERMARK not in df.schema[time].metadata:
         others = [field.name for field in df.schema.fields if _WATERMARK in field.metadata]

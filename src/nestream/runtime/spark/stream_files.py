@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import time as clock
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,11 +17,18 @@ from pyspark.sql.types import StructType
 
 from nestream.model.schema import EventError
 from nestream.runtime.spark.columns import named
+from nestream.runtime.spark.shipping import why
 from nestream.runtime.spark.stream import METRICS
 from nestream.runtime.spark.stream_aside import Aside, with_aside
+from nestream.runtime.spark.stream_source import Files
 
-SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+READ = "nestream read"
+"""The name under which a query's progress has the number of rows in the files, events or not."""
 SCHEMA_FILE = "nestream-schema.json"
+SLOW_START = "Python worker failed to connect back"
+"""What Spark says of a worker that does not start within ten seconds, as on a busy machine; it is fixed."""
+MOST_RESTARTS = 5
+"""How often a stream is started again for that reason; its checkpoint loses and repeats nothing."""
 STOPPING = 5.0
 """The seconds that a micro-batch under way is waited for when a stream is stopped."""
 
@@ -56,14 +62,21 @@ class RunningStream:
     progress: Progress = field(default_factory=Progress)
     on_batch: Callable[[Progress], None] | None = None
     """Called after each micro-batch, as soon as `wait` sees it."""
+    again: Callable[[], Any] | None = None
+    """Starts the query from its checkpoint."""
     _seen: int = -1
+    _restarts: int = 0
 
     def wait(self, seconds: float) -> bool:
         """Wait for so long; whether the stream has come to its end. Raises `EventError` where it failed."""
         try:
             ended = bool(self.query.awaitTermination(seconds))
         except StreamingQueryException as problem:
-            raise EventError(why(str(problem))) from None
+            if SLOW_START not in str(problem) or self.again is None or self._restarts == MOST_RESTARTS:
+                raise EventError(why(str(problem))) from None
+            self._update()
+            self._restarts += 1
+            self.query, ended = self.again(), False
         finally:
             self._update()
         return ended
@@ -94,7 +107,9 @@ class RunningStream:
         progress.batches += 1
         progress.batch = entry.batchId
         progress.at = _moment(entry.timestamp)
-        progress.events += entry.numInputRows
+        read = entry.observedMetrics.get(READ)
+        rows = 0 if read is None else read["rows"]
+        progress.events += rows
         counted = entry.observedMetrics.get(METRICS)
         if counted is not None:
             progress.matches += counted["matches"]
@@ -108,7 +123,7 @@ class RunningStream:
         progress.state_bytes = sum(
             max(one.memoryUsedBytes, one.customMetrics.get("rocksdbSstFileSize", 0)) for one in operators
         )
-        progress.rate = entry.processedRowsPerSecond
+        progress.rate = 1000 * rows / max(entry.durationMs["triggerExecution"], 1)
 
 
 def _moment(text: str) -> datetime:
@@ -123,6 +138,7 @@ def stream_files(
     *,
     checkpoint: str,
     time: str,
+    type: str,
     watermark: str,
     format: str | None = None,
     output: str = "parquet",
@@ -135,76 +151,35 @@ def stream_files(
 
     A micro-batch begins every `trigger` seconds, or when the one before has ended.
     """
-    chosen = format or format_of(source)
-    df = _read(spark, source, chosen, checkpoint, files)
-    if time not in df.columns:
-        raise EventError(
-            f"the events have no column `{time}` for the time: they have {', '.join(df.columns)}"
-        )
-    if df.schema[time].dataType.typeName() == "string":
-        df = df.withColumn(time, F.try_to_timestamp(named(time)))
+    found = Files.of(source, format, time, type)
+    columns = _columns(spark, found, source, checkpoint)
+    for role, name in (("time", time), ("type", type)):
+        if name not in columns.names:
+            raise EventError(
+                f"the events have no column `{name}` for the {role}: they have {', '.join(columns.names)}"
+            )
+    df = found.events(spark, source, columns, files).observe(READ, F.count(F.lit(1)).alias("rows"))
+    if columns[time].dataType.typeName() == "timestamp_ntz":  # Spark has no watermarks on these
+        df = df.withColumn(time, named(time).cast("timestamp"))
     try:
         timed = df.withWatermark(time, watermark)
     except AnalysisException as problem:
         raise EventError(f"the watermark {watermark!r} on `{time}`: {why(str(problem))}") from None
     with with_aside(None if late is None else Aside(late, output)):
         matches = match(timed)
-    if output != "parquet":
-        matches = matches.select(F.to_json(F.struct("*")).alias("value"))
-    writer = matches.writeStream.format("parquet" if output == "parquet" else "text")
+    writer = matches.writeStream.format(output)
     writer = writer.option("checkpointLocation", checkpoint).outputMode("append")
     beat = f"{round(trigger * 1000)} milliseconds"
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=beat)
-    return RunningStream(writer.start(sink))
+    return RunningStream(writer.start(sink), again=lambda: writer.start(sink))
 
 
-def _read(spark: SparkSession, source: str, format: str, checkpoint: str, files: int | None) -> DataFrame:
-    """The files as a stream; their columns are looked at once and kept with the checkpoint."""
-    options = {"header": "true", "inferSchema": "true"} if format == "csv" else {}
+def _columns(spark: SparkSession, files: Files, source: str, checkpoint: str) -> StructType:
+    """The columns of the files; they are looked at once and kept with the checkpoint."""
     kept = Path(checkpoint) / SCHEMA_FILE
     if kept.is_file():
-        schema = StructType.fromJson(json.loads(kept.read_text()))
-    else:
-        schema = spark.read.format(format).options(**options).load(source).schema
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(schema.json())
-    reader = spark.readStream.format(format).options(**options).schema(schema)
-    if files is not None:
-        reader = reader.option("maxFilesPerTrigger", files)
-    return reader.load(source)
-
-
-def format_of(source: str) -> str:
-    """The format of the files of a folder, by their suffixes."""
-    found = set(_formats(Path(source)))
-    if not found:
-        raise EventError(
-            f"there are no files of events in {source} yet, so their columns are unknown\n"
-            f"  hint: put a first file there ({', '.join(SUFFIXES)})"
-        )
-    if len(found) > 1:
-        raise EventError(f"{source} has files of several formats ({', '.join(sorted(found))}): name one")
-    return found.pop()
-
-
-def _formats(folder: Path) -> Iterator[str]:
-    if not folder.is_dir():
-        raise EventError(f"there is no folder {folder}")
-    for file in folder.rglob("*"):
-        hidden = any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
-        suffix = "".join(file.suffixes[-2:-1]) if file.suffix in (".gz", ".zst") else file.suffix
-        if file.is_file() and not hidden and suffix in SUFFIXES:
-            yield SUFFIXES[suffix]
-
-
-def why(text: str) -> str:
-    """What is wrong, out of all that Spark says."""
-    for pattern in (
-        r"StateError: (.*?)\n(?=\S| SQLSTATE)",
-        r"EventError: (.*?)\n(?=\S| SQLSTATE)",
-        r"terminated with exception: (.*?)(?: SQLSTATE|\n=== )",
-    ):
-        found = re.search(pattern, text, re.DOTALL)
-        if found is not None:
-            return found[1].strip()
-    return text.strip().splitlines()[0]
+        return StructType.fromJson(json.loads(kept.read_text(encoding="utf-8")))
+    columns = files.columns(spark, source)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(columns.json(), encoding="utf-8")
+    return columns

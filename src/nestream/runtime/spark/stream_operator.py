@@ -149,7 +149,8 @@ class Operator(StatefulProcessor):
         task = self._task.task
         for pack in packs:
             if pack.slot < 0:
-                reason = REASONS[pack.slot].format(time=task.time, type=task.type)
+                shared = REASONS.get(pack.slot)
+                reason = None if shared is None else shared.format(time=task.time, type=task.type)
                 yield Row(kind=MALFORMED, rows=pack.rows, reason=reason, data=pack.data)
             else:
                 yield Row(kind=EVENTS, rows=pack.rows, reason=None, data=None)

@@ -22,9 +22,11 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from nestream.runtime.spark.columns import UNREAD
+
 SLOT = "nestream slot"
-NO_TIME, NO_TYPE = -1, -2
-"""The slots of events that cannot be read."""
+NO_TIME, NO_TYPE, NOT_READ = -1, -2, -3
+"""The slots of events that cannot be used; those that were not read have a reason each."""
 REASONS = {NO_TIME: "no time: `{time}` is NULL", NO_TYPE: "no type: `{type}` is NULL"}
 GUARD = -1
 """The bucket that sees every micro-batch with events: it holds to which query the checkpoint belongs."""
@@ -136,6 +138,13 @@ def _packs(
         for slot, part in parts
     ]
     return pa.RecordBatch.from_pylist(rows, _PACK)
+
+
+def reasons_of(table: pa.Table, reason: str | None) -> pa.Array:
+    """Why each event was set aside: the reason of all of them, or each its own."""
+    if reason is None:
+        return table.column(UNREAD).combine_chunks()
+    return pa.array([reason] * table.num_rows, pa.string())
 
 
 def unpacking(kind: str) -> Callable[[Batches], Batches]:

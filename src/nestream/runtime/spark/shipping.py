@@ -1,0 +1,62 @@
+"""Functions on their way to Spark's Python workers, and what a failure there means.
+
+A worker that cannot import nestream fails before any of our code runs, deep in a log. So a function travels
+as bytes inside one that needs nothing but Python, which says in a sentence what is missing.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from pyspark import cloudpickle
+
+Batches = Iterator[pa.RecordBatch]
+
+_PATTERNS = (
+    r"(?:StateError|EventError|QueryError): (.*?)\n(?=\S| SQLSTATE)",
+    r"RuntimeError: (Spark's Python workers cannot .*?)\n(?=\S| SQLSTATE)",
+    r"terminated with exception: (.*?)(?: SQLSTATE|\n=== )",
+)
+_NO_PYTHON = re.compile(r'Cannot run program "([^"]*)"')
+
+
+def shipped(function: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
+    """The function for a worker that may lack nestream."""
+    data = cloudpickle.dumps(function)  # type: ignore[no-untyped-call]
+    here = sys.executable
+
+    def run(batches: Batches) -> Batches:
+        import importlib
+        import pickle
+        import sys
+
+        try:
+            importlib.import_module("nestream")
+        except ImportError as problem:
+            raise RuntimeError(
+                f"Spark's Python workers cannot import nestream: {problem}\n"
+                f"  they run {sys.executable}, and this program runs {here}\n"
+                f"  hint: set PYSPARK_PYTHON={here} before the session is made,\n"
+                "  or install nestream where the workers run"
+            ) from None
+        yield from pickle.loads(data)(batches)
+
+    return run
+
+
+def why(text: str) -> str:
+    """What is wrong, out of all that Spark says."""
+    for pattern in _PATTERNS:
+        found = re.search(pattern, text + "\n-", re.DOTALL)
+        if found is not None:
+            return found[1].strip()
+    missing = _NO_PYTHON.search(text)
+    if missing is not None:
+        return (
+            f"Spark's workers cannot run the Python {missing[1]}\n"
+            "  hint: set PYSPARK_PYTHON to an interpreter that the workers have, with nestream installed"
+        )
+    return next((line.strip() for line in text.splitlines() if line.strip()), "Spark gave no reason")

@@ -1,0 +1,229 @@
+"""The events of files that keep coming to a folder: Spark lists the files, and our own readers read them.
+
+Spark's CSV reader takes the header of one file for all the others and makes NULL of what it cannot read. So
+Spark only says which files are new, exactly once each, and a worker reads every file by itself, with its own
+header, as `nestream run` does. A row that cannot be read goes on as a row without event columns that has the
+reason and the text of the row.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType
+
+from nestream.model.schema import EventError
+from nestream.runtime.spark.columns import RAW, UNREAD, arrow_schema, named
+from nestream.runtime.spark.shipping import shipped
+from nestream.runtime.spark.stream_columns import LookedAt, common_columns
+from nestream.runtime.spark.stream_pack import Batches
+from nestream.source import DeadLetter, SourceError, read_events, refused_rows
+from nestream.source.input import Format
+
+SUFFIXES: dict[str, Format] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".json": "jsonl",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+LISTED = "path string, modificationTime timestamp, length long, content binary"
+"""What Spark's source of files gives."""
+LOOKED_AT = "path string, columns binary, undecided string, problem string"
+_LOOKED_AT = pa.schema(
+    [("path", pa.string()), ("columns", pa.binary()), ("undecided", pa.string()), ("problem", pa.string())]
+)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Which files of a folder are events, and how they are read; it travels to the workers.
+
+    Without `suffixes` all files are events; else only those with a suffix of the format.
+    """
+
+    format: Format
+    time: str
+    type: str
+    suffixes: bool
+    is_local: bool
+
+    @classmethod
+    def of(cls, source: str, format: str | None, time: str, type: str) -> Files:
+        """The files of a folder, of the format or of the one that their suffixes tell."""
+        is_local = "://" not in source
+        chosen = format_of(source) if format is None else SUFFIXES[f".{format}"]
+        return cls(chosen, time, type, format is None, is_local)
+
+    def events(self, spark: SparkSession, source: str, columns: StructType, most: int | None) -> DataFrame:
+        """The events as a stream, at most so many files in a micro-batch."""
+        reader = spark.readStream.format("binaryFile").schema(LISTED)
+        reader = reader.option("recursiveFileLookup", "true")
+        if most is not None:
+            reader = reader.option("maxFilesPerTrigger", most)
+        listed = reader.load(source).select("path", *([] if self.is_local else ["content"]))
+        carried = [StructField(f"c{n}", field.dataType) for n, field in enumerate(columns.fields)]
+        unread = [StructField(UNREAD, StringType()), StructField(RAW, StringType())]
+        rows = listed.mapInArrow(
+            shipped(self.reading(arrow_schema(columns))), StructType([*carried, *unread])
+        )
+        names = [named(f"c{n}").alias(field.name) for n, field in enumerate(columns.fields)]
+        return rows.select(*names, named(UNREAD), named(RAW))
+
+    def columns(self, spark: SparkSession, source: str) -> StructType:
+        """The columns of the files that are there now."""
+        listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(source)
+        listed = listed.select("path", *([] if self.is_local else ["content"]))
+        rows = listed.mapInArrow(shipped(self.looking()), LOOKED_AT).toArrow().sort_by("path").to_pylist()
+        schema = common_columns([LookedAt.of(row) for row in rows], source, self.format, self.time)
+        return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+    def looking(self) -> Callable[[Batches], Batches]:
+        """The function that says which columns each file has."""
+
+        def look(batches: Batches) -> Batches:
+            for path, place in self._opened(batches):
+                row: dict[str, object] = {"path": local_path(path)}
+                try:
+                    reader = read_events(place, self.time, self.type, format=self.format)
+                    row["columns"] = reader.schema.serialize().to_pybytes()
+                    row["undecided"] = json.dumps(sorted(reader.undecided))
+                    if self.time in reader.undecided and reader.examples:
+                        row["problem"] = f"line {reader.examples[0].line}: {reader.examples[0].reason}"
+                except SourceError as problem:
+                    row["problem"] = _without_place(problem, place)
+                yield pa.RecordBatch.from_pylist([row], _LOOKED_AT)
+
+        return look
+
+    def reading(self, columns: pa.Schema) -> Callable[[Batches], Batches]:
+        """The function that gives the events of files, and the rows that cannot be read."""
+        shown = [*(pa.field(f"c{n}", field.type) for n, field in enumerate(columns))]
+        wanted = pa.schema([*shown, pa.field(UNREAD, pa.string()), pa.field(RAW, pa.string())])
+
+        def read(batches: Batches) -> Batches:
+            for path, place in self._opened(batches):
+                letters: list[DeadLetter] = []
+                for batch in self._events_of(place, columns, letters):
+                    none = pa.nulls(batch.num_rows, pa.string())
+                    ordered = [batch.column(name) for name in columns.names]
+                    yield pa.RecordBatch.from_arrays([*ordered, none, none], schema=wanted)
+                if letters:
+                    absent = [pa.nulls(len(letters), field.type) for field in columns]
+                    reasons = pa.array([_reason(letter, path) for letter in letters], pa.string())
+                    raw = pa.array([letter.raw for letter in letters], pa.string())
+                    yield pa.RecordBatch.from_arrays([*absent, reasons, raw], schema=wanted)
+
+        return read
+
+    def _events_of(self, place: str, columns: pa.Schema, letters: list[DeadLetter]) -> Batches:
+        """The events of a file with exactly these columns; what is no event goes to `letters`."""
+        with tempfile.TemporaryDirectory() as folder:
+            kept = Path(folder) / "dead.jsonl"
+            try:
+                reader = read_events(
+                    place, self.time, self.type, kept, format=self.format, schema=columns, closed=True
+                )
+            except SourceError as problem:
+                cause = problem.__cause__
+                if isinstance(cause, OSError) and not isinstance(cause, pa.ArrowException):
+                    raise EventError(str(problem)) from None  # the disk or the network: try again later
+                letters += refused_rows(place, self.format, _without_place(problem, place))
+                return
+            if kept.exists():
+                letters += [DeadLetter(**json.loads(line)) for line in kept.open(encoding="utf-8")]
+            for batch in reader:
+                yield pa.RecordBatch.from_arrays(
+                    [_exactly(batch.column(field.name), field.type) for field in columns], schema=columns
+                )
+
+    def _opened(self, batches: Batches) -> Iterator[tuple[str, str]]:
+        """The path of each file of events, and a place on this machine where it can be read."""
+        for batch in batches:
+            for row in batch.to_pylist():
+                path = row["path"]
+                if self.suffixes and suffix_of(path) not in SUFFIXES:
+                    continue
+                with self._placed(path, row.get("content")) as place:
+                    if os.path.getsize(place):
+                        yield path, place
+
+    @contextmanager
+    def _placed(self, path: str, content: bytes | None) -> Iterator[str]:
+        compression = COMPRESSIONS.get(Path(path).suffix.lower())
+        if content is None and compression is None:
+            yield local_path(path)
+            return
+        source = pa.BufferReader(content) if content is not None else pa.OSFile(local_path(path))
+        with tempfile.NamedTemporaryFile(delete=True) as copy, source:
+            plain = source if compression is None else pa.CompressedInputStream(source, compression)
+            shutil.copyfileobj(plain, copy)
+            copy.flush()
+            yield copy.name
+
+
+def _without_place(problem: SourceError, place: str) -> str:
+    """What is wrong with a file, which may be a copy of the one that is meant."""
+    return str(problem).replace(place, "the file")
+
+
+def _exactly(values: pa.Array, datatype: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    return values if values.type == datatype else values.cast(datatype)
+
+
+def _reason(letter: DeadLetter, path: str) -> str:
+    """Where a row is and what is wrong with it, on one line."""
+    where = f"{local_path(path)}, line {letter.line}" if letter.line else local_path(path)
+    return " ".join(f"{where}: {letter.reason}".split())
+
+
+def local_path(path: str) -> str:
+    """The path of a file on this machine that Spark names by a URI without escapes."""
+    return path.removeprefix("file://").removeprefix("file:")
+
+
+def format_of(source: str) -> Format:
+    """The format of the files of a folder, by their suffixes."""
+    found = set(_formats(Path(source)))
+    if not found:
+        raise EventError(
+            f"there are no files of events in {source} yet, so their columns are unknown\n"
+            f"  hint: put a first file there ({', '.join(SUFFIXES)})"
+        )
+    if len(found) > 1:
+        raise EventError(
+            f"{source} has files of several formats ({', '.join(sorted(found))})\n"
+            "  hint: name the format of the events, or keep each format in a folder of its own"
+        )
+    return found.pop()
+
+
+def _formats(folder: Path) -> Iterator[Format]:
+    if not folder.is_dir():
+        raise EventError(f"there is no folder {folder}")
+    for file in folder.rglob("*"):
+        hidden = any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
+        if file.is_file() and not hidden and suffix_of(file.name) in SUFFIXES:
+            yield SUFFIXES[suffix_of(file.name)]
+
+
+def suffix_of(path: str) -> str:
+    """The suffix that tells the format, below that of a compression."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes[-2:]]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""

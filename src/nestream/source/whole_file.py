@@ -1,0 +1,62 @@
+"""The rows of a file that is refused as a whole, as they stand there: none of them is lost silently."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nestream.source.csv_records import records
+from nestream.source.dead_letter import DeadLetter
+from nestream.source.input import Format, Input
+
+
+def refused_rows(path: str | os.PathLike[str], format: Format, reason: str) -> Iterator[DeadLetter]:
+    """A dead letter for each row of a file; one for the file where its rows cannot be read either."""
+    name = os.fspath(path)
+    number = 0
+    try:
+        for line, raw in _rows(Input(path, format, None)):
+            yield DeadLetter(name, line, reason, raw)
+            number += 1
+    except (pa.ArrowException, OSError):
+        pass
+    if not number:
+        yield DeadLetter(name, 0, reason, "")
+
+
+def _rows(source: Input) -> Iterator[tuple[int, str]]:
+    with source.open() as file:
+        if source.format == "parquet":
+            row = 0
+            for batch in pq.ParquetFile(pa.PythonFile(file, mode="r"), pre_buffer=False).iter_batches():
+                for values in _dictionaries(batch):
+                    row += 1
+                    yield row, json.dumps(values, default=_shown, ensure_ascii=False)
+        elif source.format == "csv":
+            found = records(file)
+            next(found, None)  # the header
+            for record in found:
+                yield record.line, record.raw.decode("utf-8", "backslashreplace")
+        else:
+            for line, raw in enumerate(file, start=1):
+                if raw.strip():
+                    yield line, raw.strip().decode("utf-8", "backslashreplace")
+
+
+def _dictionaries(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows; of columns with one name each counts, as the next one's name is made another."""
+    names: list[str] = []
+    for name in batch.schema.names:
+        while name in names:
+            name += "'"
+        names.append(name)
+    yield from batch.rename_columns(names).to_pylist()
+
+
+def _shown(value: Any) -> str:
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
