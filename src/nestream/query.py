@@ -22,7 +22,7 @@ from nestream.compose.spark import spark_session as spark_session
 from nestream.engine.program import Switches, options_of
 from nestream.language.ast import Dialect
 from nestream.language.parser import read_query
-from nestream.language.printer import print_query
+from nestream.language.printer import print_query, saved_spelling
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import attributes_by_type, check_events, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError
@@ -320,7 +320,7 @@ class Query:
     def identity(self, order: str, strategy: str) -> str:
         """What a saved state must agree with; flat expressions are decided each on its own."""
         flat = "\nSTRATEGY flat" if strategy == "flat" else ""
-        return f"{self.formatted}\nORDER {order}{flat}"
+        return f"{saved_spelling(self.formatted)}\nORDER {order}{flat}"
 
     def stream(
         self,

@@ -34,7 +34,7 @@ PROBLEMS = [
         "missing-window",
         "SEQ(A a, B b)",
         "the query has no WITHIN, so its state would grow without limit",
-        "add a window such as `WITHIN 1 hours`, or say `WITHIN UNBOUNDED`",
+        "add a window such as `WITHIN 1 hour`, or say `WITHIN UNBOUNDED`",
     ),
     Problem(
         "SEQ(A a, B a) WITHIN 9",
@@ -324,10 +324,10 @@ PROBLEMS = [
         events=(("ts", 1), ("type", "A"), ("tags", [1])),
     ),
     Problem(
-        "SEQ(A a, B b) WITHIN 1 hours",
+        "SEQ(A a, B b) WITHIN 1 hour",
         "window-unit",
-        "WITHIN 1 hours",
-        "WITHIN 1 hours is a duration, and the time column `ts` holds integers",
+        "WITHIN 1 hour",
+        "WITHIN 1 hour is a duration, and the time column `ts` holds integers",
         "give the window as a bare number in the column's own unit, or convert the column to timestamps",
         events=(("ts", 1), ("type", "A")),
     ),
@@ -429,7 +429,7 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_text() -> None:
 
 
 def test_problems_with_the_events_come_all_at_once_too() -> None:
-    query = nestream.query("SEQ(A a, B b, a.x = 1, b.y = 2, a.name > 3) WITHIN 1 hours")
+    query = nestream.query("SEQ(A a, B b, a.x = 1, b.y = 2, a.name > 3) WITHIN 1 hour")
     with pytest.raises(nestream.QueryError) as raised:
         query.match([{"ts": 1, "type": "A", "name": "n"}], strategy="reference")
     assert [found.code for found in raised.value.diagnostics] == [

@@ -155,7 +155,7 @@ def test_other_rules_take_the_place_of_the_bundled_ones_in_a_new_job_alone(tmp_p
     mine.mkdir()
     with pytest.raises(JobError, match=r"(?s)no \.neel file.*hint"):
         prepare(tmp_path / "job", SMALL, rules=mine)
-    (mine / "one.neel").write_text("SEQ(Recycle r, Operating o, r.id = o.id) WITHIN 1 hours")
+    (mine / "one.neel").write_text("SEQ(Recycle r, Operating o, r.id = o.id) WITHIN 1 hour")
     job = prepare(tmp_path / "job", SMALL, rules=mine)
     assert [path.name for path in job.rules.iterdir()] == ["one.neel"]
     assert prepare(tmp_path / "job", SMALL, rules=mine) == prepare(tmp_path / "job", SMALL)

@@ -59,12 +59,12 @@ def test_all_mistakes_of_a_query_are_reported_at_once() -> None:
         "SEQ(A a, a.x = = 3, B b)",
         "SEQ(A a, (B b, b.x = ) , C c)",
         "SEQ(A a, a.x # 3, B b)",
-        "A a WHERE x = = 3 WITHIN 1 hours RETURN a",
+        "A a WHERE x = = 3 WITHIN 1 hour RETURN a",
         "A a WITHIN hours 1 RETURN a",
-        "A a A a A a WITHIN 1 hours",
+        "A a A a A a WITHIN 1 hour",
         "SEQ(A a, OR(B b, C c D d E e), !(F f))",
         "SEQ(A a, AND(a.x = 'q', B b), C c, a.x = c.x)",
-        "SEQ(A a, B b) WITHIN 1 hours hours RETURN a, b",
+        "SEQ(A a, B b) WITHIN 1 hour hours RETURN a, b",
         "SEQ(A a, a.x = 10 B, b.x = 2)",
     ],
 )
@@ -76,7 +76,7 @@ def test_one_mistake_is_one_problem(text: str) -> None:
 
 def test_a_rendered_problem_underlines_its_place() -> None:
     with pytest.raises(QueryError) as error:
-        parse("PATTERN SEQ(A a, B b,\n  a.x-b.y > 3)\nWITHIN 1 hours")
+        parse("PATTERN SEQ(A a, B b,\n  a.x-b.y > 3)\nWITHIN 1 hour")
     assert str(error.value) == (
         "error: `a.x-b` is read as one name\n"
         "  at line 2, column 3\n"

@@ -104,7 +104,7 @@ def test_a_match_that_was_not_planted_ends_the_demo_with_an_error(
     """The comparison at the end is a real one: a rule that says something else is told of."""
     mine = shutil.copytree(RULES, tmp_path / "mine")
     rule = mine / "hygiene-before-entering.neel"
-    rule.write_text(rule.read_text().replace("1 minutes", "2 seconds"))
+    rule.write_text(rule.read_text().replace("1 minute", "2 seconds"))
     settings = Settings(seed=3, workers=30, instruments=150, violations=0.5)
     job = prepare(tmp_path / "job", settings, rules=mine)
     result = call(

@@ -245,11 +245,11 @@ def test_times_of_a_clock_are_told_without_a_date_that_all_share() -> None:
             "kind": ["A", "B"],
         }
     )
-    query = nestream.query("SEQ(A a, B b) WITHIN 1 hours")
+    query = nestream.query("SEQ(A a, B b) WITHIN 1 hour")
     (told,) = query.why(events, [0, 1], time="at", type="kind").obstacles
     assert told.text == (
         "from a = event 0 (A at 00:00:00) to b = event 1 (B at 01:30:00) it is 1 h 30 min; "
-        "the window is 1 hours"
+        "the window is 1 hour"
     )
 
 

@@ -302,7 +302,7 @@ class _Binding:
                     "missing-window",
                     "the query has no WITHIN, so its state would grow without limit",
                     self.tree.pattern.span,
-                    hint="add a window such as `WITHIN 1 hours`, or say `WITHIN UNBOUNDED`",
+                    hint="add a window such as `WITHIN 1 hour`, or say `WITHIN UNBOUNDED`",
                 )
             )
         elif window is not None and window.kind is WindowKind.UNBOUNDED:
@@ -313,7 +313,7 @@ class _Binding:
                     self.tree.window_span,
                     Severity.WARNING,
                     detail="on a live stream every event is kept for ever",
-                    hint="add a window such as `WITHIN 1 hours` where one is known",
+                    hint="add a window such as `WITHIN 1 hour` where one is known",
                 )
             )
 

@@ -90,7 +90,7 @@ def _examples(*lines: str) -> str:
 app.command(
     no_args_is_help=True,
     epilog=_examples(
-        'nestream check "SEQ(Recycle r, !Washing w, Operating o) WITHIN 1 hours"',
+        'nestream check "SEQ(Recycle r, !Washing w, Operating o) WITHIN 1 hour"',
         "nestream check query.neel --events hospital.csv",
         "nestream check query.neel --format json",
     ),

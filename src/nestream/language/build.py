@@ -160,7 +160,7 @@ def _read_window(size: Token, unit: Token | None = None) -> Window:
         raise UnreadableError(
             "bad-window",
             f"`{shortened(size)}` is not a window",
-            "write a duration (`WITHIN 1 hours`), a number (`WITHIN 100`), a count (`WITHIN 100 EVENTS`) "
+            "write a duration (`WITHIN 1 hour`), a number (`WITHIN 100`), a count (`WITHIN 100 EVENTS`) "
             "or `WITHIN UNBOUNDED`",
         )
     if unit is not None and unit.upper() not in {"EVENTS", "EVENT"}:

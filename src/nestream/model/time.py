@@ -32,6 +32,12 @@ UNITS: dict[str, int] = {
 """Every spelling of a unit that a query may use (in any case), in microseconds."""
 
 
+def counted(number: int, unit: str) -> str:
+    """The number with its unit, singular for one: `1 hour`, `-1 hour`, `2 hours`, `1 s`, `1 EVENT`."""
+    plural = len(unit) > 2 and unit[-1] in "sS"
+    return f"{number} {unit[:-1] if plural and abs(number) == 1 else unit}"
+
+
 @dataclass(frozen=True, slots=True)
 class Duration:
     """A length of time, in whole microseconds."""
@@ -41,7 +47,7 @@ class Duration:
     def __str__(self) -> str:
         for unit, size in reversed(MICROSECONDS.items()):
             if self.microseconds % size == 0 and (self.microseconds or unit == "s"):
-                return f"{self.microseconds // size} {unit}"
+                return counted(self.microseconds // size, unit)
         return f"{self.microseconds} us"
 
 
@@ -75,7 +81,7 @@ class Window:
             case WindowKind.NUMBER:
                 return str(self.size)
             case WindowKind.EVENTS:
-                return f"{self.size} EVENTS"
+                return counted(self.size, "EVENTS")
             case WindowKind.UNBOUNDED:
                 return "UNBOUNDED"
 

@@ -60,11 +60,6 @@ def _window(at: Situation) -> Explanation | None:
                 hint="write it in the smaller unit, as in `90 minutes`, or with a fraction: `1.5 hours`",
             )
         )
-    if at.token.type == "EVENT" and at.before.type == "NUMBER":
-        return Explanation(
-            Diagnostic("bad-window", "a count window is in EVENTS", at.span, suggestion="EVENTS"),
-            Repair(at.index, at.index + 1, (retyped(at.token, "NAME", "EVENTS"),)),
-        )
     return None
 
 

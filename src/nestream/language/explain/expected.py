@@ -81,7 +81,7 @@ def unexpected(at: Situation) -> Explanation:
 def _expected(at: Situation) -> str | None:
     """What could stand at the place, in words."""
     if at.before.type == "WITHIN":
-        return "a window is expected: `1 hours`, `100`, `100 EVENTS` or `UNBOUNDED`"
+        return "a window is expected: `1 hour`, `100`, `100 EVENTS` or `UNBOUNDED`"
     if at.before == ".":
         return "a name is expected after the dot"
     if "SEQ" in at.accepted:

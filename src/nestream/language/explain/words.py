@@ -73,7 +73,7 @@ def _misspelt_pattern(at: Situation) -> Explanation | None:
 
 
 def _misspelt_clause(at: Situation) -> Explanation | None:
-    """`WITHN 1 hours` after the pattern; after `A` alone, or after a number, it was read as a name."""
+    """`WITHN 1 hour` after the pattern; after `A` alone, or after a number, it was read as a name."""
     if at.openers:
         return None
     for index in (at.index, at.index - 1):
