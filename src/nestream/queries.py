@@ -76,7 +76,7 @@ def _named(source: Any) -> Iterator[tuple[str, Any]]:
             yield f"q{number}", text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Queries:
     """Queries that run together: each event is read, tested and held once, and shared work is done once."""
 
@@ -89,6 +89,10 @@ class Queries:
     def __post_init__(self) -> None:
         if not self.members:
             raise ValueError("a set of queries has at least one")
+
+    def __repr__(self) -> str:
+        names = ", ".join(map(repr, self.members))
+        return f"Queries({names})" if len(names) <= 120 else f"Queries({names[:100]}… {len(self)} in all)"
 
     def __len__(self) -> int:
         return len(self.members)

@@ -21,6 +21,7 @@ from nestream.compose.spark import spark_frame as spark_frame
 from nestream.compose.spark import spark_session as spark_session
 from nestream.engine.program import Switches, options_of
 from nestream.language.ast import Dialect
+from nestream.language.literals import shortened
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query, saved_spelling
 from nestream.logical.nodes import Plan, expressions, leaves
@@ -58,7 +59,7 @@ def query(text: str, dialect: str | None = None) -> Query:
     return Query(bound)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Query:
     """A query that can be explained and matched."""
 
@@ -101,6 +102,9 @@ class Query:
 
     def __str__(self) -> str:
         return self.formatted
+
+    def __repr__(self) -> str:
+        return f"Query({shortened(self.formatted, 120)!r})"
 
     def _repr_html_(self) -> str:
         return query_html(self)
