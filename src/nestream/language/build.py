@@ -33,6 +33,10 @@ CLAUSES = ("WHERE", "WITHIN", "RETURN", "LIMIT")
 """The clauses after the pattern, in their order."""
 
 
+_ANY_WINDOW = Window(WindowKind.NUMBER, 1)
+"""Stands for a window that could not be read: nothing more is said about it."""
+
+
 @dataclass(frozen=True)
 class Clause:
     """A clause that was read: its keyword, its value and its place."""
@@ -63,7 +67,7 @@ class QueryBuilder(PatternBuilder):
             return _read_window(*children), span
         except UnreadableError as wrong:
             self._report_unreadable(wrong, span)
-            return UNBOUNDED, span
+            return _ANY_WINDOW, span
 
     def returns(self, children: Children) -> Clause:
         return Clause(children[0], tuple(children[1::2]), span_over(children))
@@ -77,8 +81,7 @@ class QueryBuilder(PatternBuilder):
                     "renamed-variable",
                     f"the variable {print_name(formula.name)} cannot be renamed with AS",
                     span,
-                    hint="AS names an expression; "
-                    f"write `{print_name(formula.name)}` alone, or an attribute such as "
+                    hint=f"write `{print_name(formula.name)}` alone, or name an attribute, as in "
                     f"`{print_name(formula.name)}.ts AS {print_name(named[1].text)}`",
                 )
             return ReturnVariable(formula.name, span)
@@ -134,7 +137,7 @@ class QueryBuilder(PatternBuilder):
             keyword = clause.keyword.type
             if keyword in values:
                 hint = (
-                    "join the formulas with AND"
+                    "join the conditions with AND"
                     if keyword == "WHERE"
                     else "put all items in one RETURN, with commas"
                     if keyword == "RETURN"
@@ -144,9 +147,9 @@ class QueryBuilder(PatternBuilder):
             elif CLAUSES.index(keyword) < latest:
                 self.report(
                     "clause-order",
-                    f"{keyword} stands after {CLAUSES[latest]}",
+                    f"{keyword} comes after {CLAUSES[latest]}",
                     clause.span,
-                    hint="the order is PATTERN (or EVENT), WHERE, WITHIN, RETURN, LIMIT",
+                    hint="the clauses are PATTERN (or EVENT), WHERE, WITHIN, RETURN and LIMIT, in this order",
                 )
             latest = max(latest, CLAUSES.index(keyword))
             values.setdefault(keyword, clause)
@@ -168,11 +171,11 @@ def _read_window(size: Token, unit: Token | None = None) -> Window:
         window = Window(WindowKind.TIME, duration.microseconds)
     else:
         if not size.isdigit():
-            counted = "events" if unit else "the time column's own unit"
+            what = "a window in events" if unit else "a window without a unit"
             raise UnreadableError(
                 "bad-window",
-                f"a window in {counted} is a whole number, not {shortened(size)}",
-                None if unit else "write a unit for a duration, as in `1.5 hours`",
+                f"{what} must be a whole number, not {shortened(size)}",
+                None if unit else "add a unit to make it a duration, as in `1.5 hours`",
             )
         if len(size.lstrip("0")) > 19 or int(size) > GREATEST_INTEGER:
             raise integer_too_large(size)
@@ -181,6 +184,6 @@ def _read_window(size: Token, unit: Token | None = None) -> Window:
         raise UnreadableError(
             "empty-window",
             f"the window `{shortened(str(size))}{f' {unit}' if unit else ''}` is empty",
-            "a window is greater than 0",
+            "a window must be greater than 0",
         )
     return window

@@ -26,7 +26,7 @@ __all__ = ["print_expression", "print_name", "print_pattern", "print_query", "sa
 WIDTH = 88
 _INDENT = "  "
 _ONE_OF_A_UNIT = re.compile(
-    r'''"(?:[^"]|"")*"|`(?:[^`]|``)*`|(?<![\w.])(?<!\w-)1 (?:minute|hour|day|week|(?P<upper>EVENT))\b'''
+    r""""(?:[^"]|"")*"|`(?:[^`]|``)*`|(?<![\w.])(?<!\w-)1 (?:minute|hour|day|week|(?P<upper>EVENT))\b"""
 )
 
 
@@ -37,7 +37,7 @@ def saved_spelling(printed: str) -> str:
     """
 
     def plural(found: re.Match[str]) -> str:
-        return found[0] if found[0][0] in "\"`" else found[0] + ("S" if found["upper"] else "s")
+        return found[0] if found[0][0] in '"`' else found[0] + ("S" if found["upper"] else "s")
 
     return _ONE_OF_A_UNIT.sub(plural, printed)
 
