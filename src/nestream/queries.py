@@ -39,10 +39,10 @@ class QuerySetError(QueryError):
 
 
 def queries(source: Any, dialect: str | None = None) -> Queries:
-    """Read a set of queries: a folder of `.neel` files, a mapping of names to texts, or a list of texts.
+    """Parse and check a query set: a folder of `.neel` files, a mapping of names to queries, or a list.
 
-    A file gives its query the name of the file without ending; the queries of a list are q1, q2 and so on.
-    Raises a `QueryError` with every problem of every query at once.
+    Queries from files are named after their files, those of a list q1, q2 and so on. Raises `QueryError` with
+    all problems of all queries.
     """
     found: dict[str, Query] = {}
     errors: dict[str, QueryError] = {}
@@ -64,7 +64,7 @@ def _named(source: Any) -> Iterator[tuple[str, Any]]:
         if not folder.is_dir():
             raise FileNotFoundError(
                 f"{folder} is not a folder of queries\n"
-                f"  hint: a set is a folder of {SUFFIX} files, a mapping of names to texts or a list of texts"
+                f"  hint: pass a folder of {SUFFIX} files, a mapping of names to queries or a list of queries"
             )
         files = sorted(folder.glob(f"*{SUFFIX}"))
         if not files:
@@ -78,7 +78,7 @@ def _named(source: Any) -> Iterator[tuple[str, Any]]:
 
 @dataclass(frozen=True, repr=False)
 class Queries:
-    """Queries that run together: each event is read, tested and held once, and shared work is done once."""
+    """A query set: queries that run together, read each event once, and share work."""
 
     members: dict[str, Query]
     planned: dict[Any, tuple[dict[str, Member], dict[LeafSpec, int]]] = field(
@@ -88,7 +88,7 @@ class Queries:
 
     def __post_init__(self) -> None:
         if not self.members:
-            raise ValueError("a set of queries has at least one")
+            raise ValueError("a query set needs at least one query")
 
     def __repr__(self) -> str:
         names = ", ".join(map(repr, self.members))
@@ -106,13 +106,13 @@ class Queries:
     def adding(self, name: str, text: str | Query, dialect: str | None = None) -> Queries:
         """The set with one more query."""
         if name in self.members:
-            raise ValueError(f"the set has a query {name} already")
+            raise ValueError(f"the query set already has a query named {name!r}")
         member = text if isinstance(text, Query) else query(text, dialect)
         planned = {key: (dict(kept), dict(leaves)) for key, (kept, leaves) in self.planned.items()}
         return Queries({**self.members, name: member}, planned)
 
     def explain(self, format: str = "text", **options: Any) -> Any:
-        """What the queries share, and the plan of each; takes the options of `Query.explain`."""
+        """What the queries share, and the plan of each. Takes the options of `Query.explain`."""
         leaves: set[LeafSpec] = set()
         used = 0
         for member in self.members.values():
@@ -139,11 +139,11 @@ class Queries:
         options: Switches | None = None,
         **on_spark: Any,
     ) -> Any:
-        """Every match of every query over a finite set of events, as one Arrow table.
+        """All matches of all queries as one Arrow table; for a Spark DataFrame, as a DataFrame.
 
-        Its columns are `query` (the name), `match_start`, `match_end`, `events` (a list of the events of the
-        match, each with its variable) and `values` (what RETURN computes, as text). A Spark DataFrame gives
-        such a DataFrame, batch or streaming. The options are those of `Query.match` and `Query.on_spark`.
+        Its columns are `query` (the name), `match_start`, `match_end`, `events` (a list of the events, each
+        with its variable) and `values` (the columns of RETURN, as text). Takes the options of `Query.match`
+        and `Query.on_spark`.
         """
         if is_dataframe(events):
             return self.on_spark(
@@ -157,7 +157,7 @@ class Queries:
                 **on_spark,
             )
         if on_spark:
-            raise TypeError(f"{', '.join(on_spark)}: for Spark DataFrames alone")
+            raise TypeError(f"{', '.join(on_spark)} only applies to Spark DataFrames")
         found = self.batches(
             events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
         )
@@ -174,7 +174,7 @@ class Queries:
         strategy: str = "auto",
         options: Switches | None = None,
     ) -> Iterator[pa.Table]:
-        """The matches of `match` as tables, one after the other; the first is empty and has the columns."""
+        """The matches of `match` as an iterator of tables; the first is empty and has the columns."""
         self._without_limits("a set that gives one table")
         run, table = self._prepared(events, time, type, types, order, strategy, options)
         yield run.wanted.empty_table()
@@ -191,7 +191,7 @@ class Queries:
         strategy: str = "auto",
         options: Switches | None = None,
     ) -> dict[str, pa.Table]:
-        """The matches of each query by its name, as the query alone would give them, found in one pass."""
+        """The matches of each query by its name, as `Query.match` returns them, found in one pass."""
         run, table = self._prepared(events, time, type, types, order, strategy, options)
         found: dict[str, list[pa.Table]] = {
             name: [member.wanted.empty_table()] for name, member in zip(run.names, run.runs, strict=True)
@@ -204,7 +204,7 @@ class Queries:
         }
 
     def count(self, events: Any, **options: Any) -> dict[str, int]:
-        """How many matches each query has. Takes the options of `match`."""
+        """The number of matches of each query. Takes the options of `match`."""
         settings: dict[str, Any] = {"time": "ts", "type": "type", "types": None, "order": "time"}
         settings = {**settings, "strategy": "auto", "options": None, **options}
         run, table = self._prepared(events, **settings)
@@ -268,7 +268,7 @@ class Queries:
         known_strategy(strategy)
         by_arrival = known_order(order) == "arrival"
         if strategy == "reference":
-            raise ValueError("the reference evaluator runs one query at a time")
+            raise ValueError("the reference evaluator cannot run a query set: run each query alone")
         scale = per_microsecond(resolution(schema))
         types = tuple((name, tuple(sorted(own))) for name, own in sorted(schema.types.items()))
         events = (tuple(schema.columns.items()), schema.time, schema.type, types)
@@ -304,7 +304,7 @@ class Queries:
         strategy: str = "auto",
         options: Switches | None = None,
     ) -> Any:
-        """Match events that keep coming, as `Query.stream` does; each match has the name of its query."""
+        """Match events as they arrive, like `Query.stream`; each match has the name of its query."""
         known_order(order)
         check_lateness(lateness)
         self._without_limits("a stream of a set")
@@ -375,8 +375,8 @@ class Queries:
         limited = [name for name, member in self.members.items() if member.plan.limit is not None]
         if limited:
             raise ValueError(
-                f"{where} has no LIMIT, and {limited[0]} has one\n"
-                "  hint: leave the LIMIT out, or ask for `match_each`"
+                f"{where} does not support LIMIT, and the query {limited[0]} has one\n"
+                "  hint: remove the LIMIT, or use `match_each`"
             )
 
 

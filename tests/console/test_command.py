@@ -112,4 +112,4 @@ def test_without_its_packages_it_says_what_to_install() -> None:
     process = started(before="import sys; sys.modules['starlette'] = None; sys.modules['uvicorn'] = None")
     _, told = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "pip install 'nestream[console]'" in " ".join(told.split())
+    assert "pip install '.[console]'" in " ".join(told.split())

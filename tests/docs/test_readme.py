@@ -32,7 +32,8 @@ TABLE = re.compile(r"^\| query \| nestream \|.*?\n\n", re.DOTALL | re.MULTILINE)
 
 
 def test_the_code_prints_what_the_readme_shows() -> None:
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    page = README.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     names: dict[str, Any] = {}
     for (kind, text), following in zip(blocks, [*blocks[1:], ("", "")], strict=True):
         if kind != "python":

@@ -151,7 +151,7 @@ def test_ctrl_c_stops_the_demo_cleanly_and_the_same_command_goes_on(tmp_path: Pa
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does, to all the processes in front
         assert running.wait(PATIENCE) == 0, (tmp_path / "said").read_text()
     told = (tmp_path / "said").read_text()
-    assert "the same command goes on from here" in told
+    assert "run the same command to continue" in told
     assert "Traceback" not in told
     command += ["--duration", "5"]
     finished = subprocess.run(

@@ -18,7 +18,7 @@ def load_events(
     with measured("reading") as progress:
         reader = _open(path, time, type, format, dead_letter, progress)
         table = reader.read_all()
-    _report_dead_letters(reader, "keep with --dead-letter FILE")
+    _report_dead_letters(reader, "save with --dead-letter FILE")
     return reader, table
 
 
@@ -26,7 +26,7 @@ def schema_of(path: str, time: str, type: str, format: FileFormat | None) -> nes
     """The columns of a file of events; the file is read as a whole, as every row decides on the types."""
     with measured("reading") as progress:
         reader = _open(path, time, type, format, None, progress)
-    _report_dead_letters(reader, "`nestream run --dead-letter FILE` keeps them")
+    _report_dead_letters(reader, "save with `nestream run --dead-letter FILE`")
     return nestream.Schema.of(reader.schema, time, type)
 
 
@@ -40,7 +40,7 @@ def _open(
 ) -> EventReader:
     if path == "-" and format is None:
         raise typer.BadParameter(
-            "standard input has no suffix that tells its format: add --input-format csv, json or parquet.",
+            "standard input has no suffix; add --input-format csv, json or parquet.",
             param_hint="EVENTS",
         )
     stored = format.stored if format else None
@@ -54,7 +54,7 @@ def _report_dead_letters(reader: EventReader, how_to_keep: str) -> None:
     where = "standard input" if reader.path == "-" else reader.path
     found = f"{count(reader.malformed, 'dead letter')} from {where}"
     if reader.dead_letter is not None:
-        note(f"{found} kept in {reader.dead_letter}")
+        note(f"{found} saved in {reader.dead_letter}")
         return
     example = min(reader.examples, key=lambda letter: letter.line)
     reason = " ".join(example.reason.split())

@@ -76,9 +76,10 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Find patterns in event data: sequences, combinations and alternatives, nested and negated.
+    """Find nested patterns in event data: sequences, combinations, alternatives and the absence of them.
 
-    QUERY is a file or the text itself.
+    QUERY is a file or the text of a query.
+    See `nestream COMMAND --help` for the options of a command.
     """
 
 

@@ -24,7 +24,7 @@ FORMATS = ("text", "json")
 def known_format(format: str) -> None:
     """Raise for a format that there is not."""
     if format not in FORMATS:
-        raise ValueError(f"unknown format {format!r}: {' or '.join(FORMATS)}")
+        raise ValueError(f"unknown format {format!r}: use {' or '.join(FORMATS)}")
 
 
 def explained(plan: Plan, format: str, options: Options, strategy: str) -> Any:
@@ -54,7 +54,7 @@ def with_rewriting(shown: Any, plan: Plan, format: str, options: Options, *, ass
 def as_operators(plan: Plan, format: str, options: Options, dialect: str) -> Any:
     """The plan as the operators of a dialect of plans."""
     if dialect != "sase":
-        raise ValueError(f"unknown dialect of plans {dialect!r}: there is sase, and without, our own")
+        raise ValueError(f"unknown dialect {dialect!r}: use 'sase', or leave it out")
     told = explain_sase_json if format == "json" else explain_sase
     return told(plan, options)
 
@@ -62,7 +62,7 @@ def as_operators(plan: Plan, format: str, options: Options, dialect: str) -> Any
 def analyzed(run: Run, format: str, options: Switches | None) -> Any:
     """The explanation, with what a run over the events found and how long each part of it took."""
     if run.strategy == "reference":
-        raise ValueError("the reference evaluator is run as it is written: there is nothing to analyze")
+        raise ValueError("the reference evaluator has no plan to analyze: choose another strategy")
     chosen = run.chosen(options) if run.strategy == "auto" else None
     strategy = run.strategy if chosen is None else chosen.strategy
     flat = flat_plan(run.plan, run.schema, run.table, whole=True) if strategy == "flat" else None

@@ -123,17 +123,17 @@ def compiled(
 def check_lateness(lateness: int | timedelta) -> None:
     """Raise where events would have to be early."""
     if (lateness < timedelta()) if isinstance(lateness, timedelta) else (lateness < 0):
-        raise ValueError(f"the lateness is {lateness}, and it cannot be negative")
+        raise ValueError(f"lateness must not be negative, got {lateness}")
 
 
 def known_strategy(strategy: str) -> None:
     """Raise for a strategy that there is not, naming those there are."""
     if strategy not in STRATEGIES:
-        raise ValueError(f"unknown strategy {strategy!r}: one of {', '.join(STRATEGIES)}")
+        raise ValueError(f"unknown strategy {strategy!r}: use one of {', '.join(STRATEGIES)}")
 
 
 def known_order(order: str) -> Order:
     """The order of that name."""
     if order not in tuple(Order):
-        raise ValueError(f"unknown order {order!r}: one of {', '.join(Order)}")
+        raise ValueError(f"unknown order {order!r}: use one of {', '.join(Order)}")
     return Order(order)

@@ -112,13 +112,16 @@ class PatternBuilder(FormulaBuilder):
         return children[0::2]
 
     def predicate(self, children: Children) -> Expression | Pattern:
-        formula: Expression
         (formula,) = children
-        self._count_part(formula.span)
         match formula:
             case Arithmetic(operator="+" | "*", left=left, right=right) if _is_bare(left) and _is_bare(right):
                 self.diagnostics.append(no_repetition(formula.span))
                 return UNREADABLE
+        return self._checked(formula)
+
+    def _checked(self, formula: Expression) -> Expression:
+        """A formula as a predicate of the pattern."""
+        self._count_part(formula.span)
         self._check_closed(formula, "a condition of the pattern")
         return formula
 
@@ -198,7 +201,7 @@ class PatternBuilder(FormulaBuilder):
         if _is_bare(formula) and isinstance(body, Primitive) and body.variable is None:
             return self._swapped(body, formula, span_over(children))
         self.neel_plus_sign = self.neel_plus_sign or span_of(colon)
-        predicate = self.predicate([formula])
+        predicate = self._checked(formula)
         pattern = _with_predicates(self._one(body), (predicate,), span_over(children))
         return self.nested(pattern, [body, predicate])
 

@@ -55,6 +55,7 @@ _HINTS = {
     "#": "a comment begins with `//`",
     "$": "a query has no parameters: write the value itself",
     "@": "a query has no parameters: write the value itself",
+    "?": "a component cannot be optional: write an OR of both patterns",
 }
 _QUOTE_IT = "quote a name with characters other than letters, digits, `_` and `-` with backticks"
 

@@ -36,7 +36,8 @@ def to_table(events: Any, type_column: str = "type") -> pa.Table:
         return _from_dictionaries(list(events))
     raise EventError(
         f"cannot read events from a {type(events).__name__}\n"
-        "  hint: give an Arrow table, a pandas DataFrame, a list of dictionaries, or a mapping by type"
+        "  hint: pass an Arrow table, a pandas or Polars DataFrame, a list of dictionaries, "
+        "or a mapping of these by type"
     )
 
 
@@ -164,5 +165,5 @@ def check_events(table: pa.Table, schema: Schema) -> None:
             row = pc.index(column.is_null(), True).as_py()
             raise EventError(
                 f"row {row} has no {role} (column `{name}` is NULL in {column.null_count} rows)\n"
-                "  hint: remove such rows; `nestream run` and query.stream() put them aside as dead letters"
+                "  hint: remove such rows; `nestream run` and query.stream() turn them into dead letters"
             )

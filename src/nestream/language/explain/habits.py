@@ -204,7 +204,14 @@ def _negation_word(at: Situation) -> Explanation | None:
 
 
 def _repetition(at: Situation) -> Explanation | None:
-    """`A a[]`, `A{3} a`: a bracket after a component."""
+    """`A+ a`, `A a[]`, and `a['x']` for an attribute."""
+    if (
+        at.token in {"+", "*"}
+        and at.is_name(at.index - 1)
+        and at.is_name(at.index + 1)
+        and at.clause == "PATTERN"
+    ):
+        return Explanation(no_repetition(span_of(at.before).to(span_of(at.after))))
     if at.token != "[" or not at.is_name(at.index - 1) or at.clause != "PATTERN":
         return None
     if at.after == "]" or at.after.type == "NUMBER":
