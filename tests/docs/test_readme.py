@@ -94,7 +94,8 @@ def _cell(best: tuple[float, str] | None) -> str:
     if best is None:
         return "—"
     ratio, lines = best
-    return f"{lines} lines, {ratio:.0f} ×" if ratio >= 10 else f"{lines} lines, {ratio:.1f} ×"
+    digits = 0 if ratio >= 10 else 1 if ratio >= 1 else 2
+    return f"{lines} lines, {ratio:.{digits}f} ×"
 
 
 def write() -> None:

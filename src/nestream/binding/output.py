@@ -99,7 +99,9 @@ class _OutputBinding:
                         "duplicate-column",
                         f"two output columns are named `{column.name}`",
                         span,
-                        hint="give one of them another name with AS",
+                        hint="remove one of them"
+                        if isinstance(column, EventColumn)
+                        else "give one of them another name with AS",
                     )
                 )
             if column.name in (MATCH_START, MATCH_END):

@@ -23,10 +23,8 @@ from nestream.language.literals import (
     shortened,
 )
 from nestream.model.diagnostics import Span
-from nestream.model.expression import (
-    Attribute,
-)
-from nestream.model.text import print_name
+from nestream.model.expression import And, Attribute, Equivalence, Expression, Not, Or, walk
+from nestream.model.text import print_expression, print_name
 from nestream.model.time import UNBOUNDED, Window, WindowKind
 
 CLAUSES = ("WHERE", "WITHIN", "RETURN", "LIMIT")
@@ -55,7 +53,25 @@ class QueryBuilder(PatternBuilder):
 
     def where(self, children: Children) -> Clause:
         keyword, formula = children
+        self._check_equivalences(formula)
         return Clause(keyword, formula, span_over(children))
+
+    def _check_equivalences(self, formula: Expression) -> None:
+        """`[id]` is a condition of its own: it stands alone, or is joined by AND, OR and NOT."""
+        match formula:
+            case Equivalence():
+                return
+            case And(operands=operands) | Or(operands=operands):
+                for operand in operands:
+                    self._check_equivalences(operand)
+            case Not(operand=operand):
+                self._check_equivalences(operand)
+            case _:
+                for part in walk(formula):
+                    if isinstance(part, Equivalence):
+                        message = f"`{shortened(print_expression(part))}` is a condition, not a value"
+                        hint = "join it to the other conditions with AND"
+                        self.report("equivalence-as-value", message, part.span, hint)
 
     def within(self, children: Children) -> Clause:
         keyword, (window, span) = children

@@ -70,6 +70,8 @@ class PatternBuilder(FormulaBuilder):
         self.formula_on_component = False
         self._parts = 0
         self._variables: list[str] = []
+        self.blamed: dict[Diagnostic, Span] = {}
+        """The predicate that each late component comes after."""
 
     def _count_part(self, span: Span) -> None:
         self._parts += 1
@@ -162,6 +164,7 @@ class PatternBuilder(FormulaBuilder):
             f"move `{shortened(moved)}` before `{shortened(before)}`",
             suggestion=f"{moved}, {before}" if len(moved) + len(before) < 80 else None,
         )
+        self.blamed[self.diagnostics[-1]] = span_of(predicate)
 
     def _source(self, part: Any) -> str:
         span = span_of(part)

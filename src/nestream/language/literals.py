@@ -106,6 +106,8 @@ def unknown_unit(unit: str) -> UnreadableError:
     """What to say of a word after a number that is not a unit."""
     close = get_close_matches(unit.lower(), [*UNITS, "events"], n=1)
     known = "the units are us, ms, s, minutes, hours, days and weeks"
+    if unit.lower() in {"row", "rows"}:
+        close = ["events"]
     if unit.lower().removesuffix("s") in {"month", "quarter", "year"}:
         close, known = [], f"{unit.lower().removesuffix('s')}s differ in length: write days or weeks"
     return UnreadableError(

@@ -19,6 +19,7 @@ _NUMBERED_NAME = re.compile(r"[0-9]\w*(?:-\w+)*")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w.-])")
 _NAMES = frozenset({"NAME", "QUOTED_NAME"})
 _BEGIN_A_COMPONENT = frozenset({"LPAR", "COMMA", "BANG", "NOT", "PATTERN", "EVENT", "__START"})
+_BEFORE_A_NAME = frozenset({"AS", "EXISTS"})
 _START = Token("__START", "")
 
 
@@ -30,12 +31,13 @@ def read_as_meant(tokens: Sequence[Token], text: str) -> tuple[list[Token], list
     while index < len(tokens):
         token = tokens[index]
         before = found[-1] if found else _START
-        dotted = before == "." and len(found) > 1 and found[-2].type in _NAMES
+        named = before == "." and len(found) > 1 and found[-2].type in _NAMES
+        named = named or before.type in _BEFORE_A_NAME
         meant = None
         if token.type == "NUMBER":
-            meant = _date(token, text) or _numbered_name(tokens, index, before, dotted, text)
+            meant = _date(token, text) or _numbered_name(tokens, index, before, named, text)
         elif token.type == "STRING":
-            meant = _quoted_name(tokens, index, before, dotted)
+            meant = _quoted_name(tokens, index, before, named)
         if meant is None:
             found.append(token)
             index += 1
@@ -67,7 +69,7 @@ def _date(token: Token, text: str) -> tuple[list[Token], Diagnostic] | None:
 
 
 def _numbered_name(
-    tokens: Sequence[Token], index: int, before: Token, dotted: bool, text: str
+    tokens: Sequence[Token], index: int, before: Token, named: bool, text: str
 ) -> tuple[list[Token], Diagnostic] | None:
     """`3ds_challenge c`, `A 1a`, `a.2nd`: a number and a unit only at first sight."""
     start = span_of(tokens[index]).start
@@ -79,7 +81,7 @@ def _numbered_name(
     if span_of(tokens[last]).end != word.end():
         return None
     after = tokens[last + 1] if last + 1 < len(tokens) else _START
-    if not dotted:
+    if not named:
         if last == index or (before.type not in _BEGIN_A_COMPONENT and before.type not in _NAMES):
             return None
         beside_a_name = after.type in _NAMES or before.type in _NAMES or (after == "." and "-" not in word[0])
@@ -100,13 +102,13 @@ def _is_like_a_unit(token: Token) -> bool:
 
 
 def _quoted_name(
-    tokens: Sequence[Token], index: int, before: Token, dotted: bool
+    tokens: Sequence[Token], index: int, before: Token, named: bool
 ) -> tuple[list[Token], Diagnostic] | None:
     """`"Break Room" b`, `'a'.x`: a string where only a name can be."""
     token = tokens[index]
     after = tokens[index + 1] if index + 1 < len(tokens) else _START
     begins = before.type in _BEGIN_A_COMPONENT and after.type in _NAMES
-    if not (begins or after == "." or dotted) or not token[1:-1]:
+    if not (begins or after == "." or named) or not token[1:-1]:
         return None
     name = "`" + token[1:-1].replace("`", "``") + "`"
     span = span_of(token)

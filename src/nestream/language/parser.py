@@ -78,25 +78,40 @@ def _read(text: str, read: Tokens) -> tuple[Query | None, QueryBuilder, list[Dia
     """The query, or None, with all problems: each syntax error is repaired and the tokens are read again."""
     diagnostics, tokens = list(read.diagnostics), read.tokens
     tokens_read = 0
+    explained: list[Span] = []
     for _ in range(_MOST_REPAIRS):
         builder = QueryBuilder(text)
         built = _build(tokens, builder)
         if isinstance(built, Query):
-            return built, builder, diagnostics + builder.diagnostics
+            return built, builder, diagnostics + _independent(builder, explained)
         situation = Situation(text, tokens, *built)
         if _is_follow_up(situation, read):
-            diagnostics += builder.diagnostics
+            diagnostics += _independent(builder, explained)
             break
         explanation = None if situation.token.type in {STRANGE, "UNREADABLE"} else explain(situation)
         repair = (explanation and explanation.repair) or leave_out(situation)
         diagnostics += outside(builder.diagnostics, tokens, repair)
         if explanation is not None:
             diagnostics.append(explanation.diagnostic)
+            explained.append(explanation.diagnostic.span)
         tokens_read += len(tokens)
         if (explanation is not None and explanation.final) or tokens_read > _MOST_TOKENS_READ_AGAIN:
             break
         tokens = repaired(tokens, repair)
     return None, builder, diagnostics
+
+
+def _independent(builder: QueryBuilder, explained: Sequence[Span]) -> list[Diagnostic]:
+    """What the builder reports, but no component that comes after a predicate which is explained itself."""
+    return [
+        each
+        for each in builder.diagnostics
+        if each not in builder.blamed
+        or not any(
+            span.start < builder.blamed[each].end and builder.blamed[each].start < span.end
+            for span in explained
+        )
+    ]
 
 
 def _build(tokens: Sequence[Token], builder: QueryBuilder) -> Query | tuple[int, frozenset[str]]:

@@ -147,6 +147,8 @@ def _report_strange(reading: InteractiveParser, text: str, start: int, result: T
     character = text[start]
     if character in _QUOTES:
         close = _QUOTES[character]
+        if _read_apostrophe(reading, text, start, result):
+            return
         hint = f"close it with {close}; write {close * 2} for {close} inside"
         _ends_inside(result, text, start, "string", character, hint)
         return
@@ -169,6 +171,25 @@ def _report_strange(reading: InteractiveParser, text: str, start: int, result: T
     _skip(reading, text, span, result)
     if len(result.diagnostics) == _MOST_STRANGE:
         result.ends_inside = True
+
+
+def _read_apostrophe(reading: InteractiveParser, text: str, start: int, result: Tokens) -> bool:
+    """Whether an unclosed quote ends a string with a quote inside, as in `'it's'`, which is read as one."""
+    if len(result.tokens) < 2:
+        return False
+    string, rest = result.tokens[-2:]
+    begin, quote = span_of(string).start, text[start]
+    if string.type != "STRING" or string[0] != quote or span_of(string).end != span_of(rest).start:
+        return False
+    span = Span(begin, start + 1)
+    inside = text[begin + 1 : start]
+    whole = f"{quote}{inside.replace(quote, quote * 2)}{quote}"
+    message, hint = "the string ends at the quote inside it", "double the quote"
+    result.diagnostics.append(Diagnostic("quote-in-string", message, span, hint=hint, suggestion=whole))
+    del result.tokens[-2:]
+    _skip(reading, text, Span(start, start + 1), result)
+    result.tokens[-1] = Token("STRING", whole, begin, end_pos=start + 1)
+    return True
 
 
 def _instead_of(shown: str, rest: str) -> str:

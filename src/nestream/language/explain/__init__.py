@@ -9,11 +9,21 @@ from nestream.language.explain.expected import ENDING_ERRORS, SIGN_ERRORS, unexp
 from nestream.language.explain.habits import HABITS
 from nestream.language.explain.lists import LIST_ERRORS
 from nestream.language.explain.situation import Explanation, Situation
+from nestream.language.explain.sql import SQL_HABITS
 from nestream.language.explain.words import WORD_ERRORS
 
 __all__ = ["explain"]
 
-_ALL = (*HABITS, *WORD_ERRORS, *CLAUSE_ERRORS, *SIGN_ERRORS, *LIST_ERRORS, *TRAILING_ERRORS, *ENDING_ERRORS)
+_ALL = (
+    *SQL_HABITS,
+    *HABITS,
+    *WORD_ERRORS,
+    *CLAUSE_ERRORS,
+    *SIGN_ERRORS,
+    *LIST_ERRORS,
+    *TRAILING_ERRORS,
+    *ENDING_ERRORS,
+)
 
 
 def explain(situation: Situation) -> Explanation:

@@ -131,6 +131,10 @@ def _after_the_end(at: Situation) -> Explanation | None:
     hint = _ORDER
     if at.clause == "PATTERN" and at.before == ")" and at.is_name(at.index):
         hint = "only a type has a variable, an operator has none"
+    if at.token.type in {"AND", "OR"} and at.clause != "PATTERN":
+        hint = "write conditions in WHERE, before WITHIN"
+    if at.token == ".":
+        hint = "remove it"
     if at.token == ",":
         hint = (
             "LIMIT takes one number"

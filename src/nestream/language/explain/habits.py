@@ -1,4 +1,4 @@
-"""Explains habits from other languages: SQL's clauses and NULL, arrows, AS, brackets, repetition."""
+"""Explains habits from other languages: arrows, brackets, repetition, comparisons in words."""
 
 from __future__ import annotations
 
@@ -9,113 +9,19 @@ from nestream.language.build_formula import span_of
 from nestream.language.build_pattern import no_repetition
 from nestream.language.explain.situation import (
     END,
+    PATTERN_KEYWORDS,
     Explanation,
     Repair,
     Situation,
     retyped,
 )
+from nestream.language.explain.sql import COMPARATORS
 from nestream.language.literals import shortened
 from nestream.model.diagnostics import Diagnostic
+from nestream.model.expression import FUNCTIONS
 
-_COMPARATORS = frozenset({"=", "==", "!=", "<>", "≠", "<", "<=", "≤", ">", ">=", "≥"})
-
-_CLAUSES_ELSEWHERE = {
-    "PARTITION": "to match the events of each key apart, write `WHERE [id]` before WITHIN",
-    "GROUP": "to match the events of each key apart, write `WHERE [id]` before WITHIN; "
-    "aggregate the matches after the query",
-    "ORDER": "matches are ordered by `match_end`; sort the result if you need another order",
-    "FROM": "the events are not part of the query: pass them to `match`",
-    "OFFSET": "LIMIT takes one number",
-}
 _SEQUENCE_WORDS = frozenset({"FOLLOWED", "THEN", "NEXT", "BEFORE", "FOLLOWEDBY"})
 _NEGATION_WORDS = frozenset({"NO", "WITHOUT", "NEVER", "NOTFOLLOWEDBY"})
-
-
-def _select_first(at: Situation) -> Explanation | None:
-    """`SELECT ... FROM ...`: it was read as a type."""
-    if not at.tokens or at.at(0).upper() != "SELECT" or at.at(0).type != "NAME":
-        return None
-    return Explanation(
-        Diagnostic(
-            "sql-clause",
-            "a query begins with PATTERN, not SELECT",
-            span_of(at.at(0)),
-            hint="name the columns in RETURN, after the window",
-            suggestion="PATTERN SEQ(A a, B b) WITHIN 10 minutes RETURN a.id AS id",
-        ),
-        final=True,
-    )
-
-
-def _clause_of_sql(at: Situation) -> Explanation | None:
-    """`GROUP BY a.id` and the like; after a number the first word was read as a unit."""
-    for index in (at.index, at.index - 1):
-        word = at.at(index).upper()
-        if at.openers or at.at(index).type != "NAME" or word not in _CLAUSES_ELSEWHERE or index == 0:
-            continue
-        shown = f"{word} BY" if at.at(index + 1).upper() == "BY" else word
-        return Explanation(
-            Diagnostic(
-                "sql-clause",
-                f"a query has no {shown}",
-                span_of(at.at(index)),
-                hint=_CLAUSES_ELSEWHERE[word],
-            ),
-            Repair(index, max(index + 1, at.clause_end)),
-        )
-    return None
-
-
-def _compared_with_null(at: Situation) -> Explanation | None:
-    """`a.x = NULL`, which would never hold."""
-    if at.token.type != "NULL" or at.before not in _COMPARATORS:
-        return None
-    positive = at.before in {"=", "=="}
-    start = max(index for index in range(at.index) if index == 0 or _begins_operand(at, index))
-    operand = at.source(start, at.index - 1)
-    written = f"{operand} IS {'' if positive else 'NOT '}NULL"
-    return Explanation(
-        Diagnostic(
-            "null-comparison",
-            f"a comparison with NULL never holds: test with IS {'' if positive else 'NOT '}NULL",
-            span_of(at.at(start)).to(at.span),
-            suggestion=written if operand and len(written) <= 80 else None,
-        ),
-        Repair(at.index, at.index + 1, (retyped(at.token, "NUMBER", "0"),)),
-    )
-
-
-def _begins_operand(at: Situation, index: int) -> bool:
-    before = at.at(index - 1)
-    return before in {"(", ",", ":"} or before.type in {"AND", "OR", "NOT", "WHERE", "RETURN"}
-
-
-def _is_something(at: Situation) -> Explanation | None:
-    if at.before.type not in {"IS", "NOT"} or at.token.type not in {"NUMBER", "STRING", "TRUE", "FALSE"}:
-        return None
-    negated = at.before.type == "NOT"
-    if negated and at.at(at.index - 2).type != "IS":
-        return None
-    sign = "!=" if negated else "="
-    hint = f"IS tests for NULL alone; compare with `{sign}`"
-    message = f"unexpected `{shortened(at.token)}` after {at.before.upper()}"
-    return Explanation(Diagnostic("unexpected-token", message, at.span, hint=hint))
-
-
-def _list_without_parentheses(at: Situation) -> Explanation | None:
-    """`a.x IN [1, 2]`, `a.x IN 1, 2`, `a.x BETWEEN (1, 2)`."""
-    if at.before.type == "IN" and at.token not in {"(", ",", ")"}:
-        message, suggestion = "IN takes a list in parentheses", "IN (1, 2)"
-        return Explanation(Diagnostic("unexpected-token", message, at.span, suggestion=suggestion))
-    inside = bool(at.openers) and at.at(at.openers[-1] - 1).type == "BETWEEN" and at.token == ","
-    if inside or (at.accepted and "AND" in at.accepted and _between_lacks_and(at)):
-        message, suggestion = "BETWEEN takes two values with AND between them", "BETWEEN 1 AND 2"
-        return Explanation(Diagnostic("unexpected-token", message, at.span, suggestion=suggestion))
-    return None
-
-
-def _between_lacks_and(at: Situation) -> bool:
-    return "OR" not in at.accepted and "COMMA" not in at.accepted and "RPAR" not in at.accepted
 
 
 def _comparison_with_a_space(at: Situation) -> Explanation | None:
@@ -130,33 +36,6 @@ def _comparison_with_a_space(at: Situation) -> Explanation | None:
         Diagnostic("unknown-sign", message, span, suggestion=left + right),
         Repair(first, first + 2, (retyped(left, "EQUAL", "="),)),
     )
-
-
-def _as_before_a_variable(at: Situation) -> Explanation | None:
-    """`SEQ(A AS a, B b)`, `SEQ(A a, B b) AS m`."""
-    if at.token.type != "AS" or at.clause != "PATTERN" or not at.is_name(at.index + 1):
-        return None
-    if at.is_name(at.index - 1) and at.at(at.index - 2) in {"(", ",", "!", ""}:
-        return Explanation(
-            Diagnostic(
-                "as-in-pattern",
-                "a variable follows its type without AS",
-                at.span,
-                suggestion=f"{at.before} {at.after}",
-            ),
-            Repair(at.index, at.index + 1),
-        )
-    if at.before == ")":
-        return Explanation(
-            Diagnostic(
-                "as-in-pattern",
-                "only a type has a variable, an operator has none",
-                at.span.to(span_of(at.after)),
-                hint=f"remove `AS {at.after}`",
-            ),
-            Repair(at.index, at.index + 2),
-        )
-    return None
 
 
 def _arrow(at: Situation) -> Explanation | None:
@@ -178,12 +57,102 @@ def _arrow(at: Situation) -> Explanation | None:
     )
 
 
-def _comment_of_sql(at: Situation) -> Explanation | None:
-    if at.token != "-" or at.after != "-" or at.after.start_pos != at.token.end_pos:
+def _query_in_quotes(at: Situation) -> Explanation | None:
+    if at.index or at.token.type != "STRING" or len(at.tokens) > 1:
         return None
-    span = at.span.to(span_of(at.after))
-    message = "a comment begins with `//`, not `--`"
-    return Explanation(Diagnostic("unknown-comment", message, span, suggestion="//"), final=True)
+    message = "the query is in quotes"
+    return Explanation(Diagnostic("query-in-quotes", message, at.span, hint="remove them"), final=True)
+
+
+def _sign_after_pattern(at: Situation) -> Explanation | None:
+    """`PATTERN: SEQ(...)`."""
+    if at.before.type not in PATTERN_KEYWORDS or at.token not in {":", "="}:
+        return None
+    message = f"{at.before.upper()} takes no `{at.token}`"
+    return Explanation(
+        Diagnostic("unexpected-token", message, at.span, hint="remove it"), Repair(at.index, at.index + 1)
+    )
+
+
+def _conditions_after_type(at: Situation) -> Explanation | None:
+    """`A(x > 1) a`, `A a(a.x > 1)`, `A a [x > 1]`."""
+    opener = at.index
+    if at.before == ")" and at.is_name(at.index):
+        opener = _partner(at, at.index - 1)
+        kind = at.at(opener - 1)
+        if kind.type != "NAME" or kind.lower() in FUNCTIONS:
+            return None
+    elif at.token not in {"(", "["} or not (at.is_name(opener - 1) and at.is_name(opener - 2)):
+        return None
+    if at.at(opener + 1) == "]" or at.at(opener + 1).type == "NUMBER" or at.clause != "PATTERN":
+        return None
+    return Explanation(
+        Diagnostic(
+            "conditions-after-type",
+            "the conditions of a component come after a colon, in parentheses around both",
+            span_of(at.at(opener - 1)).to(span_of(at.at(opener))),
+            suggestion="(A a : a.x > 1)",
+        )
+    )
+
+
+def _partner(at: Situation, closing: int) -> int:
+    """The index of the bracket that another closes; before the first token if there is none."""
+    depth = 0
+    for index in range(closing, -1, -1):
+        depth += (at.at(index) in {")", "]"}) - (at.at(index) in {"(", "["})
+        if depth == 0:
+            return index
+    return -1
+
+
+def _missing_and(at: Situation) -> Explanation | None:
+    """`a.x = 1 b.x = 2`: the variable was read as a unit."""
+    if at.token != "." or at.before.type != "NAME" or at.at(at.index - 2).type != "NUMBER":
+        return None
+    if not at.is_name(at.index + 1):
+        return None
+    joint = "a comma or AND" if at.openers else "AND"
+    return Explanation(
+        Diagnostic(
+            "missing-comma",
+            f"{joint} is missing before `{at.before}.{at.after}`",
+            span_of(at.at(at.index - 2)).to(span_of(at.after)),
+        ),
+        Repair(at.index - 1, at.index - 1, (retyped(at.before, "AND", "AND"),)),
+    )
+
+
+_COMPARISON_WORDS = {"EQUALS": "=", "EQ": "=", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
+
+
+def _comparison_in_words(at: Situation) -> Explanation | None:
+    """`a.x equals 1`, `a.x := 1`, `a x = 1`, `a->x = 1`."""
+    sign = _COMPARISON_WORDS.get(at.token.upper())
+    if sign is not None and at.at(at.index - 2) == ".":
+        message = f"unknown comparison `{shortened(at.token)}`"
+        repair = Repair(at.index, at.index + 1, (retyped(at.token, "EQUAL", "="),))
+        return Explanation(Diagnostic("unknown-sign", message, at.span, suggestion=sign), repair)
+    if at.token == ":" and at.after == "=":
+        span = at.span.to(span_of(at.after))
+        repair = Repair(at.index, at.index + 1)
+        return Explanation(
+            Diagnostic("unknown-sign", "unknown comparison `:=`", span, suggestion="="), repair
+        )
+    if at.token == ">" and at.before == "-" and at.is_name(at.index - 2) and at.is_name(at.index + 1):
+        variable, name = at.index - 2, at.index + 1
+    elif at.openers and at.token in COMPARATORS and at.is_name(at.index - 1) and at.is_name(at.index - 2):
+        variable, name = at.index - 2, at.index - 1
+    else:
+        return None
+    return Explanation(
+        Diagnostic(
+            "unexpected-token",
+            "an attribute comes after a dot",
+            span_of(at.at(variable)).to(span_of(at.at(name))),
+            suggestion=f"{at.at(variable)}.{at.at(name)}",
+        )
+    )
 
 
 def _negation_word(at: Situation) -> Explanation | None:
@@ -293,16 +262,14 @@ def _exists_without_variables(at: Situation) -> Explanation | None:
 
 
 HABITS: tuple[Callable[[Situation], Explanation | None], ...] = (
-    _select_first,
-    _clause_of_sql,
-    _compared_with_null,
-    _is_something,
-    _list_without_parentheses,
+    _query_in_quotes,
+    _sign_after_pattern,
     _comparison_with_a_space,
-    _as_before_a_variable,
-    _comment_of_sql,
     _arrow,
     _negation_word,
+    _conditions_after_type,
+    _missing_and,
+    _comparison_in_words,
     _repetition,
     _second_dot,
     _variables_in_any,

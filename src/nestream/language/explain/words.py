@@ -86,7 +86,11 @@ def _misspelt_pattern(at: Situation) -> Explanation | None:
     if at.index not in {1, 2, 3} or at.at(0).type != "NAME" or at.openers:
         return None
     meant = _close(at.at(0), PATTERN_KEYWORDS)
-    return _misspelt(at, 0, meant) if meant else None
+    if meant:
+        return _misspelt(at, 0, meant)
+    if at.index == 1 and at.is_operator(1) | (at.token.type in {"SEQ", "EXISTS"}):
+        return _misspelt(at, 0, "PATTERN", f"a query begins with PATTERN, not {shortened(at.at(0))}")
+    return None
 
 
 def _misspelt_clause(at: Situation) -> Explanation | None:
@@ -185,8 +189,8 @@ def _reserved_word(at: Situation) -> Explanation | None:
     """`SEQ(Event e, B b)`, `a.limit = 3`: a keyword where a name is needed."""
     if at.is_reserved(at.index) and "NAME" in at.accepted and at.token.type not in {"NULL", "TRUE", "FALSE"}:
         needed = at.before == "." or at.before.type in {"AS", "EXISTS"}
-        if at.is_name(at.index + 1) and at.is_name(at.index + 2):
-            return None  # `SEQ(A a, PATTERN B b)`: the keyword is meant
+        if at.is_name(at.index + 1) and (at.is_name(at.index + 2) or at.at(at.index + 2) == "."):
+            return None  # `SEQ(A a, PATTERN B b)`, `SEQ(A a, WHERE a.x = 1)`: the keyword is meant
         if needed or (at.openers and (at.is_name(at.index + 1) or at.after in _FOLLOWS_A_NAME)):
             return _as_name(at, at.index)
     swallowed = at.before.type in {"IS", "IN", "BETWEEN"} and at.token in {",", ")"}
