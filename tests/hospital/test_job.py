@@ -181,7 +181,7 @@ def test_a_folder_with_other_things_is_refused_and_kept(tmp_path: Path) -> None:
             prepare(tmp_path, SMALL, fresh=fresh)
     (tmp_path / "job.json").write_text('{"name": "another"}')
     for fresh in (False, True):
-        with pytest.raises(JobError, match="not that of a hospital"):
+        with pytest.raises(JobError, match="does not describe a hospital"):
             prepare(tmp_path, SMALL, fresh=fresh)
     assert (tmp_path / "thesis.txt").read_text() == "chapter 1"
 
