@@ -23,3 +23,8 @@ __all__ = [
     "queries",
     "query",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names, so that completion shows no module of the implementation."""
+    return [*__all__, "__version__"]

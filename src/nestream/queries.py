@@ -55,10 +55,10 @@ class QuerySetError(QueryError):
 
 
 def queries(source: Any, dialect: str | None = None) -> Queries:
-    """Read a set of queries: a folder of `.neel` files, a mapping of names to texts, or a list of texts.
+    """Parse and check a query set: a folder of `.neel` files, a mapping of names to queries, or a list.
 
-    A file gives its query the name of the file without ending; the queries of a list are q1, q2 and so on.
-    Raises a `QueryError` with every problem of every query at once.
+    Queries from files are named after their files, those of a list q1, q2 and so on. Raises `QueryError` with
+    all problems of all queries.
     """
     found: dict[str, Query] = {}
     errors: dict[str, QueryError] = {}
@@ -80,7 +80,7 @@ def _named(source: Any) -> Iterator[tuple[str, Any]]:
         if not folder.is_dir():
             raise FileNotFoundError(
                 f"{folder} is not a folder of queries\n"
-                f"  hint: a set is a folder of {SUFFIX} files, a mapping of names to texts or a list of texts"
+                f"  hint: pass a folder of {SUFFIX} files, a mapping of names to queries or a list of queries"
             )
         files = sorted(folder.glob(f"*{SUFFIX}"))
         if not files:
@@ -92,9 +92,9 @@ def _named(source: Any) -> Iterator[tuple[str, Any]]:
             yield f"q{number}", text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Queries:
-    """Queries that run together: each event is read, tested and held once, and shared work is done once."""
+    """A query set: queries that run together, read each event once, and share work."""
 
     members: dict[str, Query]
     planned: dict[Any, tuple[dict[str, Member], dict[LeafSpec, int]]] = field(
@@ -104,7 +104,11 @@ class Queries:
 
     def __post_init__(self) -> None:
         if not self.members:
-            raise ValueError("a set of queries has at least one")
+            raise ValueError("a query set needs at least one query")
+
+    def __repr__(self) -> str:
+        names = ", ".join(map(repr, self.members))
+        return f"Queries({names})" if len(names) <= 120 else f"Queries({names[:100]}… {len(self)} in all)"
 
     def __len__(self) -> int:
         return len(self.members)
@@ -118,7 +122,7 @@ class Queries:
     def adding(self, name: str, text: str | Query, dialect: str | None = None) -> Queries:
         """The set with one more query."""
         if name in self.members:
-            raise ValueError(f"the set has a query {name} already")
+            raise ValueError(f"the query set already has a query named {name!r}")
         member = text if isinstance(text, Query) else query(text, dialect)
         planned = {key: (dict(kept), dict(leaves)) for key, (kept, leaves) in self.planned.items()}
         return Queries({**self.members, name: member}, planned)
@@ -137,7 +141,7 @@ class Queries:
         return (Queries(members) if told else self), list(dict.fromkeys(told))
 
     def explain(self, format: str = "text", **options: Any) -> Any:
-        """What the queries share, and the plan of each; takes the options of `Query.explain`."""
+        """What the queries share, and the plan of each. Takes the options of `Query.explain`."""
         leaves: set[LeafSpec] = set()
         used = 0
         for member in self.members.values():
@@ -164,11 +168,11 @@ class Queries:
         options: Options | None = None,
         **on_spark: Any,
     ) -> Any:
-        """Every match of every query over a finite set of events, as one Arrow table.
+        """All matches of all queries as one Arrow table; for a Spark DataFrame, as a DataFrame.
 
-        Its columns are `query` (the name), `match_start`, `match_end`, `events` (a list of the events of the
-        match, each with its variable) and `values` (what RETURN computes, as text). A Spark DataFrame gives
-        such a DataFrame, batch or streaming. The options are those of `Query.match` and `Query.on_spark`.
+        Its columns are `query` (the name), `match_start`, `match_end`, `events` (a list of the events, each
+        with its variable) and `values` (the columns of RETURN, as text). Takes the options of `Query.match`
+        and `Query.on_spark`.
         """
         if is_dataframe(events):
             return self.on_spark(
@@ -182,7 +186,7 @@ class Queries:
                 **on_spark,
             )
         if on_spark:
-            raise TypeError(f"{', '.join(on_spark)}: for Spark DataFrames alone")
+            raise TypeError(f"{', '.join(on_spark)} only applies to Spark DataFrames")
         found = self.batches(
             events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
         )
@@ -199,7 +203,7 @@ class Queries:
         strategy: str = "auto",
         options: Options | None = None,
     ) -> Iterator[pa.Table]:
-        """The matches of `match` as tables, one after the other; the first is empty and has the columns."""
+        """The matches of `match` as an iterator of tables; the first is empty and has the columns."""
         self._without_limits("a set that gives one table")
         run, table = self._prepared(events, time, type, types, order, strategy, options)
         yield empty_table(run.wanted)
@@ -216,7 +220,7 @@ class Queries:
         strategy: str = "auto",
         options: Options | None = None,
     ) -> dict[str, pa.Table]:
-        """The matches of each query by its name, as the query alone would give them, found in one pass."""
+        """The matches of each query by its name, as `Query.match` returns them, found in one pass."""
         run, table = self._prepared(events, time, type, types, order, strategy, options)
         limits = {name: member.plan.limit for name, member in self.members.items()}
         found = collected_each(run.each(table, limits))
@@ -226,7 +230,7 @@ class Queries:
         }
 
     def count(self, events: Any, **options: Any) -> dict[str, int]:
-        """How many matches each query has. Takes the options of `match`."""
+        """The number of matches of each query. Takes the options of `match`."""
         settings: dict[str, Any] = {"time": "ts", "type": "type", "types": None, "order": "time"}
         settings = {**settings, "strategy": "auto", "options": None, **options}
         if is_dataframe(events):
@@ -281,7 +285,7 @@ class Queries:
         known_strategy(strategy)
         by_arrival = known_order(order) == "arrival"
         if strategy == "reference":
-            raise ValueError("the reference evaluator runs one query at a time")
+            raise ValueError("the reference evaluator cannot run a query set: run each query alone")
         scale = per_microsecond(resolution(schema))
         types = tuple((name, tuple(sorted(own))) for name, own in sorted(schema.types.items()))
         events = (tuple(schema.columns.items()), schema.time, schema.type, types)
@@ -325,7 +329,7 @@ class Queries:
         strategy: str = "auto",
         options: Options | None = None,
     ) -> Any:
-        """Match events that keep coming, as `Query.stream` does; each match has the name of its query."""
+        """Match events as they arrive, like `Query.stream`; each match has the name of its query."""
         known_order(order)
         refuse_dataframe(events)
         self._without_limits("a stream of a set")
@@ -406,8 +410,8 @@ class Queries:
         limited = [name for name, member in self.members.items() if member.plan.limit is not None]
         if limited:
             raise ValueError(
-                f"{where} has no LIMIT, and {limited[0]} has one\n"
-                "  hint: leave the LIMIT out, or ask for `match_each`"
+                f"{where} does not support LIMIT, and the query {limited[0]} has one\n"
+                "  hint: remove the LIMIT, or use `match_each`"
             )
 
 

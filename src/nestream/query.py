@@ -22,8 +22,9 @@ from nestream.compose.spark import spark_frame as spark_frame
 from nestream.compose.spark import spark_problem as spark_problem
 from nestream.compose.spark import spark_session as spark_session
 from nestream.language.ast import Dialect
+from nestream.language.literals import shortened
 from nestream.language.parser import read_query
-from nestream.language.printer import print_query
+from nestream.language.printer import print_query, saved_spelling
 from nestream.language.type_header import Types, header_types, read_types
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
@@ -50,10 +51,10 @@ COUNTED = 2.0
 
 
 def query(text: str, dialect: str | None = None) -> Query:
-    """Read a query in any of the three spellings.
+    """Parse and check a query.
 
-    The spelling is recognised from the text; `dialect` ("neel", "neel+" or "sase") forces one. Raises
-    `QueryError` with every problem of the query at once.
+    The dialect is detected; `dialect` ("neel", "neel+" or "sase") accepts only that one. Raises `QueryError`
+    with all problems of the query.
     """
     tree, problems = read_query(text, dialect)
     if tree is None:
@@ -71,9 +72,9 @@ def query(text: str, dialect: str | None = None) -> Query:
     return Query(bound, types)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Query:
-    """A query that can be explained and matched."""
+    """A checked query: match it, stream it, explain it, or ask why events do not match."""
 
     bound: BoundQuery
     types: Types = field(default_factory=dict)
@@ -81,7 +82,7 @@ class Query:
 
     @property
     def text(self) -> str:
-        """The text of the query as given."""
+        """The text that the query was made from."""
         return self.bound.text
 
     @property
@@ -91,12 +92,12 @@ class Query:
 
     @property
     def dialect(self) -> Dialect:
-        """The spelling that was recognised or forced."""
+        """The dialect of the query."""
         return self.bound.tree.dialect
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What `check` warns about."""
+        """The warnings of `nestream check`."""
         return self.bound.warnings
 
     @property
@@ -106,16 +107,19 @@ class Query:
 
     @property
     def free_variables(self) -> frozenset[str]:
-        """The variables that the query mentions and binds; for a whole query the target variables."""
+        """The variables that the query mentions and binds: its target variables."""
         return self.bound.free_variables
 
     @cached_property
     def formatted(self) -> str:
-        """The query in the one canonical layout."""
+        """The query as `nestream fmt` prints it."""
         return print_query(self.bound.tree)
 
     def __str__(self) -> str:
         return self.formatted
+
+    def __repr__(self) -> str:
+        return f"Query({shortened(self.formatted, 120)!r})"
 
     def _repr_html_(self) -> str:
         return query_html(self)
@@ -160,15 +164,15 @@ class Query:
         return self.with_types(types) if missing else self, told
 
     def why(self, events: Any, picked: Sequence[Any] | Mapping[str, Any], **options: Any) -> Why:
-        """Why the picked events are not (part of) a match: every predicate, order, window and negation.
+        """Explain why events are not a match, or part of one: every condition, order, window and negation.
 
-        `picked` are row numbers from 0, or with `by="column"` what the events have in that column; a mapping
-        says which variable each is to be. Takes the options of `match` that say how to read the events.
+        `picked` are row numbers from 0, or with `by="column"` values of that column; a mapping assigns them
+        to variables. Takes the options of `match` for reading events.
         """
         return explain_why(self, events, picked, **options)
 
     def show(self, events: Any, **options: Any) -> Shown:
-        """The matches to look at: their `table`, and their `timeline`. Takes the options of `match`."""
+        """The matches for a notebook, as a `table` and a `timeline`. Takes the options of `match`."""
         return show_matches(self, events, **options)
 
     def explain(
@@ -182,27 +186,26 @@ class Query:
         dialect: str | None = None,
         **on_spark: Any,
     ) -> Any:
-        """The logical plan and how the engine runs it, as text or with `format="json"` as plain data.
+        """The logical plan and how the engine runs it, as text, or as plain data with `format="json"`.
 
-        For each negation it says whether it is a bound or a join, and why. With a Spark DataFrame as
-        `events`, and the options of `on_spark`, it also says how the events are split over partitions, which
-        columns are read and what Spark filters, and of a streaming one the watermark, the state and when
-        matches are given.
+        `events`, a Spark DataFrame, with the options of `on_spark`, adds how Spark splits, reads and filters
+        the events, and for a stream the watermark, the state and when matches are emitted. `verbose` adds the
+        costs of the strategies for assumed events, and how the plan is rewritten, rule by rule. `analyze`,
+        events with the options of `match`, runs the query and shows matches and times beside the estimates.
+        `strategy="flat"` shows which expressions share work.
 
-        With `verbose` it adds how the plan is rewritten to a normal form, rule by rule, and what stays
-        nested. With the strategy "flat" it shows which expressions share their work, and what that is
-        estimated to cost. With events to `analyze` (and the options of `match` that say how to read them) the
-        query is run over them, and what was found and how long it took stands beside the estimates.
-
-        With the dialect "sase" it shows nothing of this but the plan as SASE's operators: the paper's basic
-        one, its optimised one, and the one that is run.
+        `dialect="sase"` shows SASE's operators instead: the paper's basic plan, its optimised plan, and the
+        plan that runs.
         """
         known_format(format)
         known_strategy(strategy)
         known_options(options)
         if dialect is not None:
             if strategy != "auto" or verbose or analyze is not None or events is not None:
-                raise ValueError("SASE's operators tell a plan of the strategy auto, and nothing beside it")
+                raise ValueError(
+                    "dialect='sase' explains the strategy auto alone\n"
+                    "  hint: leave strategy, verbose, analyze and events out"
+                )
             return as_operators(self.plan, format, options, dialect)
         if verbose:
             shown = self.explain(format, options, events, strategy, analyze=analyze, **on_spark)
@@ -228,7 +231,10 @@ class Query:
         **partitioning: Any,
     ) -> Any:
         if not is_dataframe(events):
-            raise TypeError("the events to explain for are a Spark DataFrame or a mapping of them by type")
+            raise TypeError(
+                "explain takes events as a Spark DataFrame, or a mapping of them by type\n"
+                "  hint: use analyze= for other events"
+            )
         found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options)
         return found.explained(format, **partitioning)
 
@@ -243,20 +249,17 @@ class Query:
         strategy: str = "auto",
         options: Options | None = None,
     ) -> Any:
-        """Every match of the query over a finite set of events, as an Arrow table.
+        """All matches as an Arrow table; for a Spark DataFrame, as a lazy DataFrame.
 
-        A Spark DataFrame (or a mapping of them by event type) gives a DataFrame, lazily; `on_spark` takes
-        more options.
+        `events` is an Arrow table, a pandas or Polars DataFrame, a list of dictionaries, a Spark DataFrame,
+        or a mapping of these by event type. `time` and `type` name the columns with the time and the type of
+        an event. `types` lists the attributes of each type (SASE). With `order="arrival"` events with equal
+        times follow one another as they arrive. `on_spark` takes more options for Spark.
 
-        `events` is an Arrow table, a pandas or Polars frame, a list of dictionaries, or a mapping of these by
-        event type. `time` and `type` name the columns that hold an event's time and type; `types` says which
-        attributes each type has, where that matters (SASE). With `order="arrival"` events with equal times
-        follow each other in the order in which they come.
-
-        The table has one struct column for each returned variable, holding that event's columns (NULL where
-        an OR branch left it unbound), or the named expressions of RETURN; and `match_start` and `match_end`.
-        Its rows are ordered by `match_end`, then by the positions of the events. Raises
-        `TooManyMatchesError` where they do not fit in memory; `batches` gives them piece by piece.
+        The table has a struct column with the event for each variable, NULL for a branch of an OR that did
+        not match, or the columns of RETURN; then `match_start` and `match_end`. Rows are ordered by
+        `match_end`, then by the positions of the events. Raises `TooManyMatchesError` where they do not fit in
+        memory; `batches` gives them piece by piece.
         """
         if is_dataframe(events):
             return self.on_spark(
@@ -277,9 +280,9 @@ class Query:
         strategy: str = "auto",
         options: Options | None = None,
     ) -> Iterator[pa.Table]:
-        """The matches of `match` as tables, one after the other, within the memory of the options.
+        """The matches of `match` as an iterator of tables, within the memory budget of the options.
 
-        The first table is empty and has the columns of the matches. Stop reading to stop matching.
+        The first table is empty and has the columns. Stop iterating to stop matching.
         """
         run = self.prepare(events, time=time, type=type, types=types, order=order, strategy=strategy)
         if strategy == "reference":
@@ -355,9 +358,9 @@ class Query:
         """
         found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options)
         if not found.df.isStreaming:
-            raise TypeError("outcomes are for streaming DataFrames: a batch has no late events")
+            raise TypeError("outcomes takes a streaming DataFrame: a batch has no late events; use match")
         if self.plan.limit is not None:
-            raise ValueError("LIMIT does not go with outcomes: it would count late events too")
+            raise ValueError("outcomes does not support LIMIT, which would count late events too")
         settings = {"partition_by": partition_by, "partitions": partitions, "outcomes": True}
         return found.matches(self.identity(order, strategy), **settings)
 
@@ -375,7 +378,7 @@ class Query:
         flat = "\nSTRATEGY flat" if strategy == "flat" else ""
         declared = sorted(self.types.items())
         types = "".join(f"\nTYPE {name}({', '.join(sorted(own))})" for name, own in declared)
-        return f"{self.formatted}\nORDER {order}{flat}{types}"
+        return f"{saved_spelling(self.formatted)}\nORDER {order}{flat}{types}"
 
     def stream(
         self,
@@ -391,19 +394,20 @@ class Query:
         strategy: str = "auto",
         options: Options | None = None,
     ) -> Any:
-        """Match events that keep coming.
+        """Match events as they arrive.
 
-        With `events`, an iterable of dictionaries or of batches, gives an iterator over the matches as they
-        are decided: `for match in query.stream(events): ...`. Without, gives a `Stream` to push events into:
+        With `events`, an iterable of dictionaries or batches, returns an iterator over the matches:
+        `for match in query.stream(events): ...`. Without, returns a `Stream` to push events into:
         `stream.push(event)`, `stream.push_batch(table)`, `stream.finish()`, `stream.save()`.
 
-        Events may be out of order by the `lateness`: a duration such as "5 s", a timedelta, or a number in
-        the unit of the time column. Later ones go to `late`; events without time or type, or whose values do
-        not fit, go to `dead_letter`. Both are counted; without a handler the first one gives a warning.
+        Events may arrive out of order by up to `lateness`: a duration such as "5 s", a timedelta, or a number
+        in the unit of the time column. `late` is called with later ones, and `dead_letter` with events that
+        have no time or type, or whose values do not fit. Both are counted; without a handler the first one
+        gives a warning.
         """
         known_strategy(strategy)
         if strategy == "reference":
-            raise ValueError("the reference evaluator needs all the events at once: it has no streams")
+            raise ValueError("the reference evaluator cannot run on a stream: it needs all events at once")
         chosen = known_order(order)
         known_options(options)
         refuse_dataframe(events)
@@ -449,7 +453,7 @@ class Query:
             yield from (part.name for part in attributes(expression) if part.variable == variable)
 
     def count(self, events: Any, **options: Any) -> int:
-        """How many matches there are, without building what it need not. Takes the options of `match`.
+        """The number of matches, without building them. Takes the options of `match`.
 
         A Spark DataFrame is counted on Spark.
         """
@@ -562,6 +566,6 @@ class Query:
 
 
 def matching(text: str, **options: Any) -> Callable[[Any], Any]:
-    """A transformation for `df.transform(nestream.matching(text))`; takes the options of `Query.match`."""
+    """A function for `df.transform(nestream.matching(text))`; takes the options of `Query.match`."""
     chosen = query(text)
     return lambda events: chosen.match(events, **options)

@@ -49,7 +49,7 @@ def test_the_example_is_accepted_with_the_columns_of_the_sample() -> None:
 
 
 def test_an_unknown_attribute_is_found_when_the_events_are_known() -> None:
-    text = "SEQ(Recycle r, Operating o, r.idd = o.id) WITHIN 1 hours"
+    text = "SEQ(Recycle r, Operating o, r.idd = o.id) WITHIN 1 hour"
     assert call("check", text).exit_code == 0
     result = call("check", text, "--events", sample_path("hospital"))
     assert result.exit_code == 1

@@ -56,7 +56,7 @@ def test_options_of_a_data_set_are_set_by_key_and_value(tmp_path: Path) -> None:
     [
         (["data", "stocks", "--out", "x.csv"], ["'stocks'", "did you mean 'stock'", "coldchain"]),
         (["data", "stock", "--set", "amount=3", "--out", "x.csv"], ["did you mean 'amounts'", "ticker_skew"]),
-        (["data", "stock", "--set", "amounts", "--out", "x.csv"], ["key=value"]),
+        (["data", "stock", "--set", "amounts", "--out", "x.csv"], ["KEY=VALUE"]),
         (["data", "stock", "--set", "amounts=many", "--out", "x.csv"], ["an integer like 100", "'many'"]),
         (["data", "sase", "--set", "domains=1,b", "--out", "x.csv"], ["commas", "10,50"]),
         (["data", "sase", "--set", "clock=sand", "--out", "x.csv"], ["clock must be"]),
@@ -64,7 +64,7 @@ def test_options_of_a_data_set_are_set_by_key_and_value(tmp_path: Path) -> None:
         (["data", "stock", "--events", "-1", "--out", "x.csv"], ["--events"]),
         (["data", "stock", "--out", "x.doc"], [".parquet", "--format"]),
         (["data", "stock", "--out", "nowhere/x.csv"], ["no folder 'nowhere'"]),
-        (["data", "--out", "x.csv"], ["which data set?", "hospital"]),
+        (["data", "--out", "x.csv"], ["name a data set", "hospital"]),
     ],
 )
 def test_wrong_usage_exits_with_2_and_says_what_there_is(

@@ -26,7 +26,7 @@ def test_write_rewrites_the_files_that_change_and_leaves_nothing_else_behind(tmp
     paths[0].write_text(TEXT)
     paths[1].write_text(WANTED)
     result = call("fmt", "--write", *paths)
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", f"{paths[0]} rewritten\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", f"{paths[0]} formatted\n")
     assert [path.read_text() for path in paths] == [WANTED, WANTED]
     assert sorted(tmp_path.iterdir()) == paths
 
@@ -35,7 +35,7 @@ def test_check_exits_with_1_if_a_file_would_change_and_changes_nothing(tmp_path:
     path = tmp_path / "a.neel"
     path.write_text(TEXT)
     result = call("fmt", "--check", path)
-    assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"{path} would change\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"{path} is not formatted\n")
     assert path.read_text() == TEXT
     path.write_text(WANTED)
     assert call("fmt", "--check", path).exit_code == 0

@@ -62,7 +62,7 @@ def test_each_query_can_have_a_file_of_its_own(rules: Path, events: Path, tmp_pa
 def test_a_file_for_each_needs_a_folder_of_queries(events: Path, tmp_path: Path) -> None:
     result = call("run", "SEQ(A a, C c) WITHIN 3", events, "--each", tmp_path / "found")
     assert result.exit_code == 2
-    assert "give a folder of them" in result.stderr
+    assert "needs a folder of queries" in result.stderr
 
 
 def test_a_file_for_each_does_not_go_with_one_output(rules: Path, events: Path, tmp_path: Path) -> None:

@@ -132,8 +132,25 @@ def test_a_path_that_the_terminal_cannot_show_is_still_named(tmp_path: Path) -> 
     assert "Traceback" not in result.stderr
 
 
-def test_the_demo_prints_matches_to_a_pipe_and_its_heading_beside_it() -> None:
+def test_the_demo_shows_the_matches_and_explains_one_and_a_near_miss() -> None:
     result = shell("scripts/demo", cwd=ROOT)
     assert result.returncode == 0
-    assert len([json.loads(line) for line in result.stdout.splitlines()]) == 5
-    assert "nestream run examples/contaminated-instruments.neel" in result.stderr
+    matches, match, near_miss = result.stdout.split("$ nestream ")[1:]
+    assert matches.startswith("run examples/contaminated-instruments.neel")
+    assert matches.count("id=11 ins-type=surgery") == 3
+    assert "5 matches" in result.stderr
+    assert "\na match\n" in match
+    assert "no match: 1 obstacle" in near_miss
+    commands = near_miss[near_miss.index("Try next:") :].splitlines()[1::2]
+    assert [command.split()[0] for command in commands] == [
+        ".venv/bin/nestream",
+        ".venv/bin/nestream",
+        "./scripts/demo",
+    ]
+
+
+def test_the_demo_passes_its_arguments_to_run() -> None:
+    result = shell("scripts/demo --format json --limit 1", cwd=ROOT)
+    assert result.returncode == 0
+    (line,) = result.stdout.splitlines()
+    assert json.loads(line)["r"]["id"] == 11

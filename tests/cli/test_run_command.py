@@ -99,7 +99,7 @@ def test_events_with_equal_times_follow_each_other_by_arrival_only(tmp_path: Pat
 def test_the_columns_of_time_and_type_can_be_named(tmp_path: Path) -> None:
     path = tmp_path / "trades.csv"
     path.write_text("when,ticker\n2026-01-05T09:30:00,DELL\n2026-01-05T09:31:00,MSFT\n")
-    query = "SEQ(DELL d, MSFT m) WITHIN 1 minutes RETURN d.ts AS first, m.type AS second"
+    query = "SEQ(DELL d, MSFT m) WITHIN 1 minute RETURN d.ts AS first, m.type AS second"
     result = call("run", query, path, "--time", "when", "--type", "ticker")
     match = json.loads(result.stdout)
     assert (match["first"], match["second"]) == ("2026-01-05T09:30:00", "MSFT")
@@ -154,7 +154,7 @@ def test_a_table_shows_unbound_variables_values_and_types_that_differ(events: Pa
 
 
 def test_a_long_table_is_cut_and_the_summary_says_so() -> None:
-    query = "SEQ(Recycle r, Washing w) WITHIN 1 hours"
+    query = "SEQ(Recycle r, Washing w) WITHIN 1 hour"
     result = call("run", query, sample_path("hospital"), "--format", "table")
     assert "showing 20 of " in result.stderr
     assert result.stdout.count("\n├") == 20

@@ -19,7 +19,7 @@ from nestream.console import serve
 RULE = """// title: Used without washing
 // severity: high
 PATTERN SEQ(Recycle r, !(Washing w, w.id = r.id), Operating o, r.id = o.id)
-WITHIN 1 hours
+WITHIN 1 hour
 """
 
 

@@ -74,7 +74,7 @@ def test_a_floor_that_cannot_be_drawn_is_refused_with_a_hint(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[]", r"floor\.json holds no JSON object\n.*hint"),
+        ("[]", r"floor\.json is not a JSON object\n.*hint"),
         ("{", r"floor\.json cannot be read"),
         ("[" * 100_000, r"floor\.json cannot be read"),
         ('{"title": "' + "x" * (1 << 20) + '"}', r"floor\.json cannot be read: it is larger than 1 MB"),

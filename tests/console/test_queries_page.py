@@ -13,7 +13,7 @@ from tests.console.pipeline import Pipeline, wait
 
 def test_the_editor_underlines_the_right_word_and_shows_the_hint(page: Page, pipeline: Pipeline) -> None:
     visit(page, pipeline, "/queries")
-    text = "PATTERN SEQ(Recycle r, Operating o,\n  r.id = x.id) // 🏥\nWITHIN 1 hours"
+    text = "PATTERN SEQ(Recycle r, Operating o,\n  r.id = x.id) // 🏥\nWITHIN 1 hour"
     page.locator("#query-text").fill(text)
     marked = page.locator(".layer mark.said-error")
     expect(marked.first).to_be_visible(timeout=PATIENCE)
@@ -52,7 +52,7 @@ def test_a_query_is_run_on_a_data_set_and_its_plan_is_drawn(page: Page, pipeline
 def test_an_edited_rule_shows_its_effect_on_the_live_stream(page: Page, pipeline: Pipeline) -> None:
     visit(page, pipeline, "/queries?rule=hygiene-before-entering")
     area = page.locator("#query-text")
-    area.fill("PATTERN SEQ(Enter-Operating-Room o)\nWITHIN 1 minutes")
+    area.fill("PATTERN SEQ(Enter-Operating-Room o)\nWITHIN 1 minute")
     expect(page.locator(".verdict")).to_contain_text("accepted", timeout=PATIENCE)
     page.get_by_role("button", name="Try on the live stream").click()
     until(page, "nestream.trials.length && nestream.trials[0].matches > 0")
@@ -98,7 +98,7 @@ def test_a_new_trial_shows_none_of_the_matches_of_the_one_before(page: Page, pip
 
 def _try(page: Page, pattern: str) -> None:
     """Put a query on trial, and wait until the page knows of it."""
-    page.locator("#query-text").fill(f"PATTERN SEQ({pattern})\nWITHIN 1 minutes")
+    page.locator("#query-text").fill(f"PATTERN SEQ({pattern})\nWITHIN 1 minute")
     expect(page.locator(".verdict")).to_contain_text("accepted", timeout=PATIENCE)
     page.get_by_role("button", name="Try on the live stream").click()
     until(page, f"nestream.trials.length && nestream.trials[0].text.includes('({pattern})')")

@@ -21,7 +21,7 @@ from tests.console.served import RULE, Console, JobFolder, event, serving
 NESTED = """PATTERN SEQ(Recycle r,
   ! SEQ(Disinfection d, Checking c, d.id = c.id = r.id),
   Operating o, r.id = o.id)
-WITHIN 1 hours"""
+WITHIN 1 hour"""
 ENDLESS = "SEQ(" + ", ".join(f"Hall h{n}" for n in range(12)) + ") WITHIN 10 hours"
 
 
@@ -60,7 +60,7 @@ def ask(client: httpx.Client, name: str, /, **body: Any) -> dict[str, Any]:
 
 
 def test_diagnostics_have_the_place_that_the_language_gives_them(client: httpx.Client) -> None:
-    text = "SEQ(Recycle r, Operating o, r.id = x.id) WITHIN 1 hours"
+    text = "SEQ(Recycle r, Operating o, r.id = x.id) WITHIN 1 hour"
     answer = ask(client, "check", text=text)
     with pytest.raises(nestream.QueryError) as raised:
         nestream.query(text)
@@ -71,7 +71,7 @@ def test_diagnostics_have_the_place_that_the_language_gives_them(client: httpx.C
 
 
 def test_a_check_knows_the_columns_of_the_chosen_events(client: httpx.Client) -> None:
-    text = "SEQ(Recycle r, Operating o, r.nowhere = o.nowhere) WITHIN 1 hours"
+    text = "SEQ(Recycle r, Operating o, r.nowhere = o.nowhere) WITHIN 1 hour"
     assert ask(client, "check", text=text)["ok"] is True
     assert ask(client, "check", text=text, data="hospital")["ok"] is False
     assert ask(client, "check", text=text, data="live")["ok"] is False

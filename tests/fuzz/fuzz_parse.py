@@ -18,7 +18,7 @@ with atheris.instrument_imports(include=["nestream.language", "nestream.model", 
 
 LONGEST_ANSWER = 5.0
 SEEDS = (
-    b"PATTERN SEQ(A a, !(B b, b.x = a.x), (C c : c.x + 1 > 3 AND NOT c.f), a.id = c.id) WITHIN 1 hours",
+    b"PATTERN SEQ(A a, !(B b, b.x = a.x), (C c : c.x + 1 > 3 AND NOT c.f), a.id = c.id) WITHIN 1 hour",
     b"EVENT SEQ(X x, !ANY(Y, Z) y) WHERE [id] AND x.a-b IN (1, 'b') WITHIN 100 EVENTS RETURN x.y AS z",
     b"EXISTS x : A a OR `B b` AND (C c), a.t > TIMESTAMP '2026-01-01' /* c */ BETWEEN 1e3 AND 10 minutes",
 )

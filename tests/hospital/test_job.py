@@ -155,7 +155,7 @@ def test_other_rules_take_the_place_of_the_bundled_ones_in_a_new_job_alone(tmp_p
     mine.mkdir()
     with pytest.raises(JobError, match=r"(?s)no \.neel file.*hint"):
         prepare(tmp_path / "job", SMALL, rules=mine)
-    (mine / "one.neel").write_text("SEQ(Recycle r, Operating o, r.id = o.id) WITHIN 1 hours")
+    (mine / "one.neel").write_text("SEQ(Recycle r, Operating o, r.id = o.id) WITHIN 1 hour")
     job = prepare(tmp_path / "job", SMALL, rules=mine)
     assert [path.name for path in job.rules.iterdir()] == ["one.neel"]
     assert prepare(tmp_path / "job", SMALL, rules=mine) == prepare(tmp_path / "job", SMALL)
@@ -177,17 +177,17 @@ def test_a_first_start_that_was_stopped_half_way_is_begun_again(tmp_path: Path) 
 def test_a_folder_with_other_things_is_refused_and_kept(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("chapter 1")
     for fresh in (False, True):
-        with pytest.raises(JobError, match=r"(?s)has files and is no job.*hint"):
+        with pytest.raises(JobError, match=r"(?s)has files but is not a job.*hint"):
             prepare(tmp_path, SMALL, fresh=fresh)
     (tmp_path / "job.json").write_text('{"name": "another"}')
     for fresh in (False, True):
-        with pytest.raises(JobError, match="not that of a hospital"):
+        with pytest.raises(JobError, match="does not describe a hospital"):
             prepare(tmp_path, SMALL, fresh=fresh)
     assert (tmp_path / "thesis.txt").read_text() == "chapter 1"
 
 
 def test_a_folder_is_for_one_demo_at_a_time(tmp_path: Path) -> None:
-    with held(tmp_path), pytest.raises(JobError, match=r"(?s)runs in .* already.*hint"), held(tmp_path):
+    with held(tmp_path), pytest.raises(JobError, match=r"(?s)already running in .*hint"), held(tmp_path):
         pass
     with held(tmp_path):
         pass

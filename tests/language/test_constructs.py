@@ -275,6 +275,7 @@ WINDOWS = [
     ("100", Window(WindowKind.NUMBER, 100)),
     ("100 EVENTS", Window(WindowKind.EVENTS, 100)),
     ("1 events", Window(WindowKind.EVENTS, 1)),
+    ("1 event", Window(WindowKind.EVENTS, 1)),
     ("UNBOUNDED", UNBOUNDED),
     ("unbounded", UNBOUNDED),
 ]
@@ -336,7 +337,7 @@ def test_comments_and_space_mean_nothing() -> None:
 
 
 def test_spans_point_at_the_text_of_each_part() -> None:
-    text = "PATTERN SEQ(A a, !(B b, b.x > 2), (a.x + 1) * 2 = 4) WITHIN 1 hours RETURN a.x AS y"
+    text = "PATTERN SEQ(A a, !(B b, b.x > 2), (a.x + 1) * 2 = 4) WITHIN 1 hour RETURN a.x AS y"
     query = parse(text)
     assert isinstance(query.pattern, Composite)
     negation = query.pattern.components[1]
@@ -356,4 +357,4 @@ def test_spans_point_at_the_text_of_each_part() -> None:
     assert source(predicate) == "(a.x + 1) * 2 = 4"
     assert source(predicate.operands[0]) == "(a.x + 1) * 2"
     assert source(query.returns[0]) == "a.x AS y"
-    assert text[query.window_span.start : query.window_span.end] == "WITHIN 1 hours"
+    assert text[query.window_span.start : query.window_span.end] == "WITHIN 1 hour"

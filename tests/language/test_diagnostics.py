@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import nestream
 from nestream.language.parser import parse
 from nestream.model.diagnostics import Diagnostic, QueryError
 from tests.language.mistakes import cases, described, query_of
@@ -15,9 +16,41 @@ def problems_of(text: str) -> list[Diagnostic]:
     return list(error.value.diagnostics)
 
 
-@pytest.mark.parametrize("case", cases(), ids=query_of)
+@pytest.mark.parametrize("case", cases("mistakes.txt"), ids=query_of)
 def test_a_mistake_is_explained(case: str) -> None:
-    assert described(query_of(case)) == case
+    assert described(query_of(case), "mistakes.txt") == case
+
+
+@pytest.mark.parametrize("case", cases("habits.txt"), ids=query_of)
+def test_a_habit_from_elsewhere_is_explained_once_by_all_that_check_a_query(case: str) -> None:
+    assert described(query_of(case), "habits.txt") == case
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("lowr(a.x) = 'a'", "unknown-function"),
+        ("now() > a.ts", "unknown-function"),
+        ("abs(a.x, 1) = 1", "wrong-argument-count"),
+        ("coalesce() = 1", "wrong-argument-count"),
+        ("a.x > 5 minuts", "unknown-unit"),
+        ("id = 3", "attribute-without-variable"),
+        ("[id]", "equivalence-outside-where"),
+        ("1 < a.x < 3", "chained-comparison"),
+    ],
+)
+def test_what_the_parser_rejects_in_a_condition_is_not_checked_again(condition: str, code: str) -> None:
+    rest = "b.y = 'x' + 1"
+    with pytest.raises(QueryError) as problem:
+        nestream.query(f"SEQ(A a, B b, {condition}, {rest}) WITHIN 9")
+    assert [diagnostic.code for diagnostic in problem.value.diagnostics] == [code, "wrong-type"]
+
+
+def test_one_problem_does_not_hide_those_of_other_clauses() -> None:
+    with pytest.raises(QueryError) as problem:
+        nestream.query("SEQ(A a, B b) WHERE lowr(a.x) = 'a' AND a.y = x.y WITHIN 5 minuts RETURN c")
+    codes = [diagnostic.code for diagnostic in problem.value.diagnostics]
+    assert codes == ["unknown-function", "unknown-variable", "unknown-unit", "cannot-return"]
 
 
 @pytest.mark.parametrize("text", ["", " \n "])
@@ -59,12 +92,12 @@ def test_all_mistakes_of_a_query_are_reported_at_once() -> None:
         "SEQ(A a, a.x = = 3, B b)",
         "SEQ(A a, (B b, b.x = ) , C c)",
         "SEQ(A a, a.x # 3, B b)",
-        "A a WHERE x = = 3 WITHIN 1 hours RETURN a",
+        "A a WHERE x = = 3 WITHIN 1 hour RETURN a",
         "A a WITHIN hours 1 RETURN a",
-        "A a A a A a WITHIN 1 hours",
+        "A a A a A a WITHIN 1 hour",
         "SEQ(A a, OR(B b, C c D d E e), !(F f))",
         "SEQ(A a, AND(a.x = 'q', B b), C c, a.x = c.x)",
-        "SEQ(A a, B b) WITHIN 1 hours hours RETURN a, b",
+        "SEQ(A a, B b) WITHIN 1 hour hours RETURN a, b",
         "SEQ(A a, a.x = 10 B, b.x = 2)",
     ],
 )
@@ -76,12 +109,12 @@ def test_one_mistake_is_one_problem(text: str) -> None:
 
 def test_a_rendered_problem_underlines_its_place() -> None:
     with pytest.raises(QueryError) as error:
-        parse("PATTERN SEQ(A a, B b,\n  a.x-b.y > 3)\nWITHIN 1 hours")
+        parse("PATTERN SEQ(A a, B b,\n  a.x-b.y > 3)\nWITHIN 1 hour")
     assert str(error.value) == (
         "error: `a.x-b` is read as one name\n"
         "  at line 2, column 3\n"
         "  2 |   a.x-b.y > 3)\n"
         "    |   ^^^^^^^\n"
-        "  hint: a hyphen inside a name belongs to the name, so a minus needs spaces around it\n"
+        "  hint: names may contain hyphens: put spaces around a minus\n"
         "  write: a.x - b.y"
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import nestream
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.model.diagnostics import QueryError
@@ -27,6 +29,8 @@ WORDS = [*RESERVED_WORDS, *_WORDS.split(), "99999999999999999999", "10 minutes",
 
 def check(text: str) -> None:
     """Reads the text; what is wrong must be said well, and what is right must be printable."""
+    with suppress(QueryError):  # the checks after the parser, too, give nothing else
+        nestream.query(text)
     try:
         query = parse(text)
     except QueryError as error:

@@ -32,7 +32,7 @@ def test_a_longer_text_is_too_long() -> None:
         parse("A a" + " " * (MEGABYTE - 2))
     (diagnostic,) = error.value.diagnostics
     assert diagnostic.code == "query-too-long"
-    assert diagnostic.message == "the query has 1,048,577 characters; the greatest length is 1,048,576"
+    assert diagnostic.message == "the query has 1,048,577 characters; the limit is 1,048,576"
 
 
 DEEP: dict[str, Callable[[int], str]] = {

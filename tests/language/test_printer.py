@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from nestream.language.parser import parse
-from nestream.language.printer import print_query
+from nestream.language.printer import print_query, saved_spelling
 from nestream.model.text import print_expression, print_name
+from nestream.model.time import Duration
 
 LAYOUTS = [
     ("a", "PATTERN a"),
-    ("seq( A a,B b )within 1 hour", "PATTERN SEQ(A a, B b)\nWITHIN 1 hours"),
+    ("seq( A a,B b )within 1 hour", "PATTERN SEQ(A a, B b)\nWITHIN 1 hour"),
     (
         "EVENT SEQ(X x, !(Y y), Z z) WHERE [id] ∧ x.a ≠ z.a WITHIN 12 hours",
         "EVENT SEQ(X x, !Y y, Z z)\nWHERE [id] AND x.a != z.a\nWITHIN 12 hours",
@@ -34,10 +35,31 @@ LAYOUTS = [
     ("A a WITHIN unbounded", "PATTERN A a\nWITHIN UNBOUNDED"),
 ]
 
+ONE_OF_EACH_UNIT = ["1 us", "1 ms", "1 s", "1 minute", "1 hour", "1 day", "1 week", "1 EVENT"]
+
 
 @pytest.mark.parametrize(("text", "printed"), LAYOUTS)
 def test_a_short_query_has_a_line_for_each_clause(text: str, printed: str) -> None:
     assert print_query(parse(text)) == printed
+
+
+@pytest.mark.parametrize("window", ONE_OF_EACH_UNIT)
+def test_one_of_a_unit_is_printed_in_the_singular(window: str) -> None:
+    plural = window if len(window) == 4 or window == "1 s" else f"{window}s"
+    assert print_query(parse(f"A a WITHIN {plural}")) == f"PATTERN A a\nWITHIN {window}"
+    assert print_query(parse(f"A a WITHIN {window}")) == f"PATTERN A a\nWITHIN {window}"
+
+
+def test_a_duration_of_minus_one_hour_is_singular_too_and_none_is_plural() -> None:
+    assert str(Duration(-3_600_000_000)) == "-1 hour"
+    assert [str(Duration(0)), str(Duration(7_200_000_000))] == ["0 s", "2 hours"]
+
+
+def test_the_spelling_of_saved_states_is_plural_outside_of_strings_and_names() -> None:
+    printed = 'PATTERN SEQ(b-1 hour, `1 day` d, d.x = "1 hour", d.y > -1 hour, d.z = 1 week)\nWITHIN 1 EVENT'
+    saved = 'PATTERN SEQ(b-1 hour, `1 day` d, d.x = "1 hour", d.y > -1 hours, d.z = 1 weeks)\nWITHIN 1 EVENTS'
+    assert print_query(parse(printed)) == printed
+    assert saved_spelling(printed) == saved
 
 
 def test_a_long_pattern_has_a_line_for_each_component() -> None:
@@ -49,7 +71,7 @@ def test_a_long_pattern_has_a_line_for_each_component() -> None:
                     !(Disinfection e, e.id = r.id, e.started > r.ts, e.finished < o.ts,
                       e.room = o.room AND e.ok),
                     r.id = w.id = o.id)
-        WITHIN 1 hours
+        WITHIN 1 hour
         RETURN r, w, o.id AS tool, o.ts - r.ts AS turnaround_of_the_tool, coalesce(o.room, "unknown") AS room
     """
     printed = """\
@@ -73,7 +95,7 @@ PATTERN SEQ(
   ),
   r.id = w.id = o.id
 )
-WITHIN 1 hours
+WITHIN 1 hour
 RETURN
   r,
   w,

@@ -98,7 +98,7 @@ def test_an_unknown_strategy_is_an_error_that_lists_the_known_ones() -> None:
     }
     for way in ways.values():
         way("nested")
-        with pytest.raises(ValueError, match=f"unknown strategy 'falt': one of {', '.join(STRATEGIES)}"):
+        with pytest.raises(ValueError, match=f"unknown strategy 'falt': use one of {', '.join(STRATEGIES)}"):
             way("falt")
     assert {"auto", "reference", "nested", "flat", "bounds"} <= set(STRATEGIES)
 

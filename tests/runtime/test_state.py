@@ -37,6 +37,13 @@ def events(count: int, kinds: str = "ABCZA", ids: int = 3) -> list[dict[str, Any
     return [{"ts": n, "type": kinds[(n * 7 + n // 5) % len(kinds)], "id": n * 5 % ids} for n in range(count)]
 
 
+def test_a_saved_state_spells_one_hour_as_it_always_did() -> None:
+    query = nestream.query("SEQ(A a, B b, b.ts - a.ts > 1 minute) WITHIN 1 hour")
+    assert query.identity("time", "auto") == (
+        "PATTERN SEQ(A a, B b, b.ts - a.ts > 1 minutes)\nWITHIN 1 hours\nORDER time"
+    )
+
+
 # -- saving and restoring ----------------------------------------------------------------------------------
 
 OTHER_PROCESS = """

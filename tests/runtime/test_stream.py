@@ -210,7 +210,7 @@ def test_lateness_means_the_same_in_every_resolution(unit: str, lateness: str) -
     moments = pa.array([ts * per_second for ts in (0, 10, 6, 4, 30)], pa.timestamp(unit))
     table = pa.table({"ts": moments, "type": list("ABBBZ")})
     stream = start(
-        "SEQ(A a, B b) WITHIN 1 hours",
+        "SEQ(A a, B b) WITHIN 1 hour",
         lateness=timedelta(seconds=5) if lateness == "duration" else 5 * per_second,
     )
     found = stream.push_batch(table).num_rows + stream.finish_batch().num_rows
@@ -345,7 +345,7 @@ def test_a_query_that_does_not_fit_the_events_says_so_and_the_stream_goes_on() -
 
 def test_times_and_types_may_have_other_names_and_times_may_be_timestamps() -> None:
     morning = datetime(2026, 1, 1, 9)
-    stream = start("SEQ(A a, B b) WITHIN 1 hours", time="at", type="kind")
+    stream = start("SEQ(A a, B b) WITHIN 1 hour", time="at", type="kind")
     stream.push({"at": morning, "kind": "A"})
     assert times(stream.push({"at": morning + timedelta(minutes=60), "kind": "B"})) == [
         (morning, morning + timedelta(minutes=60))

@@ -171,7 +171,7 @@ def test_a_timeline_of_a_clock_is_in_its_time() -> None:
             "kind": pa.array(["A", "C"]).dictionary_encode(),
         }
     )
-    query = nestream.query("SEQ(A a, !B b, C c) WITHIN 1 hours")
+    query = nestream.query("SEQ(A a, !B b, C c) WITHIN 1 hour")
     matches = query.match(events, time="at", type="kind")
     (match,) = timeline(query, matches, events, time="at", type="kind").json()["matches"]
     assert match["intervals"][0]["from"] == "1970-01-01T00:00:00Z"

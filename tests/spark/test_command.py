@@ -53,7 +53,7 @@ def test_rows_that_cannot_be_read_are_dead_letters_on_spark_too(spark: SparkSess
 def test_a_query_that_does_not_fit_the_file_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "events.parquet"
     write_matches(iter([sample("hospital")]), str(path), "parquet")
-    result = call("run", "SEQ(Recycle r, Operating o, r.idd = o.id) WITHIN 1 hours", path, "--master", MASTER)
+    result = call("run", "SEQ(Recycle r, Operating o, r.idd = o.id) WITHIN 1 hour", path, "--master", MASTER)
     assert result.exit_code == 1
     assert "have no attribute `idd`" in result.stderr
 

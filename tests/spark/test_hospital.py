@@ -104,7 +104,7 @@ def test_a_match_that_was_not_planted_ends_the_demo_with_an_error(
     """The comparison at the end is a real one: a rule that says something else is told of."""
     mine = shutil.copytree(RULES, tmp_path / "mine")
     rule = mine / "hygiene-before-entering.neel"
-    rule.write_text(rule.read_text().replace("1 minutes", "2 seconds"))
+    rule.write_text(rule.read_text().replace("1 minute", "2 seconds"))
     settings = Settings(seed=3, workers=30, instruments=150, violations=0.5)
     job = prepare(tmp_path / "job", settings, rules=mine)
     result = call(
@@ -151,7 +151,7 @@ def test_ctrl_c_stops_the_demo_cleanly_and_the_same_command_goes_on(tmp_path: Pa
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does, to all the processes in front
         assert running.wait(PATIENCE) == 0, (tmp_path / "said").read_text()
     told = (tmp_path / "said").read_text()
-    assert "the same command goes on from here" in told
+    assert "run the same command to continue" in told
     assert "Traceback" not in told
     command += ["--duration", "5"]
     finished = subprocess.run(

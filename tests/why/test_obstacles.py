@@ -245,11 +245,11 @@ def test_times_of_a_clock_are_told_without_a_date_that_all_share() -> None:
             "kind": ["A", "B"],
         }
     )
-    query = nestream.query("SEQ(A a, B b) WITHIN 1 hours")
+    query = nestream.query("SEQ(A a, B b) WITHIN 1 hour")
     (told,) = query.why(events, [0, 1], time="at", type="kind").obstacles
     assert told.text == (
         "from a = event 0 (A at 00:00:00) to b = event 1 (B at 01:30:00) it is 1 h 30 min; "
-        "the window is 1 hours"
+        "the window is 1 hour"
     )
 
 
@@ -277,7 +277,7 @@ def test_only_a_window_of_many_events_is_looked_at() -> None:
 
 def test_a_variable_that_no_match_binds_is_refused_and_those_there_are_named() -> None:
     text, events = "SEQ(A a, !(C c, c.id = a.id), B b) WITHIN 10", "a1(id=7) c2(id=7) b3(id=7)"
-    with pytest.raises(nestream.EventError, match="has no variable `z`: a match binds a, b"):
+    with pytest.raises(nestream.EventError, match="has no variable `z`: a match has a, b"):
         ask(text, events, {"a": 0, "z": 2})
     with pytest.raises(nestream.EventError, match="`c` is negated, so no event of a match is"):
         ask(text, events, {"a": 0, "c": 1})

@@ -112,10 +112,10 @@ class _Binding:
                 self.diagnostics.append(
                     Diagnostic(
                         "across-or-branches",
-                        "a predicate across branches of an OR",
+                        "a condition compares two branches of an OR",
                         span_of(predicate, written),
-                        detail="only one branch of an OR takes part in a match",
-                        hint="write a predicate for each branch",
+                        detail="a match has the events of one branch only",
+                        hint="write a condition for each branch",
                     )
                 )
                 return
@@ -135,8 +135,8 @@ class _Binding:
                         f"`{part.name}` is read as one name",
                         part.span,
                         Severity.WARNING,
-                        detail="names may contain `-`, so a minus needs spaces around it",
-                        hint=f"if a subtraction is meant, write `{part.variable}.{base} - {number}`",
+                        detail="names may contain hyphens: put spaces around a minus",
+                        hint=f"for a subtraction write `{part.variable}.{base} - {number}`",
                     )
                 )
         return not unknown
@@ -183,10 +183,10 @@ class _Binding:
                 fits = all(self.scopes.unseen(other, inside) is None for other in variables(predicate))
                 return Diagnostic(
                     "negated-variable",
-                    f"`{name}` is bound under a negation, so it has no event here",
+                    f"`{name}` is negated, so it has no event here",
                     at,
-                    detail="a predicate on a negated event says which events must not occur",
-                    hint="write the predicate with the negation"
+                    detail="a condition on a negated event says which events must not occur",
+                    hint="write the condition inside the negation"
                     if fits
                     else self.why_unfit(predicate, inside),
                     suggestion=negation_with(inside, predicate) if fits else None,
@@ -194,45 +194,40 @@ class _Binding:
             case Unseen.BRANCH | Unseen.OTHER_BRANCH:
                 return Diagnostic(
                     "across-or-branches" if reason is Unseen.OTHER_BRANCH else "branch-variable",
-                    f"`{name}` is bound by one branch of an OR only",
+                    f"`{name}` belongs to one branch of an OR and may have no event here",
                     at,
-                    detail="one branch takes part in a match, the others' variables are unbound",
-                    hint="write the predicate inside the OR, with the branch that binds the variable",
+                    detail="a match has the events of one branch only",
+                    hint="write the condition inside the OR, with the branch of the variable",
                 )
             case Unseen.SIBLING:
                 under_negation = any(scope.negated for scope in place.path if scope not in target.path)
                 return Diagnostic(
                     "sibling-variable",
-                    f"`{name}` is declared in a sibling expression and is not visible here",
+                    f"`{name}` is declared in another expression and is not visible here",
                     at,
-                    detail="a variable is visible where it is declared, in what is nested there, "
-                    "and in the expressions around it",
+                    detail="a condition sees the variables of its own expression, of those around it, "
+                    "and of the positive ones nested in it",
                     hint=self.why_unfit(predicate, place)
                     if under_negation
-                    else "write the predicate in the expression around both, after its components",
+                    else "write the condition in the expression around both, after its components",
                     suggestion=None if under_negation else print_expression(predicate),
                 )
             case Unseen.HIDDEN:
                 return Diagnostic(
                     "hidden-variable",
-                    f"`{name}` is dropped by EXISTS and is not visible here",
+                    f"EXISTS drops `{name}`, so it is not visible here",
                     at,
-                    hint="write the predicate inside the EXISTS",
+                    hint="write the condition inside the EXISTS",
                 )
 
     def why_unfit(self, predicate: Expression, negation: Scope) -> str:
         """Why a predicate fits nowhere in a negation, and what to compare with instead."""
         reasons = {self.scopes.unseen(name, negation) for name in variables(predicate)}
         if Unseen.SIBLING in reasons:
-            return (
-                "a negation sees the variables that the expressions around it declare: "
-                "compare with one of those"
-            )
+            return "a negation sees the variables of the expressions around it: compare with one of those"
         if Unseen.BRANCH in reasons:
-            return (
-                "write the predicate inside the negation, with the branch of its OR that binds the variable"
-            )
-        return "negations are independent: compare each with positive variables only"
+            return "write the condition inside the negation, with the branch of the variable"
+        return "a negation cannot see another: compare each with positive variables"
 
     # -- WHERE ---------------------------------------------------------------------------------------------
 
@@ -252,8 +247,8 @@ class _Binding:
                     "too-many-alternatives",
                     f"the WHERE clause splits into more than {MOST_ALTERNATIVES} alternatives",
                     where.span,
-                    detail="a disjunction over a negative component is the union of its branches",
-                    hint="move conditions out of the disjunctions, or write several queries",
+                    detail="each OR over a negated component doubles them or more",
+                    hint="move conditions out of the ORs, or write several queries",
                 )
             )
             return [placed]
@@ -275,9 +270,9 @@ class _Binding:
             self.diagnostics.append(
                 Diagnostic(
                     "ambiguous-attribute",
-                    f"attribute `{part.name}` without a variable",
+                    f"the attribute `{part.name}` has no variable",
                     part.span,
-                    hint=f"say whose attribute it is, for example `{example}.{part.name}`",
+                    hint=f"write whose attribute it is, as in `{example}.{part.name}`",
                 )
             )
         return Attribute(example, part.name, part.span)
@@ -302,7 +297,7 @@ class _Binding:
                     "missing-window",
                     "the query has no WITHIN, so its state would grow without limit",
                     self.tree.pattern.span,
-                    hint="add a window such as `WITHIN 1 hours`, or say `WITHIN UNBOUNDED`",
+                    hint="add a window such as `WITHIN 1 hour`, or write `WITHIN UNBOUNDED`",
                 )
             )
         elif window is not None and window.kind is WindowKind.UNBOUNDED:
@@ -312,8 +307,8 @@ class _Binding:
                     "without a window the state grows without limit",
                     self.tree.window_span,
                     Severity.WARNING,
-                    detail="on a live stream every event is kept for ever",
-                    hint="add a window such as `WITHIN 1 hours` where one is known",
+                    detail="a stream keeps every event forever",
+                    hint="add a window such as `WITHIN 1 hour` if you can",
                 )
             )
 

@@ -96,9 +96,9 @@ class _Declaring:
             self.diagnostics.append(
                 Diagnostic(
                     "duplicate-variable",
-                    f"variable `{name}` is declared twice",
+                    f"the variable `{name}` is declared twice",
                     primitive.span,
-                    detail="a variable stands for one event of a match, so it is declared once in a query",
+                    detail="a variable stands for one event of a match",
                     hint="give this component another variable",
                 )
             )
@@ -120,9 +120,11 @@ class _Declaring:
                 self.diagnostics.append(
                     Diagnostic(
                         "exists-unknown-variable",
-                        f"EXISTS names `{name}`, which its pattern does not bind",
+                        f"EXISTS names `{name}`, which its pattern does not have",
                         pattern.span,
-                        hint=f"it binds {', '.join(f'`{n}`' for n in sorted(bound)) or 'nothing'}",
+                        hint=f"its variables are {', '.join(f'`{n}`' for n in sorted(bound))}"
+                        if bound
+                        else "it has no variables",
                     )
                 )
         if not negated and bound and bound <= set(dropped):
@@ -131,7 +133,7 @@ class _Declaring:
                     "exists-drops-everything",
                     "EXISTS drops every variable of its pattern",
                     pattern.span,
-                    hint="keep at least one variable: a match shows its events",
+                    hint="keep at least one variable",
                 )
             )
         scope.hidden |= frozenset(dropped)
@@ -140,19 +142,18 @@ class _Declaring:
     def misplaced_negation(self, negation: Negation, parent: Scope | None, *, negated: bool) -> None:
         if negated:
             message, hint = (
-                "a negation directly under a negation",
+                "a negation is negated",
                 "remove both `!`, or negate a SEQ or AND that has a positive component",
             )
         elif parent is not None and parent.is_or:
             message, hint = (
-                "a negation as a branch of an OR",
-                "an OR takes the match of one of its branches, so each branch is positive; "
-                "negate inside a SEQ or AND branch instead",
+                "a branch of an OR is a negation",
+                "write a SEQ or AND with a positive component as the branch, and negate inside it",
             )
         else:
             message, hint = (
-                "a negation with nothing positive around it",
-                "a negation filters matches: place it in a SEQ or AND with a positive component",
+                "a negation has nothing to filter here",
+                "write it in a SEQ or AND with a positive component",
             )
         self.diagnostics.append(Diagnostic("misplaced-negation", message, negation.span, hint=hint))
 
@@ -165,7 +166,7 @@ class _Declaring:
                     "no-positive-component",
                     f"{composite.operator} has no positive component",
                     composite.span,
-                    detail="a negation filters the matches of the positive components beside it",
+                    detail="a negation only filters the matches of the components beside it",
                     hint="add a component without `!`",
                 )
             )

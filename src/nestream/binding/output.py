@@ -30,7 +30,7 @@ def bind_output(
                 "exists-drops-everything",
                 "EXISTS drops every variable of the query",
                 declared.scopes.root.span,
-                hint="keep at least one variable: a match shows its events",
+                hint="keep at least one variable",
             )
         )
     columns = tuple(binding.column(item) for item in returns) or tuple(EventColumn(name) for name in visible)
@@ -71,9 +71,9 @@ class _OutputBinding:
             return
         hint: str | None
         if name in self.declared.hidden:
-            message, hint = f"`{name}` is dropped by EXISTS", "remove it from the EXISTS to return it"
+            message, hint = f"EXISTS drops `{name}`", "remove it from EXISTS to return it"
         elif name in self.declared.scopes.of:
-            message = f"`{name}` is bound under a negation, so a match has no event for it"
+            message = f"`{name}` is negated, so a match has no event for it"
             hint = self.bound()
         else:
             message = f"unknown variable `{name}` in RETURN"
@@ -83,7 +83,7 @@ class _OutputBinding:
 
     def bound(self) -> str | None:
         """The variables that a match has, as a hint."""
-        return f"a match binds {', '.join(f'`{name}`' for name in self.visible)}" if self.visible else None
+        return f"a match has {', '.join(f'`{name}`' for name in self.visible)}" if self.visible else None
 
     def check_names(
         self,
@@ -99,16 +99,18 @@ class _OutputBinding:
                         "duplicate-column",
                         f"two output columns are named `{column.name}`",
                         span,
-                        hint="give one of them another name with AS",
+                        hint="remove one of them"
+                        if isinstance(column, EventColumn)
+                        else "give one of them another name with AS",
                     )
                 )
             if column.name in (MATCH_START, MATCH_END):
                 self.diagnostics.append(
                     Diagnostic(
                         "reserved-column",
-                        f"`{column.name}` is a column of every match",
+                        f"every match has a column `{column.name}` already",
                         span,
-                        hint="use another name",
+                        hint="choose another name",
                     )
                 )
             seen.add(column.name)

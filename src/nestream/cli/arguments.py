@@ -53,50 +53,56 @@ class Order(StrEnum):
 
 
 QueryArgument = Annotated[
-    str, typer.Argument(metavar="QUERY", help="A file with a query, or the text itself.", show_default=False)
+    str, typer.Argument(metavar="QUERY", help="A file, or the text of a query.", show_default=False)
 ]
 QueriesArgument = Annotated[
     str,
     typer.Argument(
         metavar="QUERY",
-        help="A file with a query, the text itself, or a folder of .neel files.",
+        help="A file, the text of a query, or a folder of .neel files.",
         show_default=False,
     ),
 ]
 DialectOption = Annotated[
     Dialect | None,
-    typer.Option("--dialect", help="Force a spelling instead of recognising it.", show_default=False),
+    typer.Option("--dialect", help="Accept only this dialect; detected by default.", show_default=False),
 ]
 PlanDialectOption = Annotated[
     Dialect | None,
     typer.Option(
         "--dialect",
-        help="Force a spelling; sase shows the plan as SASE's operators, whatever the spelling.",
+        help="Accept only this dialect; sase shows any query as SASE's operators.",
         show_default=False,
     ),
 ]
-AnswerOption = Annotated[AnswerFormat, typer.Option("--format", help="json is for programs.")]
+AnswerOption = Annotated[AnswerFormat, typer.Option("--format", help="Output for people or for programs.")]
 EventsOption = Annotated[
     str | None,
     typer.Option(
         "--events",
         metavar="FILE",
-        help="Also check attributes and types against the columns of this file.",
+        help="Also check names and types against the columns of this file.",
         show_default=False,
     ),
 ]
-TimeOption = Annotated[str, typer.Option("--time", metavar="COLUMN", help="The column with the time.")]
-TypeOption = Annotated[str, typer.Option("--type", metavar="COLUMN", help="The column with the event type.")]
+TimeOption = Annotated[
+    str, typer.Option("--time", metavar="COLUMN", help="Column with the time of an event.")
+]
+TypeOption = Annotated[
+    str, typer.Option("--type", metavar="COLUMN", help="Column with the type of an event.")
+]
 InputFormatOption = Annotated[
     FileFormat | None,
-    typer.Option("--input-format", help="Where the suffix does not tell (and for -).", show_default=False),
+    typer.Option(
+        "--input-format", help="Format of the events; by default from the file's suffix.", show_default=False
+    ),
 ]
 AnalyzeOption = Annotated[
     str | None,
     typer.Option(
         "--analyze",
         metavar="EVENTS",
-        help="Run the query over these events, and show what was found and the time beside the estimates.",
+        help="Run the query on these events, and show matches and times beside the estimates.",
         show_default=False,
     ),
 ]
@@ -112,9 +118,9 @@ StrategyOption = Annotated[
     str,
     typer.Option(
         "--strategy",
-        metavar="|".join(STRATEGIES),
+        metavar="NAME",
         callback=_known_strategy,
-        help="How to find the matches; the result is the same.",
+        help=f"How to find the matches, with the same result: {', '.join(STRATEGIES)}.",
     ),
 ]
 
@@ -132,13 +138,15 @@ WithoutOption = Annotated[
         "--without",
         metavar="NAME",
         callback=_known_switches,
-        help="Switch off one technique of the engine; may be given several times.",
+        help="Switch off a technique of the engine; repeat for more.",
         show_default=False,
     ),
 ]
 VerboseOption = Annotated[
     bool,
-    typer.Option("--verbose", help="Also show how the plan is rewritten, rule by rule.", show_default=False),
+    typer.Option(
+        "--verbose", help="Also show costs, and how the plan is rewritten, rule by rule.", show_default=False
+    ),
 ]
 
 
@@ -155,14 +163,14 @@ class QueryText:
 
 
 def query_text(argument: str) -> QueryText:
-    """What QUERY stands for: a path that exists is a file, what has a space or parentheses is text."""
+    """The query of an argument: an existing path is read, anything with a space or parentheses is text."""
     if not os.path.exists(argument):
         if re.search(r"[\s()]", argument):
             return QueryText(_checked(argument))
         raise _wrong_query(
-            f"there is no file {argument!r}. (A text would have a space or parentheses.)"
+            f"there is no file {argument!r}. (The text of a query has a space or parentheses.)"
             if argument
-            else "it is empty: give a file or the text of a query."
+            else "it is empty. Pass a file or the text of a query."
         )
     try:
         return QueryText(Path(argument).read_text(encoding="utf-8-sig"), Path(argument))
@@ -218,7 +226,7 @@ def output_format(path: str, wanted: FileFormat | None, option: str) -> FileForm
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise typer.BadParameter(
-            f"cannot tell the format of {path!r}: use one of {', '.join(SUFFIXES)}, or --format.",
+            f"{path!r} has no known suffix. Use {', '.join(SUFFIXES)}, or add --format.",
             param_hint=option,
         )
     return FileFormat(SUFFIXES[suffix])

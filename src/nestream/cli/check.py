@@ -47,9 +47,9 @@ def check(
     type: TypeOption = "type",
     input_format: InputFormatOption = None,
 ) -> None:
-    """Tell whether a query is accepted, and if not, why, where, and what to write instead.
+    """Check a query and report every mistake: what is wrong, where, and what to write.
 
-    Exits with 0 if it is (warnings do not matter) and with 1 if it is not.
+    Exits with 0 if the query is accepted, with or without warnings, and with 1 if it is rejected.
     """
     columns = None
     if events is not None:
@@ -129,7 +129,7 @@ def explain(
     analyze: AnalyzeOption = None,
     without: WithoutOption = None,
 ) -> None:
-    """Show the plan of a query: its operators, and where each predicate is evaluated."""
+    """Show the plan of a query: its operators, its conditions, and how the engine runs them."""
     as_sase = dialect is Dialect.SASE
     try:
         parsed = queries_of(query, None if as_sase else dialect)
@@ -146,7 +146,7 @@ def explain(
     if as_sase:
         if verbose or analyze is not None or strategy != "auto":
             raise typer.BadParameter(
-                "it goes with none of --verbose, --analyze, --strategy", param_hint="--dialect sase"
+                "it cannot be combined with --verbose, --analyze or --strategy.", param_hint="--dialect sase"
             )
         settings = {"dialect": "sase"}
     if analyze is not None:

@@ -15,50 +15,50 @@ from nestream.data import sample_names
 def console(
     job: Annotated[
         str | None,
-        typer.Option(
-            "--job", metavar="DIR", help="The folder of a running job, to be watched.", show_default=False
-        ),
+        typer.Option("--job", metavar="DIR", help="Folder of the job to watch.", show_default=False),
     ] = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes one that is free.")] = 0,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.")] = 0,
     data: Annotated[
         list[str] | None,
         typer.Option(
             "--data",
             metavar="FILE",
-            help="A file of events to run queries on; may be given several times.",
+            help="File of events to run queries on; repeat for more.",
             show_default=False,
         ),
     ] = None,
     time: Annotated[
         str,
-        typer.Option("--time", metavar="COLUMN", help="The column with the time, in the files of --data."),
+        typer.Option(
+            "--time", metavar="COLUMN", help="Column with the time of an event, in the files of --data."
+        ),
     ] = "ts",
     type: Annotated[
         str,
         typer.Option(
-            "--type", metavar="COLUMN", help="The column with the event type, in the files of --data."
+            "--type", metavar="COLUMN", help="Column with the type of an event, in the files of --data."
         ),
     ] = "type",
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the address in a browser.")
+        bool, typer.Option("--browser/--no-browser", help="Open the console in a browser.")
     ] = True,
 ) -> None:
-    """Watch a job, and write, run and question queries, in a browser.
+    """Open the console in a browser: watch a job, write and run queries, and ask why events do not match.
 
-    The address that is printed has a token; whoever has it may use the console. It listens on this
-    machine alone.
+    The address contains a token: anyone who has it can use the console.
+    The console listens on this machine only.
     """
     files = _files(data or [])
     try:
         from nestream.console import JobError, serve
     except ModuleNotFoundError as missing:
         raise OSError(
-            f"the console needs the package {missing.name}, which is not installed: "
-            "run ./scripts/setup, or pip install '.[console]' in a checkout of nestream"
+            f"the console needs the package {missing.name}, which is not installed\n"
+            "  hint: run ./scripts/setup, or pip install '.[console]' in the checkout"
         ) from None
 
     def ready(address: str) -> None:
-        note(f"the console is at {address}\nstop it with Ctrl-C")
+        note(f"the console runs at {address}\nCtrl-C stops it")
         if browser:
             webbrowser.open(address)
 
@@ -80,7 +80,7 @@ def _files(paths: list[str]) -> dict[str, Path]:
             raise typer.BadParameter(f"there is no file {str(path)!r}.", param_hint="--data")
         if path.name in found or path.name in (*sample_names(), "live"):
             raise typer.BadParameter(
-                f"the name {path.name!r} is taken; rename the file.", param_hint="--data"
+                f"another data set is named {path.name!r}; rename the file.", param_hint="--data"
             )
         found[path.name] = path
     return found

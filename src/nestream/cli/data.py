@@ -25,41 +25,47 @@ _BATCH_ROWS = 65_536
 def data(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[NAME]", help="The data set; without one they are listed.", show_default=False
-        ),
+        typer.Argument(metavar="[NAME]", help="A data set; leave it out to list them.", show_default=False),
     ] = None,
-    events: Annotated[int, typer.Option("--events", min=0, help="How many events.")] = 10_000,
+    events: Annotated[int, typer.Option("--events", min=0, help="Number of events.")] = 10_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same events.")] = 0,
     out: Annotated[
         str | None,
         typer.Option(
-            "--out", metavar="FILE", help="A .csv, .jsonl or .parquet file; - for stdout.", show_default=False
+            "--out",
+            metavar="FILE",
+            help="Write to a .csv, .jsonl or .parquet file, or - for standard output.",
+            show_default=False,
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of the data set.", show_default=False),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set an option of the data set; repeat for more.",
+            show_default=False,
+        ),
     ] = None,
     format: Annotated[
         FileFormat | None,
-        typer.Option("--format", help="Where the suffix does not tell.", show_default=False),
+        typer.Option("--format", help="Format; by default from the file's suffix.", show_default=False),
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the data sets.")] = False,
 ) -> None:
-    """Generate example data, or list what there is.
+    """Generate example data, or list the data sets.
 
-    NAME alone describes a data set: its columns, its event types and its options.
+    NAME without --out describes a data set: its columns, event types and options.
     """
     if listing or name is None:
         if out is not None:
-            raise typer.BadParameter(f"which data set? {', '.join(GENERATORS)}.", param_hint="NAME")
+            raise typer.BadParameter(f"name a data set: {', '.join(GENERATORS)}.", param_hint="NAME")
         _list(list(GENERATORS.values()), format)
         return
     if name not in GENERATORS:
         raise typer.BadParameter(
             f"there is no data set {name!r}{_did_you_mean(name, list(GENERATORS))}. "
-            f"There are {', '.join(GENERATORS)}.",
+            f"The data sets are {', '.join(GENERATORS)}.",
             param_hint="NAME",
         )
     generator = GENERATORS[name]
@@ -69,7 +75,9 @@ def data(
         return
     chosen = output_format(out, format, "--out")
     if chosen is FileFormat.PARQUET and out == "-" and is_terminal():
-        raise typer.BadParameter("parquet is not for a terminal.", param_hint="--format")
+        raise typer.BadParameter(
+            "parquet cannot be printed to a terminal; write to a file.", param_hint="--format"
+        )
     begin = clock.perf_counter()
     try:
         with working("generating"):
@@ -98,12 +106,13 @@ def _option(generator: Generator, setting: str) -> tuple[str, Any]:
     key, equals, text = setting.partition("=")
     known = list(_options(generator))
     if not equals:
-        raise _wrong_setting(f"{setting!r} is not of the form key=value.")
+        raise _wrong_setting(f"{setting!r} is not KEY=VALUE.")
     if key in _OWN_OPTIONS:
         raise _wrong_setting(f"write --{key} {text} instead.")
     if key not in known:
         raise _wrong_setting(
-            f"{generator.name} has no option {key!r}{_did_you_mean(key, known)}. It has {', '.join(known)}."
+            f"{generator.name} has no option {key!r}{_did_you_mean(key, known)}. "
+            f"Its options are {', '.join(known)}."
         )
     default = generator.defaults[key]
     try:
@@ -121,7 +130,7 @@ def _wrong_setting(message: str) -> typer.BadParameter:
 
 def _kind(default: Any) -> str:
     if isinstance(default, (tuple, list)):
-        return "values with commas between them"
+        return "values separated by commas"
     return {int: "an integer", float: "a number"}.get(type(default), "a text")
 
 

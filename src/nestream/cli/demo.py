@@ -21,12 +21,12 @@ from nestream.hospital.simulator import INSTRUMENTS_PER_WORKER, RATE_PER_WORKER
 
 SPEED = 10.0
 
-app = typer.Typer(help="Run a case study: simulator, stream and console.", no_args_is_help=True)
+app = typer.Typer(help="Run a case study on a Spark stream, and watch it in a browser.", no_args_is_help=True)
 
 
 @app.callback()
 def demo() -> None:
-    """Run a case study: simulator, stream and console."""
+    """Run a case study on a Spark stream, and watch it in a browser."""
 
 
 @app.command()
@@ -36,13 +36,13 @@ def hospital(
         typer.Option(
             "--folder",
             metavar="DIR",
-            help="Where all is kept; by default nestream/hospital in the user's folder for state. "
-            "A run that was stopped goes on.",
+            help="Folder of the job; by default nestream/hospital in your folder for state. "
+            "A stopped run continues.",
             show_default=False,
         ),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Begin anew: remove the run that is in the folder.")
+        bool, typer.Option("--fresh", help="Remove the run in the folder and start over.")
     ] = False,
     speed: Annotated[
         float | None,
@@ -50,19 +50,19 @@ def hospital(
             "--speed",
             metavar="N",
             min=0.1,
-            help="Simulated seconds a second; by default 10.",
+            help="Simulated seconds per second; 10 by default.",
             show_default=False,
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Another seed gives other events.", show_default=False)
+        int | None, typer.Option("--seed", help="Seed of the simulation.", show_default=False)
     ] = None,
     workers: Annotated[
         int | None,
         typer.Option(
             "--workers",
             min=1,
-            help="How many workers; by default 24. There are five instruments for each.",
+            help="Number of workers, with five instruments each; 24 by default.",
             show_default=False,
         ),
     ] = None,
@@ -72,7 +72,7 @@ def hospital(
             "--events-per-second",
             metavar="N",
             min=0.1,
-            help="As many workers as it takes, or with --workers the speed.",
+            help="Choose the number of workers, or with --workers the speed, for this rate.",
             show_default=False,
         ),
     ] = None,
@@ -83,7 +83,7 @@ def hospital(
             metavar="FRACTION",
             min=0.0,
             max=1.0,
-            help="The fraction of episodes that break a rule; by default 0.1.",
+            help="Fraction of episodes that break a rule; 0.1 by default.",
             show_default=False,
         ),
     ] = None,
@@ -94,7 +94,7 @@ def hospital(
             metavar="DIR",
             exists=True,
             file_okay=False,
-            help="A folder of .neel files to run instead of the papers' rules.",
+            help="Folder of .neel files to run instead of the bundled rules.",
             show_default=False,
         ),
     ] = None,
@@ -104,21 +104,21 @@ def hospital(
             "--duration",
             metavar="SECONDS",
             min=0.0,
-            help="End after that long, and compare what was found with what was planted.",
+            help="Stop after this time, and compare the matches with the planted violations.",
             show_default=False,
         ),
     ] = None,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65_535, help="The console's port; 0 is any that is free.")
+        int, typer.Option("--port", min=0, max=65_535, help="Port of the console; 0 picks a free one.")
     ] = 0,
     console: Annotated[
-        bool, typer.Option(" /--no-console", help="Go without the console.", show_default=False)
+        bool, typer.Option(" /--no-console", help="Do not start the console.", show_default=False)
     ] = True,
-    master: Annotated[str, typer.Option("--master", metavar="URL", help="Where Spark runs.")] = "local[*]",
+    master: Annotated[str, typer.Option("--master", metavar="URL", help="Spark master.")] = "local[*]",
 ) -> None:
-    """Watch a hospital ward: hand hygiene of workers, and instruments on their way to the next operation.
+    """Simulate a hospital ward, and find violations of its hygiene rules on a Spark stream.
 
-    Ctrl-C stops it; the same command goes on from there.
+    Stop with Ctrl-C; the same command continues.
     """
     place = (folder or default_folder()).absolute()
     try:
@@ -156,7 +156,7 @@ def chosen(
     """The settings, where not told those of the run that is there; and the speed, which no run keeps."""
     if rate is not None and workers is not None and speed is not None:
         raise typer.BadParameter(
-            "with --workers and --speed the rate is given: leave out one of the three.",
+            "--workers and --speed already determine the rate; leave out one of the three.",
             param_hint="--events-per-second",
         )
     base = there or Settings()

@@ -109,13 +109,13 @@ class DemoRun:
     def _console(self, port: int | None) -> Iterator[None]:
         """The console in a thread, where it is wanted and there is one."""
         if port is None:
-            note("console  none, as wanted")
+            note("console  off")
             yield
             return
         try:
             from nestream.console import serve
         except ImportError as missing:
-            note(f"console  none: {missing.name} is not installed (./scripts/setup installs it)")
+            note(f"console  off: {missing.name} is not installed (run ./scripts/setup in the checkout)")
             yield
             return
         stop = threading.Event()
@@ -162,7 +162,7 @@ class DemoRun:
             self._watch(running, writer, interrupted, status)
         running.stop()
         if interrupted.is_set():
-            note(f"stopped after {live(running.progress)}; the same command goes on from here")
+            note(f"stopped after {live(running.progress)}; run the same command to continue")
         else:
             self._summary(running.progress)
 

@@ -21,7 +21,7 @@ def load_events(
     with measured("reading") as progress:
         reader = _open(path, time, type, format, dead_letter, progress)
         table = reader.read_all()
-    _report_dead_letters(reader, "keep with --dead-letter FILE")
+    _report_dead_letters(reader, "save with --dead-letter FILE")
     return reader, table
 
 
@@ -37,7 +37,7 @@ def columns_of(
     """The columns of a file of events, which every row decides on, and the types that occur in it."""
     with measured("reading") as progress:
         reader = _open(path, time, type, format, None, progress)
-    _report_dead_letters(reader, "`nestream run --dead-letter FILE` keeps them")
+    _report_dead_letters(reader, "save with `nestream run --dead-letter FILE`")
     kinds = pa.chunked_array([pc.unique(batch.column(type)) for batch in reader], pa.string())
     return reader.schema, kinds
 
@@ -52,7 +52,7 @@ def _open(
 ) -> EventReader:
     if path == "-" and format is None:
         raise typer.BadParameter(
-            "standard input has no suffix that tells its format: add --input-format csv, json or parquet.",
+            "standard input has no suffix; add --input-format csv, json or parquet.",
             param_hint="EVENTS",
         )
     if dead_letter is not None:
@@ -81,7 +81,7 @@ def _report_dead_letters(reader: EventReader, how_to_keep: str) -> None:
     where = "standard input" if reader.path == "-" else reader.path
     found = f"{count(reader.malformed, 'dead letter')} from {where}"
     if reader.dead_letter is not None:
-        note(f"{found} kept in {reader.dead_letter}")
+        note(f"{found} saved in {reader.dead_letter}")
         return
     example = min(reader.examples, key=lambda letter: letter.line)
     reason = " ".join(example.reason.split())

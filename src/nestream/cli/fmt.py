@@ -24,23 +24,26 @@ _LEXICAL = re.compile(
 def fmt(
     queries: Annotated[
         list[str],
-        typer.Argument(metavar="QUERY...", help="Files with a query each, or texts.", show_default=False),
+        typer.Argument(
+            metavar="QUERY...", help="Files with one query each, or the text of queries.", show_default=False
+        ),
     ],
-    write: Annotated[bool, typer.Option("--write", help="Rewrite the files.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Format the files in place.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; exit with 1 if a file would change.")
+        bool, typer.Option("--check", help="Write nothing; exit with 1 if a file is not formatted.")
     ] = False,
     dialect: DialectOption = None,
 ) -> None:
-    """Print queries in the canonical layout, or rewrite their files.
+    """Format queries: print them, or rewrite their files.
 
-    Comments before the query are kept. A file with comments inside it is left as it is: they would be lost.
+    Comments before the query are kept.
+    A file with comments inside the query is left alone, as they would be lost.
     """
     if write and check:
-        raise typer.BadParameter("--write and --check exclude each other.", param_hint="--check")
+        raise typer.BadParameter("use --write or --check, not both.", param_hint="--check")
     sources = [query_text(query) for query in queries]
     if write and any(source.path is None for source in sources):
-        raise typer.BadParameter("--write needs files, and this is the text of a query.", param_hint="QUERY")
+        raise typer.BadParameter("--write takes files, and this is the text of a query.", param_hint="QUERY")
     results = [_one(source, write, check, dialect) for source in sources]
     if not all(results):
         raise typer.Exit(1)
@@ -60,20 +63,20 @@ def _one(source: QueryText, write: bool, check: bool, dialect: Dialect | None) -
     lost = comments_lost(source.text)
     if check:
         if lost:
-            note(f"{name} has comments inside the query; its layout is not checked")
+            note(f"{name} has comments inside the query, so its format is not checked")
         elif changed:
-            note(f"{name} would change")
+            note(f"{name} is not formatted")
         return lost or not changed
     if write and lost:
-        show_error(f"{name} has comments inside the query, which would be lost; it is left as it is")
+        show_error(f"{name} has comments inside the query, which would be lost, so it is left alone")
         return False
     if write and source.path is not None:
         if changed:
             _rewrite(source.path, wanted)
-            note(f"{name} rewritten")
+            note(f"{name} formatted")
         return True
     if lost:
-        note("comments inside the query are left out")
+        note("comments inside the query were dropped")
     typer.echo(wanted, nl=False)
     return True
 

@@ -90,9 +90,10 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Find patterns in event data: sequences, combinations and alternatives, nested and negated.
+    """Find nested patterns in event data: sequences, combinations, alternatives and the absence of them.
 
-    QUERY is a file or the text itself.
+    QUERY is a file or the text of a query.
+    See `nestream COMMAND --help` for the options of a command.
     """
 
 
@@ -104,7 +105,7 @@ def _examples(*lines: str) -> str:
 app.command(
     no_args_is_help=True,
     epilog=_examples(
-        'nestream check "SEQ(Recycle r, !Washing w, Operating o) WITHIN 1 hours"',
+        'nestream check "SEQ(Recycle r, !Washing w, Operating o) WITHIN 1 hour"',
         "nestream check query.neel --events hospital.csv",
         "nestream check query.neel --format json",
     ),

@@ -56,37 +56,50 @@ def run(
         str,
         typer.Argument(
             metavar="EVENTS",
-            help="A CSV, JSON lines or Parquet file; - is standard input.",
+            help="A CSV, JSON lines or Parquet file, or - for standard input.",
             show_default=False,
         ),
     ],
     time: TimeOption = "ts",
     type: TypeOption = "type",
     order: Annotated[
-        Order, typer.Option("--order", help="arrival: events with equal times follow as they come.")
+        Order,
+        typer.Option("--order", help="arrival: events with equal times follow one another as they arrive."),
     ] = Order.TIME,
     strategy: StrategyOption = "auto",
     without: WithoutOption = None,
     destination: Annotated[
         str | None,
-        typer.Option("--output", metavar="FILE", help="Where to; - is standard output.", show_default=False),
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="Write the matches to this file, or - for standard output.",
+            show_default=False,
+        ),
     ] = None,
     format: Annotated[
         MatchFormat | None,
-        typer.Option("--format", help="By default a table on a terminal, else json.", show_default=False),
+        typer.Option(
+            "--format", help="A table on a terminal and json elsewhere, by default.", show_default=False
+        ),
     ] = None,
     limit: Annotated[
         int | None,
         typer.Option(
             "--limit",
             min=0,
-            help=f"The first matches only; a table shows {FIRST_MATCHES} unless told.",
+            help=f"Emit only the first matches; a table shows {FIRST_MATCHES} by default.",
             show_default=False,
         ),
     ] = None,
     dead_letter: Annotated[
         str | None,
-        typer.Option("--dead-letter", metavar="FILE", help="Keep malformed rows here.", show_default=False),
+        typer.Option(
+            "--dead-letter",
+            metavar="FILE",
+            help="Save malformed rows here, with line and reason.",
+            show_default=False,
+        ),
     ] = None,
     types: TypesOption = None,
     dialect: DialectOption = None,
@@ -96,7 +109,7 @@ def run(
         typer.Option(
             "--master",
             metavar="MASTER",
-            help="Run on Spark: local[*] for one inside this program, or spark://host:7077.",
+            help="Run on Spark: local[*] for embedded Spark, or a URL such as spark://host:7077.",
             show_default=False,
         ),
     ] = None,
@@ -105,19 +118,18 @@ def run(
         typer.Option(
             "--each",
             metavar="DIR",
-            help="Write a Parquet file for each query of a folder here, instead of one output.",
+            help="Write one Parquet file for each query of a folder into this folder.",
             show_default=False,
         ),
     ] = None,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Show the plan too, and the summary, on standard error.")
+        bool, typer.Option("--plan", help="Also print the plan and a summary to standard error.")
     ] = False,
 ) -> None:
-    """Find the matches of a query in a file of events, or of a folder of queries in one pass.
+    """Find the matches of a query, or of a folder of queries in one pass, in a file of events.
 
-    On a terminal they are shown as a table; in a pipe they are one JSON object a line.
-    They are ordered by match_end, then by the positions of their events; of several queries, one query after
-    the other.
+    Prints a table on a terminal, and one JSON object per line in a pipe.
+    Matches are ordered by query, then by match_end, then by the positions of their events.
 
     Exits with 0, with 1 for a query or events that cannot be read, with 2 for wrong arguments, and with 3 if
     every row is malformed.
@@ -130,7 +142,7 @@ def run(
     how["options"] = options
     if each is not None:
         if master is not None or destination is not None:
-            raise typer.BadParameter("it does not go with --master or --output.", param_hint="--each")
+            raise typer.BadParameter("it cannot be combined with --master or --output.", param_hint="--each")
         reader, table = load_events(events, time, type, input_format, dead_letter)
         parsed = with_inferred_types(parsed, table, type)
         note_unseen(parsed.unseen(table, type))
@@ -147,7 +159,9 @@ def run(
         found = parsed.batches(table, **how)
     else:
         if strategy == "reference":
-            raise typer.BadParameter("the reference does not run on Spark.", param_hint="--strategy")
+            raise typer.BadParameter(
+                "the reference evaluator does not run on Spark.", param_hint="--strategy"
+            )
         job = run_on_spark(parsed, events, master, input_format, dead_letter, **how)
         number, malformed, where = job.total, job.malformed, f" on Spark {master}"
         explained = job.plan() if plan else ""
@@ -177,7 +191,7 @@ def _end(events: int, malformed: int) -> None:
 def _write_each(parsed: Query | Queries, table: pa.Table, folder: Path, **options: Any) -> int:
     """Write the matches of each query of a set to a file of its name; how many there are."""
     if not isinstance(parsed, Queries):
-        raise typer.BadParameter("QUERY is one query: give a folder of them.", param_hint="--each")
+        raise typer.BadParameter("it needs a folder of queries, and QUERY is one query.", param_hint="--each")
     folder.mkdir(parents=True, exist_ok=True)
     with working("matching"):
         found = parsed.match_each(table, **options)
@@ -219,12 +233,16 @@ def _format(destination: str | None, wanted: MatchFormat | None, events: str) ->
     to_screen = destination in (None, "-") and is_terminal()
     if wanted is MatchFormat.TABLE or (wanted is None and destination is None and to_screen):
         if destination not in (None, "-"):
-            raise typer.BadParameter("a table is for the screen, not for a file.", param_hint="--format")
+            raise typer.BadParameter(
+                "a table cannot be written to a file; use json, csv or parquet.", param_hint="--format"
+            )
         return None
     if wanted is MatchFormat.PARQUET and to_screen:
-        raise typer.BadParameter("parquet is not for a terminal: add --output FILE.", param_hint="--format")
+        raise typer.BadParameter(
+            "parquet cannot be printed to a terminal; add --output FILE.", param_hint="--format"
+        )
     if destination not in (None, "-") and events != "-" and _same(str(destination), events):
-        raise typer.BadParameter("this file holds the events.", param_hint="--output")
+        raise typer.BadParameter("this is the file with the events.", param_hint="--output")
     return output_format(destination or "-", FileFormat(wanted.value) if wanted else None, "--output")
 
 

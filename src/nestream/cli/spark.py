@@ -66,7 +66,7 @@ def run_on_spark(
     if path != "-" and (stored == "parquet" or (stored is None and is_parquet(path))):
         if dead_letter is not None:
             raise EventError(
-                "Spark reads Parquet by itself and keeps no dead letters: leave out --dead-letter"
+                "Spark reads Parquet without dead letters\n  hint: leave --dead-letter out, or --master"
             )
         _check_folder(path)
         with spark_errors(), working("starting Spark"):

@@ -40,17 +40,20 @@ class StreamFormat(StrEnum):
 def stream(
     query: QueriesArgument,
     source: Annotated[
-        str, typer.Option("--from", metavar="DIR", help="The folder the events come to.", show_default=False)
+        str,
+        typer.Option(
+            "--from", metavar="DIR", help="Folder where files of events arrive.", show_default=False
+        ),
     ],
     sink: Annotated[
-        str, typer.Option("--to", metavar="DIR", help="The folder for the matches.", show_default=False)
+        str, typer.Option("--to", metavar="DIR", help="Folder for the matches.", show_default=False)
     ],
     checkpoint: Annotated[
         str | None,
         typer.Option(
             "--checkpoint",
             metavar="DIR",
-            help="Where the stream keeps how far it is; by default _checkpoint in the folder of matches.",
+            help="Folder for the checkpoint; by default _checkpoint in the folder for the matches.",
             show_default=False,
         ),
     ] = None,
@@ -59,42 +62,43 @@ def stream(
         typer.Option(
             "--late",
             metavar="DIR",
-            help="The folder for late events and for rows that cannot be read, with the reason.",
+            help="Folder for late events and dead letters, with the reason.",
             show_default=False,
         ),
     ] = None,
     time: TimeOption = "ts",
     type: TypeOption = "type",
     watermark: Annotated[
-        str, typer.Option("--watermark", metavar="DURATION", help="How late an event may be.")
+        str, typer.Option("--watermark", metavar="DURATION", help="Allowed lateness of events.")
     ] = "10 seconds",
     once: Annotated[
-        bool, typer.Option("--once", help="Stop when all the files that are there now are done.")
+        bool, typer.Option("--once", help="Process the files that are there now, then stop.")
     ] = False,
     files: Annotated[
         int | None,
-        typer.Option("--files", min=1, help="The most files in a micro-batch.", show_default=False),
+        typer.Option("--files", min=1, help="Maximum number of files per micro-batch.", show_default=False),
     ] = None,
     progress: Annotated[
         str | None,
         typer.Option(
             "--progress",
             metavar="FILE",
-            help="Add a line of JSON to this file for each micro-batch: counts, watermark, lag, state.",
+            help="Append a line of JSON per micro-batch to this file: counts, watermark, lag, state.",
             show_default=False,
         ),
     ] = None,
-    format: Annotated[StreamFormat, typer.Option("--format", help="How matches are written.")] = (
+    format: Annotated[StreamFormat, typer.Option("--format", help="Format of the matches.")] = (
         StreamFormat.PARQUET
     ),
-    master: Annotated[str, typer.Option("--master", metavar="URL", help="Where Spark runs.")] = "local[*]",
+    master: Annotated[str, typer.Option("--master", metavar="URL", help="Spark master.")] = "local[*]",
     types: TypesOption = None,
     dialect: DialectOption = None,
     input_format: InputFormatOption = None,
 ) -> None:
-    """Find the matches of a query in files that keep coming to a folder.
+    """Match the files of a folder on a Spark stream, and new ones as they arrive.
 
-    Stop it with Ctrl-C and start it again to go on: every match is written exactly once.
+    Stop with Ctrl-C; the same command continues from the checkpoint.
+    Every match is written exactly once.
     """
     parsed = with_types(queries_of(query, dialect), types)
     warn_of_undeclared(parsed)
@@ -155,7 +159,7 @@ def _watch(running: Any) -> None:
         while not running.wait(LOOK):
             if interrupted.is_set():
                 running.stop()
-                note("stopped; the same command goes on from here")
+                note("stopped; run the same command to continue")
                 return
             if status is not None:
                 status.update(live(running.progress))

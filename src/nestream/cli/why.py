@@ -32,7 +32,7 @@ def why(
         str,
         typer.Argument(
             metavar="EVENTS",
-            help="A CSV, JSON lines or Parquet file; - is standard input.",
+            help="A CSV, JSON lines or Parquet file, or - for standard input.",
             show_default=False,
         ),
     ],
@@ -41,7 +41,7 @@ def why(
         typer.Option(
             "--events",
             metavar="ROWS",
-            help="The events, with commas between: rows of the file from 0, such as 12,40,77 or r=12,o=77.",
+            help="Row numbers from 0, separated by commas, as in 12,40,77 or r=12,o=77.",
             show_default=False,
         ),
     ],
@@ -50,7 +50,7 @@ def why(
         typer.Option(
             "--by",
             metavar="COLUMN",
-            help="--events are values of this column, not rows.",
+            help="Read --events as values of this column, not as row numbers.",
             show_default=False,
         ),
     ] = None,
@@ -58,19 +58,20 @@ def why(
     time: TimeOption = "ts",
     type: TypeOption = "type",
     order: Annotated[
-        Order, typer.Option("--order", help="arrival: events with equal times follow as they come.")
+        Order,
+        typer.Option("--order", help="arrival: events with equal times follow one another as they arrive."),
     ] = Order.TIME,
     types: TypesOption = None,
     dialect: DialectOption = None,
     input_format: InputFormatOption = None,
 ) -> None:
-    """Tell why events are not a match: each predicate, order, window or negation that stops them.
+    """Explain why events are not a match: every condition, order, window or negation that prevents it.
 
-    Fewer events than the query has variables are asked about as part of a match.
-    Exits with 0 if they are a match or part of one, and with 1 if not.
+    With fewer events than variables, explains why they are not part of a match.
+    Exits with 0 if the events are a match or part of one, and with 1 if not.
     """
     if os.path.isdir(query):
-        raise typer.BadParameter("it is a folder: give one query.", param_hint="QUERY")
+        raise typer.BadParameter("it is a folder. Pass one query.", param_hint="QUERY")
     parsed = with_types(query_text(query).parse(dialect), types)
     wanted = _picked(picked, by)
     _, table = load_events(events, time, type, input_format, None)
@@ -90,15 +91,15 @@ def _picked(text: str, by: str | None) -> Sequence[Any] | Mapping[str, Any]:
     """The events as rows or values; with the variable that each is to be, where that is said."""
     items = [item.strip() for item in text.split(",") if item.strip()]
     if not items:
-        raise _wrong("give at least one event.")
+        raise _wrong("it needs at least one event.")
     named = [item.partition("=") for item in items if "=" in item]
     if not named:
         return [_place(item, by) for item in items]
     if len(named) < len(items):
-        raise _wrong("name a variable for each event, or for none.")
+        raise _wrong("name a variable for every event, or for none.")
     found = {name.strip(): _place(value.strip(), by) for name, _, value in named}
     if len(found) < len(items):
-        raise _wrong("a variable is named twice.")
+        raise _wrong("it names a variable twice.")
     return found
 
 
@@ -106,7 +107,7 @@ def _place(item: str, by: str | None) -> Any:
     if by is not None:
         return item
     if not item.isdecimal():
-        raise _wrong(f"{item!r} is no row of the file: rows are numbers from 0. (Values need --by COLUMN.)")
+        raise _wrong(f"{item!r} is not a row number. (Add --by COLUMN to use the values of a column.)")
     return int(item)
 
 

@@ -17,7 +17,7 @@ FORMATS = ("text", "json")
 def known_format(format: str) -> None:
     """Raise for an unknown format."""
     if format not in FORMATS:
-        raise ValueError(f"unknown format {format!r}: {' or '.join(FORMATS)}")
+        raise ValueError(f"unknown format {format!r}: use {' or '.join(FORMATS)}")
 
 
 def explained(plan: Plan, format: str, options: Options | None, strategy: str) -> Any:
@@ -39,14 +39,14 @@ def with_rewriting(shown: Any, plan: Plan, format: str) -> Any:
 def as_operators(plan: Plan, format: str, options: Options | None, dialect: str) -> Any:
     """The plan as the operators of a dialect of plans."""
     if dialect != "sase":
-        raise ValueError(f"unknown dialect of plans {dialect!r}: there is sase, and without, our own")
+        raise ValueError(f"unknown dialect {dialect!r}: use 'sase', or leave it out")
     return tool("explain_operators")(plan, format, options)
 
 
 def analyzed(run: Run, format: str, options: Options | None) -> Any:
     """The explanation, with what a run over the events found and how long each part of it took."""
     if run.strategy == "reference":
-        raise ValueError("the reference evaluator is run as it is written: there is nothing to analyze")
+        raise ValueError("the reference evaluator has no plan to analyze: choose another strategy")
     local = run.local(options, whole=True)
     local.append(in_order(run.table, run.schema.time, run.unit))
     found = measured(local.matcher, run.table.num_rows)

@@ -52,5 +52,5 @@ class Run:
 def known_order(order: str) -> Order:
     """The order of that name."""
     if order not in tuple(Order):
-        raise ValueError(f"unknown order {order!r}: one of {', '.join(Order)}")
+        raise ValueError(f"unknown order {order!r}: use one of {', '.join(Order)}")
     return Order(order)

@@ -49,7 +49,7 @@ class SparkRun:
         """The events, a DataFrame or a mapping of them by type, as one DataFrame with the plan for it."""
         known_strategy(strategy)
         if strategy == "reference":
-            raise ValueError("the reference evaluator runs in this process alone, not on Spark")
+            raise ValueError("the reference evaluator does not run on Spark")
         df, schema = dataframe_of(events, time, type, types)
         plan, kinds = typed(schema)
         empty = empty_table(pa.schema(list(schema.columns.items())))
@@ -154,8 +154,8 @@ def spark_session(master: str = "local[*]", settings: Mapping[str, str] | None =
         from nestream.runtime.spark.session import local_session
     except ModuleNotFoundError as missing:
         raise OSError(
-            f"Spark needs the package {missing.name}, which is not installed: "
-            "run ./scripts/setup, or pip install '.[spark]' in a checkout of nestream"
+            f"Spark needs the package {missing.name}, which is not installed\n"
+            "  hint: run ./scripts/setup, or pip install '.[spark]' in the checkout"
         ) from None
     return local_session(master, settings=settings)
 

@@ -63,14 +63,14 @@ class Asked:
         """Why picked events are no match. Live events are named by their number, which does not move."""
         picked = body.get("picked")
         if not isinstance(picked, list) or not all(type(place) is int for place in picked):
-            raise AskedError("The picked events are numbers.")
+            raise AskedError("The picked events must be row numbers.")
         if not 0 < len(picked) <= MOST_PICKED:
             raise AskedError(f"Pick between 1 and {MOST_PICKED} events.")
         source, first = self._needed(body), 0
         if "events" in source:
             first, source["events"] = self.watch.recent()
         if min(picked) < first:
-            raise AskedError("Some of the picked events are no longer held; pick later ones.")
+            raise AskedError("Some of the picked events are gone; pick later ones.")
         places = [place - first for place in picked]
         answer = await self.pool.ask("why", text=_text(body), picked=places, first=first, **source)
         return {**answer, "first": first}
@@ -79,7 +79,7 @@ class Asked:
         """The timeline of matches that the page has."""
         rows = body.get("rows")
         if not isinstance(rows, list) or len(rows) > 100 or not all(isinstance(row, dict) for row in rows):
-            raise AskedError("The rows are at most 100 matches.")
+            raise AskedError("Pick at most 100 matches.")
         columns = self._columns() if body.get("data") == LIVE else self.pool.columns(body.get("data"))
         return await self.pool.ask("timeline", text=_text(body), rows=rows, **columns)
 
@@ -124,7 +124,7 @@ class Asked:
         await self.stop_trial({"name": name})
         self.watch.trials = [trial for trial in self.watch.trials if trial.stopped is None]
         if len(self.watch.trials) >= MOST_TRIALS:
-            raise AskedError(f"There are {MOST_TRIALS} trials already; stop one first.")
+            raise AskedError(f"{MOST_TRIALS} trials are running; stop one first.")
         trial = Trial(next(self._numbers), name, _text(body), self.pool.worker(), self.watch.tried)
         first, events = self.watch.recent()
         trial.next = first if body.get("before") else first + len(events)
@@ -152,7 +152,7 @@ class Asked:
     def _needed(self, body: dict[str, Any]) -> dict[str, Any]:
         source = self._source(body)
         if not source:
-            raise AskedError("Name the events: a data set, or those of the job.")
+            raise AskedError("Choose a data set, or the events of the job.")
         return source
 
     def _source(self, body: dict[str, Any], sample: bool = False) -> dict[str, Any]:
@@ -179,14 +179,14 @@ class Asked:
 def _text(body: dict[str, Any]) -> str:
     text = body.get("text")
     if not isinstance(text, str):
-        raise AskedError("The query is a text.")
+        raise AskedError("The query must be text.")
     if len(text) > MOST_TEXT:
-        raise AskedError(f"A query has at most {MOST_TEXT:,} characters.")
+        raise AskedError(f"The query is too long: the limit is {MOST_TEXT:,} characters.")
     return text
 
 
 def _name(body: dict[str, Any], key: str, default: str) -> str:
     value = body.get(key, default)
     if not isinstance(value, str) or len(value) > 200:
-        raise AskedError(f"The {key} is a text of at most 200 characters.")
+        raise AskedError(f"The {key} must be text of at most 200 characters.")
     return value

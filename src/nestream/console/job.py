@@ -134,9 +134,7 @@ def duration(text: str) -> timedelta:
     try:
         return timedelta(seconds=float(found[1]) * _SECONDS[found[2].lower()])
     except OverflowError:
-        raise JobError(
-            "job.json: the watermark is longer than all times\n  hint: write `10 seconds`"
-        ) from None
+        raise JobError("job.json: the watermark is too long\n  hint: write `10 seconds`") from None
 
 
 def _path(place: Path, described: dict[str, Any], name: str) -> Path | None:
@@ -153,13 +151,13 @@ def _object(path: Path) -> dict[str, Any]:
         found = json.loads(read)
     except FileNotFoundError:
         raise JobError(
-            f"there is no {path.name} in {path.parent}\n  hint: a job is a folder that a pipeline writes;"
+            f"there is no {path.name} in {path.parent}\n  hint: pass the folder of a job;"
             " `nestream demo hospital` makes one"
         ) from None
     except (OSError, ValueError, RecursionError) as problem:
         raise JobError(f"{path} cannot be read: {problem}") from None
     if not isinstance(found, dict):
-        raise JobError(f"{path} holds no JSON object\n  hint: begin it with {{ and end it with }}")
+        raise JobError(f"{path} is not a JSON object\n  hint: begin it with {{ and end it with }}")
     return found
 
 
@@ -167,7 +165,7 @@ def _floor(described: dict[str, Any]) -> dict[str, Any]:
     """The floor plan with only what is drawn, and only as numbers and texts."""
     given = described.get("rooms", [])
     if not isinstance(given, list) or not all(isinstance(room, dict) for room in given):
-        raise JobError(f'floor.json: its rooms are not a list of objects\n  hint: write "rooms": [{_ROOM}]')
+        raise JobError(f'floor.json: rooms is not a list of objects\n  hint: write "rooms": [{_ROOM}]')
     rooms = [
         {
             "name": str(room.get("name", "")),

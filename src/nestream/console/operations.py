@@ -147,9 +147,9 @@ class Operations:
         table, time, type = self._source(request, whole=True)
         picked = [int(place) for place in request["picked"]][:MOST_PICKED]
         if not picked or not all(0 <= place < table.num_rows for place in picked):
-            raise ValueError("Pick events that are still there.")
+            raise ValueError("Some of the picked events are gone; pick later ones.")
         if NO_EVENT in table[type].take(picked).to_pylist():
-            raise ValueError("One of the picked events has no time or no type, so no query can match it.")
+            raise ValueError("One of the picked events has no time or type, so no query can match it.")
         first = int(request.get("first", 0))
         query, _ = query.infer_types(table, type)
         told = query.why(table, picked, time=time, type=type, first=first)
@@ -208,7 +208,7 @@ class Operations:
     def _query(self, request: dict[str, Any]) -> nestream.Query:
         text = request.get("text")
         if not isinstance(text, str) or len(text) > MOST_TEXT:
-            raise ValueError(f"A query has at most {MOST_TEXT:,} characters.")
+            raise ValueError(f"The query is too long: the limit is {MOST_TEXT:,} characters.")
         return nestream.query(text)
 
     def _source(self, request: dict[str, Any], whole: bool = False) -> tuple[pa.Table, str, str]:

@@ -50,7 +50,7 @@ class Worker:
             raise RunError(f"It took longer than {seconds:g} seconds and was stopped.") from None
         except (asyncio.IncompleteReadError, ConnectionError):
             await self.end()
-            raise RunError("It ended early; it may have needed more memory than a run is given.") from None
+            raise RunError("It ended early. It may have needed more memory than a run may use.") from None
         except asyncio.CancelledError:
             await self.end()  # the answer would be taken for that of the next request
             raise
@@ -78,7 +78,7 @@ class Worker:
                 await receive_frame(process.stdout)
         except (TimeoutError, asyncio.IncompleteReadError):
             await self.end()
-            raise RunError("A process to run it in could not be started.") from None
+            raise RunError("The process to run it could not be started.") from None
         except asyncio.CancelledError:
             await self.end()
             raise
@@ -118,7 +118,7 @@ class Pool:
     async def ask(self, operation: str, **request: Any) -> dict[str, Any]:
         """The answer of some worker; raises `RunError`."""
         if self.waiting >= MOST_WAITING:
-            raise RunError("Too many runs wait already; try again in a moment.")
+            raise RunError("Too many runs are waiting; try again in a moment.")
         self.waiting += 1
         try:
             if self._idle.empty() and len(self._all) < WORKERS:

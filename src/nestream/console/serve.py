@@ -40,7 +40,7 @@ def serve(
     and `type` their columns. Only the addresses of this machine are listened on.
     """
     if host not in LOOPBACK:
-        raise ValueError(f"the console listens on this machine alone: {', '.join(LOOPBACK)}, not {host}")
+        raise ValueError(f"the console only listens on this machine ({', '.join(LOOPBACK)}), not on {host}")
     watch = Watch(Job.read(Path(job)) if job is not None else None)
     with _listening(host, port) as listener:
         asyncio.run(_serve(Asked(watch, data, time, type), listener, host, ready, stop, token))
@@ -54,7 +54,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         try:
             listener.bind((host, port))
         except OSError as error:
-            raise OSError(f"port {port} cannot be listened on: {error.strerror}; name another one") from None
+            raise OSError(f"cannot listen on port {port}: {error.strerror}; choose another port") from None
         yield listener
 
 

@@ -26,7 +26,7 @@ from nestream.hospital.floor import FLOOR
 WATERMARK_SECONDS = 1
 """How late an event may be, in simulated time. The simulator's are in order, so it need not be long."""
 WATERMARK = f"{WATERMARK_SECONDS} seconds"
-_ANEW = "name another folder, or begin anew with --fresh"
+_ANEW = "use another folder, or start over with --fresh"
 _PARTS = ("rules", "events", "matches", "late", "progress.jsonl", "floor.json", "truth.jsonl", "job.json")
 
 
@@ -97,7 +97,7 @@ def prepare(
     there = settings_of(folder)
     own = {LOCK, HIDDEN, *_PARTS}  # what a first start leaves that was stopped before it wrote job.json
     if there is None and folder.is_dir() and any(path.name not in own for path in folder.iterdir()):
-        raise JobError(f"{folder} has files and is no job\n  hint: name a folder that is empty, or a new one")
+        raise JobError(f"{folder} has files but is not a job\n  hint: use an empty folder, or a new one")
     if there is not None and fresh:
         _remove(folder)
     elif there is not None:
@@ -142,19 +142,19 @@ def settings_of(folder: Path) -> Settings | None:
     try:
         return Settings(**json.loads(described.read_text(encoding="utf-8"))["simulation"])
     except (ValueError, KeyError, TypeError):
-        raise JobError(f"{described} is not that of a hospital\n  hint: name another folder") from None
+        raise JobError(f"{described} does not describe a hospital\n  hint: use another folder") from None
 
 
 def _check_same(folder: Path, there: Settings, settings: Settings, rules: dict[str, str] | None) -> None:
     if rules is not None and rules != rule_files(folder / "rules"):
-        raise JobError(f"{folder} has a run with other rules\n  hint: {_ANEW}")
+        raise JobError(f"the run in {folder} has other rules\n  hint: {_ANEW}")
     if there != settings:
         was, wanted = asdict(there), asdict(settings)
         other = ", ".join(
             f"{name} {was[name]}, not {wanted[name]}" for name in was if was[name] != wanted[name]
         )
         raise JobError(
-            f"{folder} has a run with other settings: {other}\n  hint: give the same ones to go on, {_ANEW}"
+            f"the run in {folder} has other settings: {other}\n  hint: use the same ones to continue, {_ANEW}"
         )
 
 
@@ -183,6 +183,6 @@ def held(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise JobError(
-                f"a demo runs in {folder} already\n  hint: stop it, or name another folder with --folder"
+                f"a demo is already running in {folder}\n  hint: stop it, or use another folder with --folder"
             ) from None
         yield

@@ -67,9 +67,9 @@ def simulate(
     1
     """
     if workers < 1 or (instruments is not None and instruments < 0):
-        raise ValueError("a hospital needs at least one worker, and no negative number of instruments")
+        raise ValueError("workers must be at least 1, and instruments must not be negative")
     if not 0 <= violations <= 1:
-        raise ValueError(f"violations is a fraction from 0 to 1, not {violations}")
+        raise ValueError(f"violations must be between 0 and 1, got {violations}")
     tools = INSTRUMENTS_PER_WORKER * workers if instruments is None else instruments
     return _Hospital(Random(seed), workers, tools, violations, floor).moments()
 

@@ -23,14 +23,16 @@ from nestream.language.literals import (
     shortened,
 )
 from nestream.model.diagnostics import Span
-from nestream.model.expression import (
-    Attribute,
-)
-from nestream.model.text import print_name
+from nestream.model.expression import And, Attribute, Equivalence, Expression, Not, Or, walk
+from nestream.model.text import print_expression, print_name
 from nestream.model.time import UNBOUNDED, Window, WindowKind
 
 CLAUSES = ("WHERE", "WITHIN", "RETURN", "LIMIT")
 """The clauses after the pattern, in their order."""
+
+
+_ANY_WINDOW = Window(WindowKind.NUMBER, 1)
+"""Stands for a window that could not be read: nothing more is said about it."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,25 @@ class QueryBuilder(PatternBuilder):
 
     def where(self, children: Children) -> Clause:
         keyword, formula = children
+        self._check_equivalences(formula)
         return Clause(keyword, formula, span_over(children))
+
+    def _check_equivalences(self, formula: Expression) -> None:
+        """`[id]` is a condition of its own: it stands alone, or is joined by AND, OR and NOT."""
+        match formula:
+            case Equivalence():
+                return
+            case And(operands=operands) | Or(operands=operands):
+                for operand in operands:
+                    self._check_equivalences(operand)
+            case Not(operand=operand):
+                self._check_equivalences(operand)
+            case _:
+                for part in walk(formula):
+                    if isinstance(part, Equivalence):
+                        message = f"`{shortened(print_expression(part))}` is a condition, not a value"
+                        hint = "join it to the other conditions with AND"
+                        self.report("equivalence-as-value", message, part.span, hint)
 
     def within(self, children: Children) -> Clause:
         keyword, (window, span) = children
@@ -63,7 +83,7 @@ class QueryBuilder(PatternBuilder):
             return _read_window(*children), span
         except UnreadableError as wrong:
             self._report_unreadable(wrong, span)
-            return UNBOUNDED, span
+            return _ANY_WINDOW, span
 
     def returns(self, children: Children) -> Clause:
         return Clause(children[0], tuple(children[1::2]), span_over(children))
@@ -77,8 +97,7 @@ class QueryBuilder(PatternBuilder):
                     "renamed-variable",
                     f"the variable {print_name(formula.name)} cannot be renamed with AS",
                     span,
-                    hint="AS names an expression; "
-                    f"write `{print_name(formula.name)}` alone, or an attribute such as "
+                    hint=f"write `{print_name(formula.name)}` alone, or name an attribute, as in "
                     f"`{print_name(formula.name)}.ts AS {print_name(named[1].text)}`",
                 )
             return ReturnVariable(formula.name, span)
@@ -134,7 +153,7 @@ class QueryBuilder(PatternBuilder):
             keyword = clause.keyword.type
             if keyword in values:
                 hint = (
-                    "join the formulas with AND"
+                    "join the conditions with AND"
                     if keyword == "WHERE"
                     else "put all items in one RETURN, with commas"
                     if keyword == "RETURN"
@@ -144,9 +163,9 @@ class QueryBuilder(PatternBuilder):
             elif CLAUSES.index(keyword) < latest:
                 self.report(
                     "clause-order",
-                    f"{keyword} stands after {CLAUSES[latest]}",
+                    f"{keyword} comes after {CLAUSES[latest]}",
                     clause.span,
-                    hint="the order is PATTERN (or EVENT), WHERE, WITHIN, RETURN, LIMIT",
+                    hint="the clauses are PATTERN (or EVENT), WHERE, WITHIN, RETURN and LIMIT, in this order",
                 )
             latest = max(latest, CLAUSES.index(keyword))
             values.setdefault(keyword, clause)
@@ -160,7 +179,7 @@ def _read_window(size: Token, unit: Token | None = None) -> Window:
         raise UnreadableError(
             "bad-window",
             f"`{shortened(size)}` is not a window",
-            "write a duration (`WITHIN 1 hours`), a number (`WITHIN 100`), a count (`WITHIN 100 EVENTS`) "
+            "write a duration (`WITHIN 1 hour`), a number (`WITHIN 100`), a count (`WITHIN 100 EVENTS`) "
             "or `WITHIN UNBOUNDED`",
         )
     if unit is not None and unit.upper() not in {"EVENTS", "EVENT"}:
@@ -168,11 +187,11 @@ def _read_window(size: Token, unit: Token | None = None) -> Window:
         window = Window(WindowKind.TIME, duration.microseconds)
     else:
         if not size.isdigit():
-            counted = "events" if unit else "the time column's own unit"
+            what = "a window in events" if unit else "a window without a unit"
             raise UnreadableError(
                 "bad-window",
-                f"a window in {counted} is a whole number, not {shortened(size)}",
-                None if unit else "write a unit for a duration, as in `1.5 hours`",
+                f"{what} must be a whole number, not {shortened(size)}",
+                None if unit else "add a unit to make it a duration, as in `1.5 hours`",
             )
         if len(size.lstrip("0")) > 19 or int(size) > GREATEST_INTEGER:
             raise integer_too_large(size)
@@ -181,6 +200,6 @@ def _read_window(size: Token, unit: Token | None = None) -> Window:
         raise UnreadableError(
             "empty-window",
             f"the window `{shortened(str(size))}{f' {unit}' if unit else ''}` is empty",
-            "a window is greater than 0",
+            "a window must be greater than 0",
         )
     return window

@@ -81,9 +81,8 @@ def too_deep(span: Span) -> Diagnostic:
         "nested-too-deep",
         f"the query is nested more than {DEEPEST} levels deep",
         span,
-        detail="parentheses, operators, negations, minus signs and the terms of a chain of + - * / % "
-        "each count as a level",
-        hint="split the query, or write the formula with fewer levels",
+        detail="each parenthesis, operator, negation, minus sign and arithmetic term counts as a level",
+        hint="split the query, or nest less deeply",
     )
 
 
@@ -236,7 +235,7 @@ class FormulaBuilder:
             "chained-comparison",
             "only `=` can be chained",
             span,
-            hint="compare two values at a time and join the comparisons with AND",
+            hint="join comparisons of two values with AND",
             suggestion=print_expression(And(tuple(pairs))) if len(operators) <= 10 else None,
         )
 
@@ -263,9 +262,9 @@ class FormulaBuilder:
         if value is not None and not isinstance(value, Literal):
             self.report(
                 "equivalence-value",
-                f"`[{shortened(print_name(name.text))} = ...]` compares with a constant",
+                f"`[{shortened(print_name(name.text))} = ...]` takes a constant",
                 value.span,
-                hint="write the comparison of two attributes without brackets",
+                hint="compare two attributes without brackets",
             )
             value = Literal(0, value.span)
         return Equivalence(name.text, value, span_over(children))

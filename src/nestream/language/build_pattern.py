@@ -34,13 +34,18 @@ from nestream.model.expression import (
     Or,
     walk,
 )
-from nestream.model.text import print_expression, print_name
+from nestream.model.text import print_expression, print_name, print_string
 
 MOST_PARTS = 10_000
 """The greatest number of components and predicates that a query may have."""
 
-UNREADABLE = Primitive(("unreadable",))
+UNREADABLE = Primitive(("",))
 """Stands for a component that could not be read; a tree with it is never handed out."""
+
+
+def is_unreadable(pattern: Pattern) -> bool:
+    """Whether the pattern stands for one that could not be read; no text gives a type without a name."""
+    return isinstance(pattern, Primitive) and pattern.types == UNREADABLE.types
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,9 @@ class PatternBuilder(FormulaBuilder):
         self.neel_plus_sign: Span | None = None
         self.formula_on_component = False
         self._parts = 0
+        self._variables: list[str] = []
+        self.blamed: dict[Diagnostic, Span] = {}
+        """The predicate that each late component comes after."""
 
     def _count_part(self, span: Span) -> None:
         self._parts += 1
@@ -77,6 +85,7 @@ class PatternBuilder(FormulaBuilder):
         kind, *variable = children
         span = span_over(children)
         self._count_part(span)
+        self._variables += [name.text for name in variable]
         return Primitive((kind.text,), variable[0].text if variable else None, (), span)
 
     def any(self, children: Children) -> Primitive:
@@ -84,6 +93,7 @@ class PatternBuilder(FormulaBuilder):
         self._count_part(span)
         names = [child for child in children if isinstance(child, Name)]
         variable = names.pop().text if isinstance(children[-1], Name) else None
+        self._variables += [variable] if variable is not None else []
         return Primitive(tuple(name.text for name in names), variable, (), span)
 
     def unreadable(self, children: Children) -> Primitive:
@@ -103,11 +113,18 @@ class PatternBuilder(FormulaBuilder):
     def elements(self, children: Children) -> Children:
         return children[0::2]
 
-    def predicate(self, children: Children) -> Expression:
-        formula: Expression
+    def predicate(self, children: Children) -> Expression | Pattern:
         (formula,) = children
+        match formula:
+            case Arithmetic(operator="+" | "*", left=left, right=right) if _is_bare(left) and _is_bare(right):
+                self.diagnostics.append(no_repetition(formula.span))
+                return UNREADABLE
+        return self._checked(formula)
+
+    def _checked(self, formula: Expression) -> Expression:
+        """A formula as a predicate of the pattern."""
         self._count_part(formula.span)
-        self._check_closed(formula, "a predicate of the pattern")
+        self._check_closed(formula, "a condition of the pattern")
         return formula
 
     def _sorted(self, elements: Children, keyword: Token) -> tuple[list[Pattern], list[Expression]]:
@@ -126,8 +143,13 @@ class PatternBuilder(FormulaBuilder):
                 "no-component",
                 f"{keyword.upper()} has no component",
                 span_of(keyword).to(span_of(elements[-1])),
-                hint=f"the components come first, then the predicates: "
-                f"`{keyword.upper()}(A a, B b, a.id = b.id)`",
+                hint="a component is a type and a variable, as in `A a`; "
+                + (
+                    "write the components first, then the conditions: `SEQ(A a, B b, a.id = b.id)`"
+                    if keyword.type == "SEQ"
+                    else f"write {keyword.upper()} between conditions, as in "
+                    f"`a.x = 1 {keyword.upper()} b.y = 2`"
+                ),
             )
             components.append(UNREADABLE)
         return components, predicates
@@ -136,12 +158,13 @@ class PatternBuilder(FormulaBuilder):
         moved, before = self._source(element), self._source(predicate)
         self.report(
             "component-after-predicate",
-            f"the component `{shortened(moved)}` stands after a predicate",
+            f"the component `{shortened(moved)}` comes after a condition",
             span_of(element),
-            hint=f"the components of {keyword.upper()} come first, then the predicates: "
+            hint=f"write the components of {keyword.upper()} first, then the conditions: "
             f"move `{shortened(moved)}` before `{shortened(before)}`",
             suggestion=f"{moved}, {before}" if len(moved) + len(before) < 80 else None,
         )
+        self.blamed[self.diagnostics[-1]] = span_of(predicate)
 
     def _source(self, part: Any) -> str:
         span = span_of(part)
@@ -152,9 +175,9 @@ class PatternBuilder(FormulaBuilder):
         if isinstance(part, Several):
             self.report(
                 "group-of-components",
-                "parentheses without an operator hold one component",
+                "several components in parentheses need an operator",
                 part.span,
-                hint="say how the components relate: `SEQ(...)`, `AND(...)` or `OR(...)`",
+                hint="write `SEQ(...)`, `AND(...)` or `OR(...)`",
             )
             return UNREADABLE
         return part
@@ -178,10 +201,19 @@ class PatternBuilder(FormulaBuilder):
 
     def qualified(self, children: Children) -> Pattern:
         body, colon, formula = children
+        if _is_bare(formula) and isinstance(body, Primitive) and body.variable is None:
+            return self._swapped(body, formula, span_over(children))
         self.neel_plus_sign = self.neel_plus_sign or span_of(colon)
-        predicate = self.predicate([formula])
+        predicate = self._checked(formula)
         pattern = _with_predicates(self._one(body), (predicate,), span_over(children))
         return self.nested(pattern, [body, predicate])
+
+    def _swapped(self, body: Primitive, formula: Attribute, span: Span) -> Pattern:
+        """`a: A`, the variable before the type."""
+        written = f"{print_name(formula.name)} {print_name(body.types[0])}"
+        hint = "write the type, then the variable"
+        self.report("variable-before-type", "the variable comes before its type", span, hint, written)
+        return UNREADABLE
 
     def group(self, children: Children) -> Pattern | Several:
         span, elements = span_over(children), [child for child in children if not isinstance(child, Token)]
@@ -198,21 +230,29 @@ class PatternBuilder(FormulaBuilder):
         for part in walk(formula):
             if isinstance(part, Attribute) and part.variable is None:
                 name = print_name(part.name)
-                self.report(
-                    "attribute-without-variable",
-                    f"the attribute `{shortened(name)}` has no variable",
-                    part.span,
-                    hint=f"in {place}, write the event's variable before it, as in `x.{shortened(name)}`; "
-                    "only WHERE takes attributes alone",
-                )
+                self._report_bare_name(part, name)
             elif isinstance(part, Equivalence):
                 self.report(
                     "equivalence-outside-where",
-                    f"`{shortened(print_expression(part))}` stands outside WHERE",
+                    f"`{shortened(print_expression(part))}` is outside WHERE",
                     part.span,
-                    hint=f"write it in the WHERE clause; in {place} write the comparison, "
-                    "as in `a.id = b.id = c.id`",
+                    hint=f"write it in WHERE; in {place} compare the attributes, as in `a.id = b.id = c.id`",
                 )
+
+    def _report_bare_name(self, part: Attribute, name: str) -> None:
+        if part.name in self._variables:
+            message, hint = (
+                f"`{shortened(name)}` is a variable, and a value is needed here",
+                f"write one of its attributes, as in `{shortened(name)}.id`",
+            )
+        else:
+            owner = self._variables[0] if self._variables else "x"
+            message, hint = (
+                f"the attribute `{shortened(name)}` has no variable",
+                f"write `{print_name(owner)}.{shortened(name)}`, or put a string in quotes: "
+                f"{print_string(shortened(part.name))}",
+            )
+        self.report("attribute-without-variable", message, part.span, hint=hint)
 
 
 def _with_predicates(pattern: Pattern, predicates: tuple[Expression, ...], span: Span) -> Pattern:
@@ -222,6 +262,21 @@ def _with_predicates(pattern: Pattern, predicates: tuple[Expression, ...], span:
             return replace(pattern, predicates=pattern.predicates + predicates, span=span)
         case Negation(body=body) | Exists(body=body):
             return replace(pattern, body=_with_predicates(body, predicates, body.span), span=span)
+
+
+def _is_bare(formula: object) -> bool:
+    """Whether a formula is a name alone."""
+    return isinstance(formula, Attribute) and formula.variable is None
+
+
+def no_repetition(span: Span) -> Diagnostic:
+    """What to say of `A+ a`, `A* a` and `A a[]`."""
+    return Diagnostic(
+        "no-repetition",
+        "a component cannot repeat: each stands for one event",
+        span,
+        hint="write the type and the variable, as in `A a`; every combination of events is a match",
+    )
 
 
 def _is_compound(formula: Any) -> bool:

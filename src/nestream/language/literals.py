@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 
-from nestream.model.time import Duration, DurationError
+from nestream.model.time import UNITS, Duration, DurationError
 
 GREATEST_INTEGER = 2**63 - 1
 _LONGEST_INTEGER = len(str(GREATEST_INTEGER))
@@ -56,17 +56,23 @@ def integer_too_large(token: str) -> UnreadableError:
     return UnreadableError(
         "number-too-large",
         f"the integer {shortened(token)} does not fit in 64 bits",
-        "the greatest integer is 9223372036854775807; "
-        "with a decimal point (`1.0e19`) it is a floating-point number",
+        "the greatest integer is 9223372036854775807; write a floating-point number for more, as in `1.0e19`",
     )
 
 
 def duration_value(number: str, unit: str) -> Duration:
     """The duration of a number and a unit, which must be a whole number of microseconds."""
+    if unit.lower() not in UNITS and (unit.startswith("_") or any(map(str.isdigit, unit))):
+        raise UnreadableError(
+            "bad-number",
+            f"`{shortened(number + unit)}` is not a number",
+            "write digits alone, without `_` or a prefix, as in `1000`, `2.5` or `1e-3`",
+        )
     try:
         return Duration.of(number, unit)
     except DurationError as wrong:
         raise UnreadableError(wrong.code, wrong.message, wrong.hint) from None
+
 
 
 _TIMESTAMP = re.compile(
@@ -84,7 +90,7 @@ def timestamp_value(kind: str, text: str) -> datetime:
             f"unexpected string after the name `{shortened(kind)}`",
             f"did you mean `{close[0]}`?"
             if close
-            else "only TIMESTAMP and DATE stand before a string; compare with `=`",
+            else "compare with `=`; only TIMESTAMP and DATE take a string",
         )
     wrong = UnreadableError(
         "bad-timestamp",
@@ -105,7 +111,7 @@ def timestamp_value(kind: str, text: str) -> datetime:
     return moment
 
 
-def shortened(text: str) -> str:
-    """The text as a message shows it: long ones are cut in the middle, and on one line."""
+def shortened(text: str, width: int = 60) -> str:
+    """The text on one line; one that is longer than `width` is cut in the middle."""
     text = " ".join(text.split())
-    return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
+    return text if len(text) <= width else f"{text[: width - 20]}…{text[-10:]}"

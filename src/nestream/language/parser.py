@@ -20,7 +20,7 @@ from nestream.language.ast import Dialect, Query
 from nestream.language.build import QueryBuilder
 from nestream.language.build_formula import Children
 from nestream.language.explain import explain
-from nestream.language.explain.recovery import leave_out, outside, repaired
+from nestream.language.explain.recovery import leave_out, outside, repaired, without_problems
 from nestream.language.explain.situation import END, Situation
 from nestream.language.literals import shortened
 from nestream.language.tokens import STRANGE, Tokens, tokenize
@@ -47,7 +47,8 @@ def parse(text: str, dialect: Dialect | str | None = None) -> Query:
 def read_query(text: str, dialect: Dialect | str | None = None) -> tuple[Query | None, list[Diagnostic]]:
     """A query and its problems; the query is None where they leave no tree to look at any further.
 
-    A tree that needed a repair is not given: what is said of it might be about the repair.
+    A tree that needed a repair is not given: what is said of it might be about the repair. A tree with
+    problems comes without the formulas that have them, so that nothing is reported twice.
     """
     if not isinstance(text, str):
         message = f"a query is a text, not {type(text).__name__}"
@@ -57,7 +58,8 @@ def read_query(text: str, dialect: Dialect | str | None = None) -> tuple[Query |
     query, builder, diagnostics = _read(text, read)
     if query is None or diagnostics:
         whole = len(diagnostics) == len(builder.diagnostics) and not _codes(diagnostics) & _TOO_MUCH
-        return (query if whole else None), list(_first(diagnostics))
+        checkable = None if query is None or not whole else without_problems(query, diagnostics)
+        return checkable, list(_first(diagnostics))
     wrong = _wrong_dialect(query, builder, forced)
     if wrong is not None:
         return query, [wrong]
@@ -76,25 +78,40 @@ def _read(text: str, read: Tokens) -> tuple[Query | None, QueryBuilder, list[Dia
     """The query, or None, with all problems: each syntax error is repaired and the tokens are read again."""
     diagnostics, tokens = list(read.diagnostics), read.tokens
     tokens_read = 0
+    explained: list[Span] = []
     for _ in range(_MOST_REPAIRS):
         builder = QueryBuilder(text)
         built = _build(tokens, builder)
         if isinstance(built, Query):
-            return built, builder, diagnostics + builder.diagnostics
+            return built, builder, diagnostics + _independent(builder, explained)
         situation = Situation(text, tokens, *built)
         if _is_follow_up(situation, read):
-            diagnostics += builder.diagnostics
+            diagnostics += _independent(builder, explained)
             break
         explanation = None if situation.token.type in {STRANGE, "UNREADABLE"} else explain(situation)
         repair = (explanation and explanation.repair) or leave_out(situation)
         diagnostics += outside(builder.diagnostics, tokens, repair)
         if explanation is not None:
             diagnostics.append(explanation.diagnostic)
+            explained.append(explanation.diagnostic.span)
         tokens_read += len(tokens)
         if (explanation is not None and explanation.final) or tokens_read > _MOST_TOKENS_READ_AGAIN:
             break
         tokens = repaired(tokens, repair)
     return None, builder, diagnostics
+
+
+def _independent(builder: QueryBuilder, explained: Sequence[Span]) -> list[Diagnostic]:
+    """What the builder reports, but no component that comes after a predicate which is explained itself."""
+    return [
+        each
+        for each in builder.diagnostics
+        if each not in builder.blamed
+        or not any(
+            span.start < builder.blamed[each].end and builder.blamed[each].start < span.end
+            for span in explained
+        )
+    ]
 
 
 def _build(tokens: Sequence[Token], builder: QueryBuilder) -> Query | tuple[int, frozenset[str]]:

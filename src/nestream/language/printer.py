@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from nestream.language.ast import (
@@ -20,10 +21,25 @@ from nestream.language.ast import (
 from nestream.model.expression import And, Expression, Or
 from nestream.model.text import print_expression, print_name, print_operands
 
-__all__ = ["print_expression", "print_name", "print_pattern", "print_query"]
+__all__ = ["print_expression", "print_name", "print_pattern", "print_query", "saved_spelling"]
 
 WIDTH = 88
 _INDENT = "  "
+_ONE_OF_A_UNIT = re.compile(
+    r""""(?:[^"]|"")*"|`(?:[^`]|``)*`|(?<![\w.])(?<!\w-)1 (?:minute|hour|day|week|(?P<upper>EVENT))\b"""
+)
+
+
+def saved_spelling(printed: str) -> str:
+    """A printed query as saved states spell it: `1 hours`, which is how durations were once printed.
+
+    A state belongs to a query by this text, so it never changes. Strings and quoted names are left alone.
+    """
+
+    def plural(found: re.Match[str]) -> str:
+        return found[0] if found[0][0] in '"`' else found[0] + ("S" if found["upper"] else "s")
+
+    return _ONE_OF_A_UNIT.sub(plural, printed)
 
 
 def print_query(query: Query) -> str:

@@ -6,6 +6,7 @@ Everything here is linear in the text and stops early, so that a megabyte of any
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, field
 
 from lark import Lark, Token
@@ -13,6 +14,7 @@ from lark.exceptions import UnexpectedCharacters
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from nestream.language.build_formula import DEEPEST, span_of, too_deep
+from nestream.language.misread import read_as_meant
 from nestream.model.diagnostics import Diagnostic, QueryError, Span
 
 LONGEST_TEXT = 1_048_576
@@ -30,7 +32,32 @@ _MOST_STRANGE = 10
 _CLOSING = {"(": ")", "[": "]"}
 _UNARY = frozenset({"!", "¬", "-"})
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
-_INSTEAD = {"&&": "AND", "&": "AND", "^": "AND", "||": "OR", "|": "OR", "~": "NOT"}
+_INSTEAD = {
+    "&&": "AND",
+    "&": "AND",
+    "^": "AND",
+    "⋀": "AND",
+    "||": "OR",
+    "|": "OR",
+    "⋁": "OR",
+    "~": "NOT",
+    "{": "`(`",
+    "}": "`)`",
+    "×": "`*`",
+    "·": "`*`",
+    "÷": "`/`",
+    "⩽": "`<=`",
+    "⩾": "`>=`",
+    **dict.fromkeys("‐‑‒–—―−", "`-`"),
+    **dict.fromkeys("´«»„‚‹›", "a straight quote, `'` or `\"`,"),
+}
+_HINTS = {
+    "#": "a comment begins with `//`",
+    "$": "a query has no parameters: write the value itself",
+    "@": "a query has no parameters: write the value itself",
+    "?": "a component cannot be optional: write an OR of both patterns",
+}
+_QUOTE_IT = "quote a name with characters other than letters, digits, `_` and `-` with backticks"
 
 
 @dataclass
@@ -58,6 +85,8 @@ def tokenize(parser: Lark, text: str) -> Tokens:
             break
         except UnexpectedCharacters as error:
             _report_strange(reading, text, error.pos_in_stream or 0, result)
+    result.tokens, misread = read_as_meant(result.tokens, text)
+    result.diagnostics += misread
     if not result.ends_inside:
         _check_brackets(text, result)
     return result
@@ -65,13 +94,13 @@ def tokenize(parser: Lark, text: str) -> Tokens:
 
 def _check_text(text: str) -> None:
     if len(text) > LONGEST_TEXT:
-        message = f"the query has {len(text):,} characters; the greatest length is {LONGEST_TEXT:,}"
+        message = f"the query has {len(text):,} characters; the limit is {LONGEST_TEXT:,}"
         raise QueryError([Diagnostic("query-too-long", message, Span(0, 0))], "")
     strange = _NOT_TEXT.search(text)
     if strange is not None:
         # The text is not shown: what is not text cannot be printed either.
         code = ord(strange.group())
-        message = f"the query is not text: it holds the character U+{code:04X} at offset {strange.start()}"
+        message = f"the query is not text: it contains the character U+{code:04X} at offset {strange.start()}"
         raise QueryError([Diagnostic("not-text", message, Span(strange.start(), strange.end()))], "")
     if not text.strip():
         raise QueryError(
@@ -118,9 +147,10 @@ def _report_strange(reading: InteractiveParser, text: str, start: int, result: T
     character = text[start]
     if character in _QUOTES:
         close = _QUOTES[character]
-        _ends_inside(
-            result, text, start, "string", character, f"write {close} at its end; {close * 2} is one inside"
-        )
+        if _read_apostrophe(reading, text, start, result):
+            return
+        hint = f"close it with {close}; write {close * 2} for {close} inside"
+        _ends_inside(result, text, start, "string", character, hint)
         return
     if character == "`":
         if text.startswith("``", start):
@@ -130,28 +160,48 @@ def _report_strange(reading: InteractiveParser, text: str, start: int, result: T
             )
             _skip(reading, text, Span(start, start + 2), result)
             return
-        _ends_inside(result, text, start, "name", "`", "write ` at its end; `` is one inside")
+        _ends_inside(result, text, start, "name", "`", "close it with `; write `` for ` inside")
         return
     run = _STRANGE_RUN.match(text, start)
     span = Span(start, run.end() if run else start + 1)
     shown = text[span.start : span.end][:20]
-    instead = _INSTEAD.get(shown)
     what = "character" if len(shown) == 1 else "characters"
-    result.diagnostics.append(
-        Diagnostic(
-            "unknown-character",
-            f"unknown {what} `{shown}`",
-            span,
-            hint=f"write {instead}"
-            if instead
-            else "a query ends without `;`"
-            if shown == ";"
-            else "a name with other characters than letters, digits, `_` and `-` is written in backticks",
-        )
-    )
+    hint = _instead_of(shown, text[span.end :])
+    result.diagnostics.append(Diagnostic("unknown-character", f"unknown {what} `{shown}`", span, hint=hint))
     _skip(reading, text, span, result)
     if len(result.diagnostics) == _MOST_STRANGE:
         result.ends_inside = True
+
+
+def _read_apostrophe(reading: InteractiveParser, text: str, start: int, result: Tokens) -> bool:
+    """Whether an unclosed quote ends a string with a quote inside, as in `'it's'`, which is read as one."""
+    if len(result.tokens) < 2:
+        return False
+    string, rest = result.tokens[-2:]
+    begin, quote = span_of(string).start, text[start]
+    if string.type != "STRING" or string[0] != quote or span_of(string).end != span_of(rest).start:
+        return False
+    span = Span(begin, start + 1)
+    inside = text[begin + 1 : start]
+    whole = f"{quote}{inside.replace(quote, quote * 2)}{quote}"
+    message, hint = "the string ends at the quote inside it", "double the quote"
+    result.diagnostics.append(Diagnostic("quote-in-string", message, span, hint=hint, suggestion=whole))
+    del result.tokens[-2:]
+    _skip(reading, text, Span(start, start + 1), result)
+    result.tokens[-1] = Token("STRING", whole, begin, end_pos=start + 1)
+    return True
+
+
+def _instead_of(shown: str, rest: str) -> str:
+    """What to write instead of characters that mean nothing."""
+    if shown in _INSTEAD:
+        return f"write {_INSTEAD[shown]} instead"
+    if shown == ";":
+        return "separate the elements of a list with commas" if rest.strip() else "a query ends without `;`"
+    plain = unicodedata.normalize("NFKC", shown)
+    if plain != shown and plain.isascii():
+        return f"it looks like `{plain}` but is another character: write `{plain}`"
+    return _HINTS.get(shown, _QUOTE_IT)
 
 
 def _skip(reading: InteractiveParser, text: str, span: Span, result: Tokens) -> None:
@@ -164,7 +214,7 @@ def _skip(reading: InteractiveParser, text: str, span: Span, result: Tokens) -> 
 
 
 def _ends_inside(result: Tokens, text: str, start: int, kind: str, sign: str, hint: str) -> None:
-    message = f"the {kind} that begins here is never closed"
+    message = f"this {kind} is never closed"
     result.diagnostics.append(
         Diagnostic(f"unclosed-{kind}", message, Span(start, start + len(sign)), hint=hint)
     )
@@ -209,7 +259,7 @@ def _unbalanced(tokens: list[Token], index: int) -> Diagnostic:
     clause = next(
         (later for later in tokens[index:] if later.type in {"WHERE", "WITHIN", "RETURN", "LIMIT"}), None
     )
-    place = f"before {clause.upper()}" if clause is not None else "at the end of its list"
+    place = f"before {clause.upper()}" if clause is not None else "where its list ends"
     before = tokens[index - 1] if index else None
     opener = (
         f"{before.upper()}(" if before is not None and before.type in {"SEQ", "AND", "OR", "ANY"} else token

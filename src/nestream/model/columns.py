@@ -54,8 +54,8 @@ def _read(events: Any, type_column: str) -> pa.Table:
         return _from_dictionaries(list(events))
     raise EventError(
         f"cannot read events from {a(type(events).__name__)}\n"
-        f"  hint: {_hint(events)}give an Arrow table, a pandas or Polars DataFrame, "
-        "a list of dictionaries, or a mapping by type"
+        f"  hint: {_hint(events)}pass an Arrow table, a pandas or Polars DataFrame, a list of dictionaries, "
+        "or a mapping of these by type"
     )
 
 
@@ -299,5 +299,5 @@ def check_events(table: pa.Table, schema: Schema) -> None:
             row = pc.index(column.is_null(), True).as_py()
             raise EventError(
                 f"row {row} has no {role} (column `{name}` is NULL in {column.null_count} rows)\n"
-                "  hint: remove such rows; `nestream run` and query.stream() put them aside as dead letters"
+                "  hint: remove such rows; `nestream run` and query.stream() turn them into dead letters"
             )

@@ -111,12 +111,13 @@ class Schema:
         if kind not in (Kind.INTEGER, Kind.TIMESTAMP, Kind.ZONED, Kind.UNKNOWN):
             raise EventError(
                 f"the time column `{self.time}` holds {self.columns[self.time]}, "
-                "and a time is an integer, a timestamp or a date\n"
+                "and a time must be an integer, a timestamp or a date\n"
                 '  hint: convert the column, or name another with time="..."'
             )
         if kind_of(self.columns[self.type]) not in (Kind.STRING, Kind.UNKNOWN):
             raise EventError(
-                f"the type column `{self.type}` holds {self.columns[self.type]}, and a type is a string\n"
+                f"the type column `{self.type}` holds {self.columns[self.type]}, "
+                "and a type must be a string\n"
                 '  hint: convert the column, or name another with type="..."'
             )
 

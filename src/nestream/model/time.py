@@ -54,6 +54,24 @@ class DurationError(ValueError):
         return type(self), (self.code, self.message, self.hint)
 
 
+def counted(number: int, unit: str) -> str:
+    """The number with its unit, singular for one: `1 hour`, `-1 hour`, `2 hours`, `1 s`, `1 EVENT`."""
+    plural = len(unit) > 2 and unit[-1] in "sS"
+    return f"{number} {unit[:-1] if plural and abs(number) == 1 else unit}"
+
+
+def wrong_unit(unit: str) -> DurationError:
+    """What to say of a word after a number that is not a unit."""
+    close = get_close_matches(unit.lower(), [*UNITS, "events"], n=1)
+    known = "the units are us, ms, s, minutes, hours, days and weeks"
+    if unit.lower() in {"row", "rows"}:
+        close = ["events"]
+    if unit.lower().removesuffix("s") in {"month", "quarter", "year"}:
+        close, known = [], f"{unit.lower().removesuffix('s')}s differ in length: write days or weeks"
+    hint = f"did you mean `{close[0]}`? {known}" if close else known
+    return DurationError("unknown-unit", f"unknown unit `{_shortened(unit)}`", hint)
+
+
 @dataclass(frozen=True, slots=True)
 class Duration:
     """A length of time, in whole microseconds."""
@@ -65,13 +83,7 @@ class Duration:
         """The duration of a number and a unit of the language; raises a `DurationError`."""
         size = UNITS.get(unit.lower())
         if size is None:
-            close = get_close_matches(unit.lower(), [*UNITS, "events"], n=1)
-            known = "the units are us, ms, s, minutes, hours, days and weeks"
-            raise DurationError(
-                "unknown-unit",
-                f"unknown unit `{_shortened(unit)}`",
-                f"did you mean `{close[0]}`? {known}" if close else known,
-            )
+            raise wrong_unit(unit)
         too_long = DurationError(
             "duration-too-long",
             f"the duration {_shortened(number)} {unit} is too long",
@@ -108,7 +120,7 @@ class Duration:
     def __str__(self) -> str:
         for unit, size in reversed(MICROSECONDS.items()):
             if self.microseconds % size == 0 and (self.microseconds or unit == "s"):
-                return f"{self.microseconds // size} {unit}"
+                return counted(self.microseconds // size, unit)
         return f"{self.microseconds} us"
 
 
@@ -185,7 +197,7 @@ class Window:
             case WindowKind.NUMBER:
                 return str(self.size)
             case WindowKind.EVENTS:
-                return f"{self.size} EVENTS"
+                return counted(self.size, "EVENTS")
             case WindowKind.UNBOUNDED:
                 return "UNBOUNDED"
 

@@ -109,6 +109,15 @@ class Stream:
         self.events_in = 0
         self.matches_out = 0
 
+    def __repr__(self) -> str:
+        counts = {
+            "events_in": self.events_in,
+            "matches_out": self.matches_out,
+            "late_count": self.late_count,
+            "dead_count": self.dead_count,
+        }
+        return f"Stream({', '.join(f'{name}={value}' for name, value in counts.items())})"
+
     # -- events in, matches out ----------------------------------------------------------------------------
 
     def push(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:

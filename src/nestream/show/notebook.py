@@ -105,7 +105,7 @@ def show_matches(
     """The matches of a query over some events, with the events around them; takes the options of `match`."""
     table = query.match(events, time=time, type=type, **options)
     if not isinstance(table, pa.Table):
-        raise TypeError("a timeline needs the events in this process: collect the DataFrame first")
+        raise TypeError("a timeline cannot read a Spark DataFrame: collect the events first, with toArrow()")
     drawn = timeline(
         query,
         table,

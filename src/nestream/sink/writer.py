@@ -53,7 +53,7 @@ def write_matches(
     if schema is None and first is not None:
         schema = first.schema
     if schema is None and chosen != "jsonl":
-        raise SinkError(f"cannot write {name}: there are no batches to take the columns from. Give a schema")
+        raise SinkError(f"cannot write {name}: there are no batches to take the columns from. Pass a schema")
     with _output(name) as file, _writer(chosen, file, schema) as write:
         rows = 0
         while first is not None:
@@ -141,14 +141,14 @@ class _Unclosed:
 def _format(name: str, wanted: str | None) -> str:
     if wanted is not None:
         if wanted not in FORMATS:
-            raise SinkError(f"{wanted!r} is not a format. The formats are {', '.join(FORMATS)}")
+            raise SinkError(f"unknown format {wanted!r}. The formats are {', '.join(FORMATS)}")
         return wanted
     if name == "-":
         return "jsonl"
     suffix = Path(name).suffix.lower()
     if suffix not in SUFFIXES:
         raise SinkError(
-            f"cannot tell the format of {name} from its suffix. "
-            f"Use one of {', '.join(SUFFIXES)}, or give the format: {', '.join(FORMATS)}"
+            f"the suffix of {name} is not known. "
+            f"Use one of {', '.join(SUFFIXES)}, or name the format: {', '.join(FORMATS)}"
         )
     return SUFFIXES[suffix]

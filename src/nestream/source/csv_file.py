@@ -102,10 +102,10 @@ class CsvFile:
             file.seek(3 if mark[:3] == b"\xef\xbb\xbf" else 0)
             record = next(records(file), None)
         if record is None:
-            raise SourceError(f"{where} is empty. It needs a header line with the columns' names")
+            raise SourceError(f"{where} is empty. Write a header line with the names of the columns")
         if record.problem is not None:
             kind, reason = record.problem
-            hint = "Close it" if kind == "quote" else "Convert it to UTF-8 text, or give the right format"
+            hint = "Close it" if kind == "quote" else "Convert it to UTF-8 text, or name the right format"
             raise SourceError(f"{where} line {record.line}, the header: {reason}. {hint}")
         names = [name.strip() for name in record.values]
         names = [name or f"column{number}" for number, name in enumerate(names, start=1)]
@@ -144,8 +144,8 @@ class CsvFile:
             if missing or kinds[self._time] is Kind.TEXT:
                 if lenient:
                     raise SourceError(
-                        f"{self._source.where}: the times span too much for one type. "
-                        "Nanoseconds reach from 1677 to 2262 only"
+                        f"{self._source.where}: the times are too far apart for nanoseconds. "
+                        "Nanoseconds cover the years 1677 to 2262"
                     )
                 raise _MalformedError
             for name, values in columns.items():

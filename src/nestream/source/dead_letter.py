@@ -87,5 +87,5 @@ def dead_letter_path(wanted: bool | str | os.PathLike[str] | None, source: str) 
         return Path("stdin.dead.jsonl" if source == "-" else source + ".dead.jsonl")
     path = Path(wanted)
     if source != "-" and path.exists() and os.path.samefile(path, source):
-        raise SourceError(f"{path} is the input, so the dead letters cannot go there. Choose another path")
+        raise SourceError(f"{path} is the input, so it cannot take the dead letters. Choose another path")
     return path

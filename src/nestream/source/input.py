@@ -131,9 +131,9 @@ def _format(name: str, wanted: str | None) -> Format:
         for known in FORMATS:
             if wanted == known:
                 return known
-        raise SourceError(f"{wanted!r} is not a format. The formats are {', '.join(FORMATS)}")
+        raise SourceError(f"unknown format {wanted!r}. The formats are {', '.join(FORMATS)}")
     if name == "-":
-        raise SourceError("standard input has no suffix to tell its format. Give one: csv, jsonl or parquet")
+        raise SourceError("standard input has no suffix. Name its format: csv, jsonl or parquet")
     suffix = Path(name).suffix.lower()
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
@@ -144,5 +144,5 @@ def _format(name: str, wanted: str | None) -> Format:
     told = f"the suffix {suffix!r} is" if suffix else "it has no suffix, which is"
     raise SourceError(
         f"cannot tell the format of {name}: {told} none of {', '.join(SUFFIXES)}. "
-        "Rename it, or give the format: csv, jsonl or parquet"
+        "Rename it, or name the format: csv, jsonl or parquet"
     )

@@ -58,7 +58,7 @@ class JsonLinesFile:
             first = self._letters.examples[0].raw[:60]
             raise SourceError(
                 f"{source.where} is not JSON lines: no line is a JSON object with members "
-                f"(the first is {first!r}). Write one object a line, or give the right format"
+                f"(the first is {first!r}). Write one object per line, or name the right format"
             )
         for role, name in (("time", time), ("type", type)):
             if name not in self._names and not closed:
@@ -113,8 +113,8 @@ class JsonLinesFile:
                     kinds[name] = join(kinds[name], column.kind)
         if kinds[self._time] is Kind.TEXT:
             raise SourceError(
-                f"{self._source.where}: the times span too much for one type. "
-                "Nanoseconds reach from 1677 to 2262 only"
+                f"{self._source.where}: the times are too far apart for nanoseconds. "
+                "Nanoseconds cover the years 1677 to 2262"
             )
         return kinds
 
@@ -148,7 +148,7 @@ class JsonLinesFile:
         if raw.lstrip().startswith(b"["):
             raise SourceError(
                 f"{self._source.where} is a JSON array, not JSON lines. "
-                "Write one object a line: jq -c '.[]' FILE"
+                "Write one object per line: jq -c '.[]' FILE"
             )
         return raw
 

@@ -79,7 +79,7 @@ class ParquetFile:
         except (pa.ArrowException, OSError) as error:
             raise SourceError(
                 f"{self._source.where} is not a Parquet file, or is damaged: {_first_line(error)}. "
-                "Write it again, or give the right format"
+                "Write it again, or name the right format"
             ) from error
 
     def _read(self, parquet: pq.ParquetFile, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
@@ -161,8 +161,8 @@ class ParquetFile:
             first += batch.num_rows
         if is_text and self._time_kind is Kind.TEXT and self._time not in self._declared:
             raise SourceError(
-                f"{self._source.where}: the times span too much for one type. "
-                "Nanoseconds reach from 1677 to 2262 only"
+                f"{self._source.where}: the times are too far apart for nanoseconds. "
+                "Nanoseconds cover the years 1677 to 2262"
             )
         return wrong
 

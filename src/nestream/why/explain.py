@@ -62,7 +62,7 @@ def explain_why(
     schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
     check_events(table, schema)
     if order not in tuple(Order):
-        raise ValueError(f"unknown order {order!r}: one of {', '.join(Order)}")
+        raise ValueError(f"unknown order {order!r}: use one of {', '.join(Order)}")
     plan, _ = query.typed(schema)
     rows, wanted = _picked(picked if by is None else _rows_by(table, by, picked))
     _check_variables(plan, wanted.values())
@@ -90,11 +90,11 @@ def _picked(picked: Sequence[int] | Mapping[str, int]) -> tuple[list[int], dict[
     twice = next((row for row, count in Counter(rows).items() if count > 1), None)
     if twice is not None:
         why = "for two variables" if named else "twice"
-        raise EventError(f"event {twice} was picked {why}, and no event serves two variables of a match")
+        raise EventError(f"event {twice} was picked {why}, and an event can be only one variable of a match")
     if len(rows) > MOST_PICKED:
-        raise EventError(f"{len(rows)} events were picked, and at most {MOST_PICKED} can be asked about")
+        raise EventError(f"{len(rows)} events were picked; the limit is {MOST_PICKED}")
     if not rows:
-        raise EventError("no event was picked\n  hint: give the numbers of one or more events, from 0")
+        raise EventError("no event was picked\n  hint: pass the row numbers of one or more events, from 0")
     return rows, wanted
 
 
@@ -106,10 +106,8 @@ def _check_variables(plan: Plan, names: Iterable[str]) -> None:
         if name in bound:
             continue
         if name in plan.variables:
-            raise EventError(
-                f"`{name}` is negated, so no event of a match is `{name}`: a match binds {known}"
-            )
-        raise EventError(f"the query has no variable `{name}`: a match binds {known}")
+            raise EventError(f"`{name}` is negated, so a match has no event for it: a match has {known}")
+        raise EventError(f"the query has no variable `{name}`: a match has {known}")
 
 
 def _rows_by(

@@ -25,7 +25,7 @@ from nestream.model.expression import (
 )
 from nestream.model.schema import Kind, Schema
 from nestream.model.text import print_expression, print_name, print_value
-from nestream.model.time import Duration
+from nestream.model.time import Duration, counted
 from nestream.model.zones import zone_named
 from nestream.reference import Event, Interval, Limit, holds, value
 
@@ -96,7 +96,7 @@ class Words:
         parts = []
         for unit, seconds in (("days", 86_400), ("h", 3_600), ("min", 60)):
             whole, length = divmod(length, seconds * 1_000_000 * self.scale)
-            parts += [f"{whole} {unit}"] if whole else []
+            parts += [counted(whole, unit)] if whole else []
         if length or not parts:
             whole, rest = divmod(length, 1_000_000 * self.scale)
             digits = str(rest).zfill(6 if self.scale == 1 else 9).rstrip("0")

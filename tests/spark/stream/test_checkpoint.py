@@ -21,7 +21,7 @@ from tests.spark.stream.test_stream import SCHEMA, events, ids
 
 PLACE = "/nestream-checkpoint"
 KEPT = Path(__file__).parent / "checkpoints"
-QUERY = "SEQ(A a, B b, !C c) WHERE [id] WITHIN 1 minutes"
+QUERY = "SEQ(A a, B b, !C c) WHERE [id] WITHIN 1 minute"
 BEFORE = (
     events((0, "A", 1), (1, "A", 2), (2, "B", 2)),
     events((20, "A", 3), (21, "A", 1)),

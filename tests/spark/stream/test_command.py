@@ -179,7 +179,7 @@ def test_ctrl_c_ends_a_stream_cleanly_and_the_same_command_goes_on(folder: Folde
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does, to all the processes in front
         assert running.wait(PATIENCE) == 0, (folder.path / "said").read_text()
     told = (folder.path / "said").read_text()
-    assert "stopped; the same command goes on from here" in told
+    assert "stopped; run the same command to continue" in told
     assert "Traceback" not in told
     assert ", 0 late, 0 malformed, " in told
     folder.add(later_events(table))

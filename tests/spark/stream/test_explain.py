@@ -40,7 +40,7 @@ def test_a_stream_by_key_is_explained_without_a_job(spark: SparkSession) -> None
 
 
 def test_the_number_of_buckets_and_the_split_can_be_overridden(spark: SparkSession) -> None:
-    query = nestream.query("SEQ(A a, B b) WHERE [id] WITHIN 1 hours")
+    query = nestream.query("SEQ(A a, B b) WHERE [id] WITHIN 1 hour")
     assert query.explain("json", events=stream(spark), partitions=8)["spark"]["buckets"] == 8
     single = query.explain("json", events=stream(spark), partition_by="single")["spark"]
     assert single["partitioning"].startswith("one partition: ")

@@ -15,7 +15,7 @@ const START = `PATTERN SEQ(
   Operating o,
   r.id = o.id
 )
-WITHIN 1 hours`;
+WITHIN 1 hour`;
 const kept = { text: null, rule: "", data: null };
 
 export const editorText = () => kept.text;

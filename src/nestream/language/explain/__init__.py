@@ -1,18 +1,29 @@
 """Explains where the parser stopped: what is wrong there, and what to write.
 
-Each explanation is a function that knows one mistake; the first that recognises its own speaks. Those about
-words come first, for a misspelt keyword looks like many other mistakes.
+Each explanation is a function that knows one mistake; the first that recognises its own is used. Habits from
+other languages and misspelt words come first, as they look like many other mistakes.
 """
 
 from nestream.language.explain.clauses import CLAUSE_ERRORS, TRAILING_ERRORS
 from nestream.language.explain.expected import ENDING_ERRORS, SIGN_ERRORS, unexpected
+from nestream.language.explain.habits import HABITS
 from nestream.language.explain.lists import LIST_ERRORS
 from nestream.language.explain.situation import Explanation, Situation
+from nestream.language.explain.sql import SQL_HABITS
 from nestream.language.explain.words import WORD_ERRORS
 
 __all__ = ["explain"]
 
-_ALL = (*WORD_ERRORS, *CLAUSE_ERRORS, *SIGN_ERRORS, *LIST_ERRORS, *TRAILING_ERRORS, *ENDING_ERRORS)
+_ALL = (
+    *SQL_HABITS,
+    *HABITS,
+    *WORD_ERRORS,
+    *CLAUSE_ERRORS,
+    *SIGN_ERRORS,
+    *LIST_ERRORS,
+    *TRAILING_ERRORS,
+    *ENDING_ERRORS,
+)
 
 
 def explain(situation: Situation) -> Explanation:

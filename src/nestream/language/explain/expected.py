@@ -34,11 +34,16 @@ def _decimal_point(at: Situation) -> Explanation | None:
         return None
     number = f"0.{at.after}" if at.after.type == "NUMBER" else f"{at.before}.0"
     span = at.span.to(span_of(at.after if at.after.type == "NUMBER" else at.before))
-    message = "a number has digits on both sides of its decimal point"
+    message = "a decimal point needs digits on both sides"
     return Explanation(Diagnostic("bad-number", message, span, suggestion=number))
 
 
-_CONTENT = {"WHERE": "formula", "WITHIN": "window", "RETURN": "item", "LIMIT": "number"}
+_CONTENT = {
+    "WHERE": "condition",
+    "WITHIN": "window",
+    "RETURN": "variable or expression",
+    "LIMIT": "number",
+}
 
 _WORDS = {
     "AND": "AND",
@@ -64,7 +69,7 @@ def _ends_early(at: Situation) -> Explanation | None:
     missing = _expected(at)
     if at.before.type in CLAUSES or at.before.type in PATTERN_KEYWORDS or at.before.type == END:
         word = at.before.upper() or "the query"
-        message = f"{word} has no {_CONTENT.get(at.before.type, 'pattern')}"
+        message = f"{word} needs a {_CONTENT.get(at.before.type, 'pattern')}"
         span = span_of(at.before) if at.before.type != END else at.span
         return Explanation(Diagnostic("incomplete", message, span, hint=missing))
     message = f"the {at.part} ends after {shown(at.before)}"
@@ -81,22 +86,32 @@ def unexpected(at: Situation) -> Explanation:
 def _expected(at: Situation) -> str | None:
     """What could stand at the place, in words."""
     if at.before.type == "WITHIN":
-        return "a window is expected: `1 hours`, `100`, `100 EVENTS` or `UNBOUNDED`"
+        return "write a window: `1 hour`, `100`, `100 EVENTS` or `UNBOUNDED`"
     if at.before == ".":
-        return "a name is expected after the dot"
+        return "write an attribute after the dot"
     if "SEQ" in at.accepted:
         return (
-            "a component or a predicate is expected here"
+            "expected a component or a condition"
             if "NUMBER" in at.accepted
-            else "a component is expected here, as in `A a` or `SEQ(A a, B b)`"
+            else "expected a component, such as `A a` or `SEQ(A a, B b)`"
         )
     if "NUMBER" in at.accepted:
         formula = "NOT" in at.accepted
-        return "a formula is expected here, as in `a.x = 1`" if formula else "a value is expected here"
+        if at.before.type == "RETURN":
+            return "expected a variable or a named expression, such as `a.x AS x`"
+        if not formula or at.clause == "RETURN":
+            return "expected a value"
+        return "expected a condition, such as `a.x = 1`"
+    if "EQUAL" in at.accepted and "PLUS" in at.accepted:
+        return "expected a comparison, an operator, a comma or `)`"
     if "NAME" in at.accepted:
-        return "a name is expected here"
+        return "expected a name"
     words = [word for kind, word in _WORDS.items() if kind in at.accepted]
-    return f"expected {' or '.join(words)}" if words else None
+    return f"expected {_alternatives(words)}" if words else None
+
+
+def _alternatives(words: list[str]) -> str:
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 SIGN_ERRORS: tuple[Callable[[Situation], Explanation | None], ...] = (_odd_sign, _decimal_point)

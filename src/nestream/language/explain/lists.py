@@ -28,7 +28,7 @@ def _empty_parentheses(at: Situation) -> Explanation | None:
             "no-component",
             f"{word.upper()} has no component",
             span_of(word).to(at.span),
-            hint=f"write the components between the parentheses: `{word.upper()}(A a, B b)`",
+            hint=f"write its components in the parentheses, as in `{word.upper()}(A a, B b)`",
         )
         return Explanation(diagnostic, Repair(at.index, at.index, (sign_after(at.before, "UNREADABLE", ""),)))
     message = (
@@ -42,12 +42,15 @@ def _operator_without_parentheses(at: Situation) -> Explanation | None:
         return None
     word = at.before.upper()
     components = at.source(at.index, at.clause_end) if not at.openers and at.token.type not in CLAUSES else ""
+    components = components.strip("[]<>")
+    shown = 0 < len(components) <= 80
     return Explanation(
         Diagnostic(
             "operator-without-parentheses",
             f"{word} needs parentheses around its {'types' if word == 'ANY' else 'components'}",
             span_of(at.before),
-            suggestion=f"{word}({components})" if 0 < len(components) <= 80 else f"{word}(A a, B b)",
+            hint=None if shown else f"as in `{'ANY(A, B) x' if word == 'ANY' else f'{word}(A a, B b)'}`",
+            suggestion=f"{word}({components})" if shown else None,
         )
     )
 
@@ -65,7 +68,7 @@ def _list_at_top(at: Situation) -> Explanation | None:
         return Explanation(
             Diagnostic(
                 "predicate-outside-pattern",
-                "the predicates of a pattern stand inside its parentheses",
+                "write the conditions of a pattern inside its parentheses",
                 at.span,
                 suggestion=inside if len(inside) <= 200 else None,
             ),
@@ -76,7 +79,7 @@ def _list_at_top(at: Situation) -> Explanation | None:
             "components-without-operator",
             "several components need an operator",
             at.span,
-            hint="SEQ for one after the other, AND for any order, OR for one of them",
+            hint="write SEQ for one after the other, AND for any order, OR for one of them",
             suggestion=f"SEQ({pattern}, {rest})" if len(pattern) + len(rest) <= 200 else None,
         ),
         repair,
@@ -93,10 +96,10 @@ def _predicate_first(at: Situation) -> Explanation | None:
     return Explanation(
         Diagnostic(
             "predicate-before-component",
-            f"the parentheses begin with the predicate `{shortened(predicate)}`",
+            f"the parentheses begin with the condition `{shortened(predicate)}`",
             span_of(at.at(at.openers[-1] + 1)).to(span_of(at.before)),
-            hint="the component comes first, then its predicates, as in `(A a, a.x = 1)`; "
-            "a list of predicates has no parentheses of its own",
+            hint="write the component first, then its conditions, as in `(A a, a.x = 1)`; "
+            "conditions alone need no parentheses",
         )
     )
 
@@ -109,9 +112,9 @@ def _formula_as_pattern(at: Situation) -> Explanation | None:
     return Explanation(
         Diagnostic(
             "predicate-outside-pattern",
-            "a query begins with a pattern, not with a predicate",
+            "a query begins with a pattern, not with a condition",
             span_of(at.before).to(at.span),
-            hint="write the predicate with a component, as in `(A a, a.x = 1)`, or in WHERE",
+            hint="write the condition with its component, as in `(A a, a.x = 1)`, or in WHERE",
         )
     )
 
@@ -142,8 +145,8 @@ def _missing_comma(at: Situation) -> Explanation | None:
                 "missing-comma",
                 f"unexpected name `{shortened(at.token)}` after `)`",
                 at.span,
-                hint="a component after it needs a comma before it; only a type has a variable, "
-                "an operator has none",
+                hint="put a comma between two components; only a type has a variable, an operator has none; "
+                "for one of several types write `ANY(A, B) x`",
             ),
             comma,
         )
@@ -153,7 +156,7 @@ def _missing_comma(at: Situation) -> Explanation | None:
             "missing-comma",
             f"a comma{' or AND' if formula else ''} is missing before `{shortened(at.token)}`",
             span,
-            hint="the elements of a list are separated by commas",
+            hint="separate the elements of a list with commas",
         ),
         comma,
     )
@@ -169,9 +172,9 @@ def _third_name(at: Situation, comma: Repair) -> Explanation:
             "missing-comma",
             f"unexpected `{shortened(third)}` after the component `{shortened(f'{kind} {word}')}`",
             at.span,
-            hint="a name with a space is written in backticks; two components need a comma between them"
+            hint="quote a name with a space with backticks; put a comma between two components"
             if spaced
-            else "put a comma between two components; a name with a space is written in backticks",
+            else "put a comma between two components; quote a name with a space with backticks",
             suggestion=f"{quoted} {third}" if spaced else f"{kind} {word}, {third} {at.after}".rstrip(),
         ),
         Repair(at.index - 2, at.index, (retyped(kind, "QUOTED_NAME", quoted),)) if spaced else comma,

@@ -1,14 +1,18 @@
-"""Leaves the part of a query that cannot be read out, so that the rest is still checked."""
+"""Leaves out the part of a query that cannot be read, so that the rest is still checked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lark import Token
 
+from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitive, Query, parts
 from nestream.language.build_formula import span_of
+from nestream.language.build_pattern import is_unreadable
 from nestream.language.explain.situation import Repair, Situation, sign_after
 from nestream.model.diagnostics import Diagnostic, Span
+from nestream.model.expression import And, Expression, conjuncts
 
 
 def leave_out(situation: Situation) -> Repair:
@@ -60,3 +64,36 @@ def outside(diagnostics: Sequence[Diagnostic], tokens: Sequence[Token], repair: 
         for diagnostic in diagnostics
         if diagnostic.span.end <= region.start or diagnostic.span.start >= region.end
     ]
+
+
+def without_problems(query: Query, problems: Sequence[Diagnostic]) -> Query | None:
+    """The query without the formulas that have a problem; None if one of its components has one.
+
+    What stands in a tree for a formula that could not be read would only be reported a second time.
+    """
+    if any(map(is_unreadable, parts(query.pattern))):
+        return None
+
+    def sound(span: Span) -> bool:
+        return not any(span.start <= each.span.start and each.span.end <= span.end for each in problems)
+
+    def kept(formulas: tuple[Expression, ...]) -> tuple[Expression, ...]:
+        return tuple(formula for formula in formulas if sound(formula.span))
+
+    def checked(pattern: Pattern) -> Pattern:
+        match pattern:
+            case Primitive(predicates=predicates):
+                return replace(pattern, predicates=kept(predicates))
+            case Composite(components=components, predicates=predicates):
+                inner = tuple(map(checked, components))
+                return replace(pattern, components=inner, predicates=kept(predicates))
+            case Negation(body=body) | Exists(body=body):
+                return replace(pattern, body=checked(body))
+
+    where = kept(tuple(conjuncts(query.where))) if query.where is not None else ()
+    return replace(
+        query,
+        pattern=checked(query.pattern),
+        where=And(where) if len(where) > 1 else where[0] if where else None,
+        returns=tuple(item for item in query.returns if sound(item.span)),
+    )

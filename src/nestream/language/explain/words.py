@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
@@ -32,23 +33,39 @@ _OPERATOR_WORDS = {
 }
 
 
+_CLAUSES_ELSEWHERE = {
+    "HAVING": "WHERE",
+    "SELECT": "RETURN",
+    "IN": "WITHIN",
+    "DURING": "WITHIN",
+    "WINDOW": "WITHIN",
+}
+
+
 def _close(word: str, words: Iterable[str], cutoff: float = 0.7) -> str | None:
     found = get_close_matches(word[:40].upper(), list(words), n=1, cutoff=cutoff)
     return found[0] if found else None
 
 
-def _misspelt(at: Situation, index: int, meant: str) -> Explanation:
+def _misspelt(at: Situation, index: int, meant: str, message: str | None = None) -> Explanation:
     token = at.at(index)
     return Explanation(
         Diagnostic(
             "misspelt-keyword",
-            f"unknown word `{shortened(token)}`",
+            message or f"unknown word `{shortened(token)}`",
             span_of(token),
-            hint=f"did you mean {meant}?",
+            hint=f"did you mean {meant}?{_lookalikes(token)}",
             suggestion=meant,
         ),
         Repair(index, index + 1, (retyped(token, meant),)),
     )
+
+
+def _lookalikes(word: str) -> str:
+    """The letters of a word that only look like those of a keyword, by their names."""
+    strange = [letter for letter in word[:40] if not letter.isascii()]
+    names = [f"{letter} is {unicodedata.name(letter, 'unknown')}" for letter in strange]
+    return f" ({', '.join(names)})" if names else ""
 
 
 def _named_query(at: Situation) -> Explanation | None:
@@ -69,19 +86,31 @@ def _misspelt_pattern(at: Situation) -> Explanation | None:
     if at.index not in {1, 2, 3} or at.at(0).type != "NAME" or at.openers:
         return None
     meant = _close(at.at(0), PATTERN_KEYWORDS)
-    return _misspelt(at, 0, meant) if meant else None
+    if meant:
+        return _misspelt(at, 0, meant)
+    if at.index == 1 and at.is_operator(1) | (at.token.type in {"SEQ", "EXISTS"}):
+        return _misspelt(at, 0, "PATTERN", f"a query begins with PATTERN, not {shortened(at.at(0))}")
+    return None
 
 
 def _misspelt_clause(at: Situation) -> Explanation | None:
-    """`WITHN 1 hours` after the pattern; after `A` alone, or after a number, it was read as a name."""
+    """`WITHN 1 hour` after the pattern; after `A` alone, or after a number, it was read as a name."""
     if at.openers:
         return None
     for index in (at.index, at.index - 1):
-        if at.at(index).type == "NAME" and index > 0:
-            meant = _close(at.at(index), CLAUSES)
-            if meant:
-                return _misspelt(at, index, meant)
+        if index == 0 or not (at.at(index).type == "NAME" or _is_in_for_within(at, index)):
+            continue
+        word = at.at(index).upper()
+        if word in _CLAUSES_ELSEWHERE:
+            return _misspelt(at, index, _CLAUSES_ELSEWHERE[word], f"a query has no {word} clause")
+        if meant := _close(word, CLAUSES):
+            return _misspelt(at, index, meant)
     return None
+
+
+def _is_in_for_within(at: Situation, index: int) -> bool:
+    """`SEQ(A a, B b) IN 5 minutes`."""
+    return at.at(index).type == "IN" and at.clause == "PATTERN" and at.at(index + 1).type == "NUMBER"
 
 
 def _misspelt_word(at: Situation) -> Explanation | None:
@@ -146,7 +175,7 @@ def _hyphen(at: Situation) -> Explanation | None:
             "hyphen-in-name",
             f"`{shortened(whole)}` is read as one name",
             span_of(start).to(span_of(end)),
-            hint="a hyphen inside a name belongs to the name, so a minus needs spaces around it",
+            hint="names may contain hyphens: put spaces around a minus",
             suggestion=f"{written}…)" if at.token == "(" else written,
         ),
         Repair(at.index - 1, at.index, signs),
@@ -158,10 +187,10 @@ _FOLLOWS_A_NAME = frozenset({",", ")", ".", ":", "=", "]"})
 
 def _reserved_word(at: Situation) -> Explanation | None:
     """`SEQ(Event e, B b)`, `a.limit = 3`: a keyword where a name is needed."""
-    if at.is_reserved(at.index) and "NAME" in at.accepted:
+    if at.is_reserved(at.index) and "NAME" in at.accepted and at.token.type not in {"NULL", "TRUE", "FALSE"}:
         needed = at.before == "." or at.before.type in {"AS", "EXISTS"}
-        if at.is_name(at.index + 1) and at.is_name(at.index + 2):
-            return None  # `SEQ(A a, PATTERN B b)`: the keyword is meant
+        if at.is_name(at.index + 1) and (at.is_name(at.index + 2) or at.at(at.index + 2) == "."):
+            return None  # `SEQ(A a, PATTERN B b)`, `SEQ(A a, WHERE a.x = 1)`: the keyword is meant
         if needed or (at.openers and (at.is_name(at.index + 1) or at.after in _FOLLOWS_A_NAME)):
             return _as_name(at, at.index)
     swallowed = at.before.type in {"IS", "IN", "BETWEEN"} and at.token in {",", ")"}
@@ -175,9 +204,9 @@ def _as_name(at: Situation, index: int) -> Explanation:
     return Explanation(
         Diagnostic(
             "reserved-word",
-            f"the word {token.upper()} is reserved",
+            f"{token.upper()} is a reserved word",
             span_of(token),
-            hint="write a name that is a reserved word in backticks",
+            hint="quote it with backticks to use it as a name",
             suggestion=f"`{token}`",
         ),
         Repair(index, index + 1, (retyped(token, "QUOTED_NAME", f"`{token}`"),)),
