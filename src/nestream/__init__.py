@@ -1,6 +1,7 @@
 """nestream: nested complex event processing for Python on Spark."""
 
 from nestream.model.diagnostics import Diagnostic, QueryError
+from nestream.model.functions import function
 from nestream.model.schema import EventError, Schema
 from nestream.queries import Queries, queries
 from nestream.query import Query, StateError, matching, query
@@ -15,6 +16,7 @@ __all__ = [
     "QueryError",
     "Schema",
     "StateError",
+    "function",
     "matching",
     "queries",
     "query",

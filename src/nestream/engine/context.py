@@ -16,8 +16,8 @@ from nestream.engine.program import Block, Edge, Negation, Program
 from nestream.engine.stack import Stack, greatest, least
 from nestream.engine.staircase import Staircases
 from nestream.engine.store import Store
-from nestream.engine.values import Vector
 from nestream.model.expression import Expression, variables
+from nestream.model.vector import Vector
 
 Mask = npt.NDArray[np.bool_]
 

@@ -94,24 +94,30 @@ class Keys:
 
     def _number(self, names: list[str]) -> list[tuple[Ints, int]]:
         vectors = [self.events.attribute(name) for name in names]
-        if vectors[0].is_string:
-            joined = pa.chunked_array([vector.values for vector in vectors])
+        some = [vector for vector in vectors if not vector.is_nothing]
+        if not some:
+            numbers, size = np.full(len(self.events) * len(vectors), -1), 0
+        elif some[0].is_arrow:
+            kind = some[0].values.type
+            joined = pa.chunked_array([vector.column(kind, len(self.events)) for vector in vectors])
             encoded = joined.combine_chunks().dictionary_encode()
             numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
             size = len(encoded.dictionary)
         else:
-            values = np.concatenate([vector.values for vector in vectors])
-            numbers, size = _number_values(values)
-            for place, vector in enumerate(vectors):
-                if vector.valid is not None:
-                    count = len(vector.values)
-                    part = slice(place * count, (place + 1) * count)
-                    numbers[part] = np.where(vector.valid, numbers[part], -1)
+            empty = np.zeros(len(self.events), some[0].values.dtype)
+            numbers, size = _number_values([empty if v.is_nothing else v.values for v in vectors])
+            numbers = np.where(np.concatenate([vector.known for vector in vectors]), numbers, -1)
         parts = np.split(numbers, len(names))
         return [(part, max(size, 1)) for part in parts]
 
 
-def _number_values(values: npt.NDArray[Any]) -> tuple[Ints, int]:
+def _number_values(columns: list[npt.NDArray[Any]]) -> tuple[Ints, int]:
+    """The number of each value of the columns, the same for numbers of equal value, whatever their kinds."""
+    if len({column.dtype.kind for column in columns}) > 1 or columns[0].dtype.kind == "O":
+        seen: dict[Any, int] = {}  # equal numbers of Python's are one key: 1, 1.0 and Decimal("1.00")
+        numbers = [seen.setdefault(value, len(seen)) for column in columns for value in column.tolist()]
+        return np.array(numbers, np.int64), len(seen)
+    values = np.concatenate(columns)
     if not len(values):
         return np.empty(0, np.int64), 1
     if values.dtype.kind in "ib":
@@ -119,8 +125,8 @@ def _number_values(values: npt.NDArray[Any]) -> tuple[Ints, int]:
         least, most = int(values.min()), int(values.max())
         if most - least < _DIRECT:
             return values - least, most - least + 1
-    distinct, numbers = np.unique(values, return_inverse=True)
-    return numbers.astype(np.int64), len(distinct)
+    distinct, found = np.unique(values, return_inverse=True)
+    return found.astype(np.int64), len(distinct)
 
 
 def attribute_groups(programs: Iterable[Program]) -> dict[str, str]:

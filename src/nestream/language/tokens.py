@@ -13,6 +13,7 @@ from lark.exceptions import UnexpectedCharacters
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from nestream.language.build_formula import DEEPEST, span_of, too_deep
+from nestream.language.soft_words import with_soft_words
 from nestream.model.diagnostics import Diagnostic, QueryError, Span
 
 LONGEST_TEXT = 1_048_576
@@ -60,6 +61,7 @@ def tokenize(parser: Lark, text: str) -> Tokens:
             _report_strange(reading, text, error.pos_in_stream or 0, result)
     if not result.ends_inside:
         _check_brackets(text, result)
+    result.tokens = with_soft_words(result.tokens)
     return result
 
 

@@ -11,6 +11,7 @@ from nestream.logical.nodes import Plan
 from nestream.model.columns import computable, per_microsecond
 from nestream.model.output import UNBOUND, ValueColumn, build_matches, output_schema
 from nestream.model.schema import Kind, Schema
+from nestream.model.vector import column_of
 from nestream.reference.events import Order, history
 from nestream.reference.matching import evaluate
 from nestream.reference.values import value
@@ -40,10 +41,7 @@ def match_reference(
 
     def values(column: ValueColumn) -> pa.Array:
         computed = [value(column.expression, match.events, scale) for match in matches]
-        datatype = wanted.field(column.name).type
-        if pa.types.is_temporal(datatype):
-            return pa.array(computed, pa.int64()).view(datatype)
-        return pa.array(computed, datatype)
+        return column_of(computed, wanted.field(column.name).type)
 
     if not matches:
         return wanted.empty_table()
