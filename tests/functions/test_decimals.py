@@ -112,6 +112,23 @@ def test_integers_that_are_the_same_float_stay_apart_beside_float_keys() -> None
     assert query.count(table) == query.count(table, strategy="reference") == 0
 
 
+def test_a_stream_takes_decimals_of_growing_scale_and_size() -> None:
+    ids = [
+        1,
+        Decimal("1.0"),
+        Decimal("2.25"),
+        Decimal("2.250"),
+        Decimal("123456789.5"),
+        Decimal("123456789.50"),
+    ]
+    rows = [{"ts": n, "type": "AB"[n % 2], "id": value} for n, value in enumerate(ids)]
+    dead: list[Any] = []
+    query = nestream.query("SEQ(A a, B b) WHERE [id] WITHIN 10 RETURN a.ts AS a, b.ts AS b")
+    found = query.stream(rows, dead_letter=lambda event, reason: dead.append((event, reason)))
+    assert [(match["a"], match["b"]) for match in found] == [(0, 1), (2, 3), (4, 5)]
+    assert dead == []
+
+
 def test_a_stream_and_a_query_set_see_decimals_as_match_does() -> None:
     values = [
         Decimal("0.100000000000000001"),

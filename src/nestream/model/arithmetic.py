@@ -47,6 +47,7 @@ def arithmetic(operator: str, left: Any, right: Any) -> Any:
     exact = isinstance(left, Decimal) or isinstance(right, Decimal)
     if exact and (isinstance(left, float) or isinstance(right, float)):
         left, right, exact = float(left), float(right), False
+    result: Any
     try:
         match operator:
             case "/":

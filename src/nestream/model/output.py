@@ -90,7 +90,7 @@ def decimal_places(expression: Expression, schema: Schema) -> int:
         case Literal(value=value):
             return places(value)
         case Attribute(name=name):
-            datatype = schema.columns.get(schema.column(name))
+            datatype = schema.columns[schema.column(name)]
             return datatype.scale if pa.types.is_decimal(datatype) else 0
         case Arithmetic(operator="*", left=left, right=right):
             factors = decimal_places(left, schema), decimal_places(right, schema)

@@ -122,7 +122,7 @@ class Vector:
                 return [self.values.as_py()] * count
             found: list[Any] = self.values.to_pylist()
             return found
-        values = np.broadcast_to(self.values, (count,)).tolist()
+        values: list[Any] = np.broadcast_to(self.values, (count,)).tolist()
         if self.valid is None:
             return values
         return [

@@ -11,12 +11,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from nestream.engine.matcher import END
+from nestream.model.arithmetic import DIGITS
 from nestream.model.columns import computable, per_microsecond, to_table
 from nestream.model.diagnostics import QueryError
 from nestream.model.schema import EventError, Schema
@@ -383,6 +385,8 @@ def _column(values: list[Any], known: pa.DataType | None, *, fixed: bool) -> pa.
     """The values as a column of the known type, or of a wider one where they need it and it is not fixed."""
     if known is None or pa.types.is_null(known):
         return pa.array(values)
+    if not fixed and any(isinstance(value, Decimal) for value in values):
+        return pa.array(values, _common_type(known, pa.array(values).type))
     fractions = [
         value for value in values if isinstance(value, float | np.floating) and not float(value).is_integer()
     ]
@@ -399,6 +403,11 @@ def _common_type(known: pa.DataType | None, found: pa.DataType) -> pa.DataType:
         return found
     if pa.types.is_integer(known) and pa.types.is_floating(found):
         return pa.float64()
+    if pa.types.is_decimal(found) and (pa.types.is_decimal(known) or pa.types.is_integer(known)):
+        one = known if pa.types.is_decimal(known) else pa.decimal128(19, 0)
+        scale = max(one.scale, found.scale)
+        whole = max(one.precision - one.scale, found.precision - found.scale)
+        return pa.decimal128(min(whole + scale, DIGITS), scale)
     return known
 
 

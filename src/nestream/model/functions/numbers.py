@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nestream.model.arithmetic import EXACT, arithmetic
+from nestream.model.arithmetic import EXACT, arithmetic, places
 from nestream.model.functions.define import Function, Parameter, integer, number, size
 from nestream.model.schema import Kind
 
@@ -51,7 +51,7 @@ def _round(value: Any, digits: int = 0) -> Any:
         return value
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     exponent = max(min(-digits, 400), -400)
-    if isinstance(value, Decimal) and exact.as_tuple().exponent >= exponent:
+    if isinstance(value, Decimal) and places(value) <= digits:
         return value
     rounded = exact.quantize(Decimal(1).scaleb(exponent, EXACT), ROUND_HALF_UP, _WIDE)
     if isinstance(value, float):
@@ -122,7 +122,7 @@ _CEIL = _to_whole(math.ceil, ROUND_CEILING, np.ceil)
 
 
 def _sign(value: Any) -> int:
-    return (value > 0) - (value < 0)
+    return int(value > 0) - int(value < 0)
 
 
 def _degrees(name: str) -> Parameter:

@@ -122,13 +122,13 @@ def _leaf_text(leaf: LeafSpec, schema: Schema) -> str:
         return Attribute(None, part.name) if isinstance(part, Attribute) else part
 
     types = " | ".join(map(print_name, leaf.types))
-    tests = [formula for formula in leaf.filters if _test(formula, schema) is not None]
+    tests = [formula for formula in leaf.filters if pushed_test(formula, schema) is not None]
     return types + (f" ({', '.join(print_expression(transform(t, bare)) for t in tests)})" if tests else "")
 
 
 def _leaf_filter(leaf: LeafSpec, schema: Schema) -> Column:
     tests = [named(schema.type).isin(*leaf.types)]
-    tests += [test for formula in leaf.filters if (test := _test(formula, schema)) is not None]
+    tests += [test for formula in leaf.filters if (test := pushed_test(formula, schema)) is not None]
     return reduce(lambda a, b: a & b, tests)
 
 
@@ -137,14 +137,14 @@ def named(name: str) -> Column:
     return F.col(f"`{name.replace('`', '``')}`")
 
 
-def _test(formula: Expression, schema: Schema) -> Column | None:
+def pushed_test(formula: Expression, schema: Schema) -> Column | None:
     """The formula as a Spark condition, None where Spark might see it differently."""
     match formula:
         case And(operands=operands):
-            tests = [test for part in operands if (test := _test(part, schema)) is not None]
+            tests = [test for part in operands if (test := pushed_test(part, schema)) is not None]
             return reduce(lambda a, b: a & b, tests) if tests else None
         case Or(operands=operands):
-            either = [_test(part, schema) for part in operands]
+            either = [pushed_test(part, schema) for part in operands]
             if any(test is None for test in either):
                 return None
             return reduce(lambda a, b: a | b, [test for test in either if test is not None])
