@@ -27,7 +27,7 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "f": (pa.float64(), [0.0, -0.0, 0.5, -1.5, 2.675, 1e300, -1e-300, math.inf, float(2**53), math.nan]),
     "d": (pa.decimal128(12, 3), [Decimal(text) for text in ("0", "1.000", "-2.675", "0.5", "123456789.125")]),
     "e": (pa.decimal128(38, 18), [Decimal(text) for text in ("1", "0.5", "-99999999999999999999", "1e-18")]),
-    "s": (pa.string(), ["", "Über", " a b ", "100%", "a\nb", "-1", "😀x", "ab"]),
+    "s": (pa.string(), ["", "Über", " a b ", "100%", "a\nb", "-1", "😀x", "ab", "b\\", "a_b", "%"]),
     "g": (pa.dictionary(pa.int8(), pa.string()), ["ab", "x"]),
     "b": (pa.bool_(), [True, False]),
     "t": (pa.timestamp("us"), MOMENTS),
@@ -43,7 +43,7 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
 CONSTANTS = {
     "date_part": ["year", "quarter", "month", "week", "day", "dow", "doy", "hour", "minute", "second"],
     "date_trunc": ["year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond"],
-    "like": ["", "%", "a_b", "1%\\%", "_ber", "% %"],
+    "like": ["", "%", "a_b", "1%\\%", "_ber", "% %", "%\\\\", "\\%%", "a\\_b", "\\\\"],
     "not like": ["%b", "\\_"],
     "matches": ["^a", "b$", "(?s)a.b", "[0-9]+", "\\p{Lu}"],
     "not matches": ["^a", ""],

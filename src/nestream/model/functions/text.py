@@ -70,6 +70,15 @@ def _like(value: str, pattern: str) -> bool:
     )
 
 
+def _like_column(values: Any, pattern: str) -> Any:
+    """Arrow's LIKE mistakes an escaped sign beside a leading or trailing `%`, so those go by RE2."""
+    if "\\" not in pattern:
+        return pc.match_like(values, pattern)
+    signs = re.findall(r"\\.|[^\\]", pattern, re.DOTALL)
+    parts = (".*" if s == "%" else "." if s == "_" else f"\\x{{{ord(s[-1]):x}}}" for s in signs)
+    return pc.match_substring_regex(values, rf"(?s)\A{''.join(parts)}\z")
+
+
 def _like_problem(pattern: str) -> str | None:
     if re.fullmatch(r"(?:\\[%_\\]|[^\\])*", pattern, re.DOTALL):
         return None
@@ -101,7 +110,7 @@ def _negated_column(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return negated
 
 
-_LIKE = _searching(pc.match_like)
+_LIKE = _searching(_like_column)
 _MATCHES = _searching(pc.match_substring_regex)
 _LIKE_PATTERN = word("pattern", _like_problem)
 _REGULAR = word("pattern", _regular_problem)
