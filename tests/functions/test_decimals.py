@@ -147,3 +147,12 @@ def test_a_stream_and_a_query_set_see_decimals_as_match_does() -> None:
     schema = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.decimal128(38, 18))])
     assert [(m["a"], m["b"]) for m in query.stream(rows, schema=schema)] == wanted
     assert nestream.queries({"q": text.partition(" RETURN")[0]}).match(rows).num_rows == 1
+
+
+def test_large_decimals_and_fractions_are_counted_when_a_strategy_is_chosen() -> None:
+    ids = [Decimal(n % 5).scaleb(-2) + Decimal(10) ** 19 for n in range(400)]
+    table = pa.table({"ts": range(400), "type": ["A", "B"] * 200, "id": pa.array(ids, pa.decimal128(38, 18))})
+    query = nestream.query("SEQ(A a, !SEQ(B b, A c), B d) WHERE [id] WITHIN 9")
+    counts = {query.count(table, strategy=way) for way in ("auto", "flat", "nested", "reference")}
+    assert len(counts) == 1
+    assert "found" in query.explain(analyze=table)

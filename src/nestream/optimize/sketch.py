@@ -89,6 +89,8 @@ def _hashed(column: pa.Array | pa.ChunkedArray) -> Hashes:
         return np.array([_of_text(value) for value in pc.unique(column).to_pylist()], np.uint64)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int64())
+    if pa.types.is_decimal(column.type):  # near enough to count how many there are
+        column = column.cast(pa.float64())
     values = column.to_numpy(zero_copy_only=False)
     if values.dtype == np.float64:  # as an integer where it is one: 1 and 1.0 are equal
         whole = np.isfinite(values) & (np.floor(values) == values) & (np.abs(values) < 2.0**62)
