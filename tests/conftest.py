@@ -1,4 +1,4 @@
-"""The one browser that the tests share: a process can drive Chromium through one Playwright only."""
+"""What all tests share: one browser, as a process can drive Chromium through one Playwright only."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
+
+from nestream.model.functions import FUNCTIONS
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -32,3 +34,12 @@ def browser() -> Iterator[Browser]:
         opened = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield opened
         opened.close()
+
+
+@pytest.fixture(autouse=True)
+def only_the_functions_of_the_language() -> Iterator[None]:
+    """What a test adds to the functions is gone after it."""
+    known = dict(FUNCTIONS)
+    yield
+    FUNCTIONS.clear()
+    FUNCTIONS.update(known)

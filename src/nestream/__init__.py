@@ -1,6 +1,7 @@
 """nestream: nested complex event processing for Python on Spark."""
 
 from nestream.model.diagnostics import Diagnostic, QueryError
+from nestream.model.functions import function
 from nestream.model.memory import TooManyMatchesError
 from nestream.model.schema import EventError, Schema
 from nestream.model.unseen import UnseenTypeWarning
@@ -19,6 +20,7 @@ __all__ = [
     "StateError",
     "TooManyMatchesError",
     "UnseenTypeWarning",
+    "function",
     "matching",
     "queries",
     "query",

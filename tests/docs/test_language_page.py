@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import nestream
-from nestream.model.expression import FUNCTIONS
+from nestream.model.functions import called_names
 from nestream.model.text import RESERVED_WORDS
 from tests.corpus.configurations import CONFIGURATIONS
 from tests.corpus.notation import read_history, write_matches
@@ -104,6 +104,8 @@ def test_the_python_of_the_page_runs() -> None:
             exec(compile(text, "docs/language.md", "exec"), {})
 
 
-@pytest.mark.parametrize("word", [*RESERVED_WORDS, *FUNCTIONS, "UNBOUNDED", "EVENTS", "TIMESTAMP", "DATE"])
+@pytest.mark.parametrize(
+    "word", [*RESERVED_WORDS, *called_names(), "UNBOUNDED", "EVENTS", "TIMESTAMP", "DATE"]
+)
 def test_every_word_of_the_language_is_on_the_page(word: str) -> None:
     assert re.search(rf"\b{word}\b", PAGE)

@@ -10,7 +10,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.engine.values import Evaluator, Vector
+from nestream.engine.values import Evaluator
+from nestream.model.vector import Vector
 from nestream.model.columns import computable
 from nestream.model.expression import (
     And,

@@ -28,7 +28,6 @@ from nestream.language.ast import (
 from nestream.model.expression import (
     ARITHMETIC,
     COMPARISONS,
-    FUNCTIONS,
     And,
     Arithmetic,
     Attribute,
@@ -45,6 +44,7 @@ from nestream.model.expression import (
     Or,
     Value,
 )
+from nestream.model.functions import FUNCTIONS
 from nestream.model.text import RESERVED_WORDS
 from nestream.model.time import MICROSECONDS, UNBOUNDED, Duration, Window, WindowKind
 from tests.strategies.choices import Choices, DrawnChoices, RandomChoices, chance, pick, weighted
@@ -190,8 +190,8 @@ class Trees:
             case 9:
                 return IsNull(part(), chance(choose, 50))
             case _:
-                function, (least, most) = pick(choose, tuple(FUNCTIONS.items()))
-                return Call(function, self.several(part, least, most or 3))
+                function = pick(choose, [f for f in FUNCTIONS.values() if not f.is_implicit])
+                return Call(function.name, self.several(part, function.least, function.most or 3))
 
     def leaf(self, where: bool) -> Expression:
         if where and chance(self.choices, 50):

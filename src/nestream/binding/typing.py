@@ -1,22 +1,25 @@
-"""Checks the types of a plan's expressions, against a schema where one is known.
+"""Checks the types of a plan's expressions, against a schema where one is known, and writes out conversions.
 
-In the SASE spelling a predicate on an attribute that the event's type does not have is true; that is written
-into the predicates here, so that nothing after binding needs to know of it.
+Numbers that meet in arithmetic or in a choice become one kind: floats beside a float, and a number that the
+query writes with a point becomes a decimal beside decimals. In the SASE spelling a predicate on an attribute
+that the event's type does not have is true. Nothing after binding needs to know of either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from difflib import get_close_matches
 from itertools import pairwise
+from typing import TypeAlias
 
 from nestream.binding.zones import in_their_zones
 from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, Proj, Witness, leaves
+from nestream.model.arithmetic import DIGITS, places
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.expression import (
-    FUNCTIONS,
     TYPE_ATTRIBUTE,
     And,
     Arithmetic,
@@ -34,6 +37,8 @@ from nestream.model.expression import (
     Or,
     attributes,
 )
+from nestream.model.functions import FUNCTIONS, Function, Parameter
+from nestream.model.functions.define import ORDERED, TIMES, size
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.text import print_expression
@@ -45,33 +50,36 @@ _KINDS: dict[type, Kind] = {
     float: Kind.FLOAT,
     str: Kind.STRING,
     Duration: Kind.DURATION,
+    Decimal: Kind.DECIMAL,
 }
-_ORDERED = frozenset((Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.TIMESTAMP, Kind.ZONED, Kind.DURATION))
-_TIMES = frozenset((Kind.TIMESTAMP, Kind.ZONED))
+_NO_ARITHMETIC = frozenset((Kind.STRING, Kind.BOOLEAN))
+Typed: TypeAlias = tuple[Expression, Kind]
 
 
 def check_types(plan: Plan, schema: Schema | None = None) -> tuple[Plan, list[Diagnostic]]:
     """The plan for events of the schema, and every problem of its expressions with it."""
     checking = _Checking(plan, schema)
     root = checking.node(plan.root)
-    for column in plan.output.columns:
-        if isinstance(column, ValueColumn):
-            checking.kind(column.expression)
+    columns = tuple(
+        replace(column, expression=checking.checked(column.expression)[0])
+        if isinstance(column, ValueColumn)
+        else column
+        for column in plan.output.columns
+    )
     if schema is not None:
         checking.check_window(schema)
         columns = tuple(
             replace(column, expression=in_their_zones(column.expression, schema))
             if isinstance(column, ValueColumn)
             else column
-            for column in plan.output.columns
+            for column in columns
         )
-        plan = replace(plan, output=replace(plan.output, columns=columns))
-    return replace(plan, root=root), checking.diagnostics
+    return replace(plan, root=root, output=replace(plan.output, columns=columns)), checking.diagnostics
 
 
 def result_kind(plan: Plan, expression: Expression, schema: Schema) -> Kind:
     """The kind of a returned expression."""
-    return _Checking(plan, schema).kind(expression)
+    return _Checking(plan, schema).checked(expression)[1]
 
 
 class _Checking:
@@ -87,9 +95,7 @@ class _Checking:
     # -- the tree ------------------------------------------------------------------------------------------
 
     def node(self, node: Node) -> Node:
-        for predicate in node.predicates:
-            self.formula(predicate)
-        predicates = tuple(self.for_types(predicate) for predicate in node.predicates)
+        predicates = tuple(self.for_types(self.formula(predicate)) for predicate in node.predicates)
         if self.schema is not None:
             predicates = tuple(in_their_zones(predicate, self.schema) for predicate in predicates)
         if isinstance(node, Leaf):
@@ -103,9 +109,9 @@ class _Checking:
             Negation(self.node(component.body)) if isinstance(component, Negation) else self.node(component)
         )
 
-    def formula(self, formula: Expression) -> None:
+    def formula(self, formula: Expression) -> Expression:
         """Check that an expression is a condition, and check its parts."""
-        kind = self.kind(formula)
+        checked, kind = self.checked(formula)
         if kind not in (Kind.BOOLEAN, Kind.UNKNOWN):
             self.report(
                 "not-a-condition",
@@ -113,50 +119,51 @@ class _Checking:
                 formula,
                 "compare it with something",
             )
+        return checked
 
     # -- expressions ---------------------------------------------------------------------------------------
 
-    def kind(self, expression: Expression) -> Kind:
-        """The kind of an expression; problems in it are reported and give UNKNOWN."""
+    def checked(self, expression: Expression) -> Typed:
+        """The expression with its kind; problems in it are reported and give UNKNOWN."""
         match expression:
             case Literal(value=datetime() as value):
-                return Kind.ZONED if value.tzinfo is not None else Kind.TIMESTAMP
+                return expression, Kind.ZONED if value.tzinfo is not None else Kind.TIMESTAMP
             case Literal(value=value):
-                return _KINDS[type(value)]
+                return expression, _KINDS[type(value)]
             case Attribute():
-                return self.attribute(expression)
+                return expression, self.attribute(expression)
             case Negative(operand=operand):
-                return self.require(
-                    operand, lambda k: k.is_number or k is Kind.DURATION, "a number or duration"
-                )
+                negated, kind = self.required(operand, size())
+                return replace(expression, operand=negated), kind
             case Arithmetic():
                 return self.arithmetic(expression)
             case Comparison(operator=operator, operands=operands):
-                for left, right in pairwise(operands):
+                typed = self.compared(operands)
+                for left, right in pairwise(typed):
                     self.comparable(operator, left, right, expression)
-                return Kind.BOOLEAN
+                return replace(expression, operands=tuple(part for part, _ in typed)), Kind.BOOLEAN
             case Not(operand=operand):
-                self.formula(operand)
-                return Kind.BOOLEAN
+                return replace(expression, operand=self.formula(operand)), Kind.BOOLEAN
             case And(operands=operands) | Or(operands=operands):
-                for operand in operands:
-                    self.formula(operand)
-                return Kind.BOOLEAN
+                return replace(expression, operands=tuple(map(self.formula, operands))), Kind.BOOLEAN
             case In(operand=operand, values=members):
-                for member in members:
-                    self.comparable("=", operand, member, expression)
-                return Kind.BOOLEAN
+                first, *rest = self.compared((operand, *members))
+                for member in rest:
+                    self.comparable("=", first, member, expression)
+                return replace(
+                    expression, operand=first[0], values=tuple(part for part, _ in rest)
+                ), Kind.BOOLEAN
             case Between(operand=operand, low=low, high=high):
-                self.comparable("<=", low, operand, expression)
-                self.comparable("<=", operand, high, expression)
-                return Kind.BOOLEAN
+                middle, least, most = self.compared((operand, low, high))
+                self.comparable("<=", least, middle, expression)
+                self.comparable("<=", middle, most, expression)
+                return replace(expression, operand=middle[0], low=least[0], high=most[0]), Kind.BOOLEAN
             case IsNull(operand=operand):
-                self.kind(operand)
-                return Kind.BOOLEAN
+                return replace(expression, operand=self.checked(operand)[0]), Kind.BOOLEAN
             case Call():
                 return self.call(expression)
             case Equivalence():
-                return Kind.BOOLEAN
+                return expression, Kind.BOOLEAN
 
     def attribute(self, attribute: Attribute) -> Kind:
         if self.schema is None:
@@ -196,89 +203,130 @@ class _Checking:
             hint=hint,
         )
 
-    def kinds(self, left: Expression, right: Expression) -> tuple[Kind, Kind]:
-        """The kinds of two expressions that meet in one operation."""
-        (_, first), (_, second) = self.common_zone((left, right))
-        return first, second
+    def compared(self, operands: tuple[Expression, ...]) -> list[Typed]:
+        """Operands that meet in one operation, each with its kind.
 
-    def common_zone(self, operands: tuple[Expression, ...]) -> list[tuple[Expression, Kind]]:
-        """The operands with their kinds; beside times with a zone, one written without gets it."""
-        kinds = [(operand, self.kind(operand)) for operand in operands]
-        if Kind.ZONED not in (kind for _, kind in kinds):
-            return kinds
-        return [
-            (operand, Kind.ZONED if _is_constant(operand) and kind is Kind.TIMESTAMP else kind)
-            for operand, kind in kinds
-        ]
+        Beside times with a zone a constant without one gets it, and beside decimals a number with a point is
+        a decimal.
+        """
+        typed = [self.checked(operand) for operand in operands]
+        kinds = {kind for _, kind in typed}
+        if Kind.ZONED in kinds:
+            typed = [
+                (part, Kind.ZONED if _is_constant(part) and kind is Kind.TIMESTAMP else kind)
+                for part, kind in typed
+            ]
+        if Kind.DECIMAL in kinds:
+            typed = [_exact(part) or (part, kind) for part, kind in typed]
+        return typed
 
-    def require(self, operand: Expression, holds: Callable[[Kind], bool], what: str) -> Kind:
-        kind = self.kind(operand)
-        if kind is Kind.UNKNOWN or holds(kind):
-            return kind
-        self.report("wrong-type", f"`{print_expression(operand)}` is {_a(kind)}, not {what}", operand)
-        return Kind.UNKNOWN
+    def required(self, operand: Expression, parameter: Parameter) -> Typed:
+        """An argument with its kind, UNKNOWN if the parameter does not take it."""
+        checked, kind = self.checked(operand)
+        if kind is Kind.UNKNOWN or kind in parameter.accepts:
+            return checked, kind
+        hint = "a condition is a comparison, or another formula that holds or not"
+        self.report(
+            "wrong-type",
+            f"`{print_expression(operand)}` is {_a(kind)}, not {parameter.said}",
+            operand,
+            hint if parameter.accepts == {Kind.BOOLEAN} else None,
+        )
+        return checked, Kind.UNKNOWN
 
-    def arithmetic(self, expression: Arithmetic) -> Kind:
-        left, right = self.kinds(expression.left, expression.right)
-        result = _arithmetic_kind(expression.operator, left, right)
+    def arithmetic(self, expression: Arithmetic) -> Typed:
+        (left, first), (right, second) = self.compared((expression.left, expression.right))
+        result = _arithmetic_kind(expression.operator, first, second)
         if result is None:
+            known = [_a(kind) for kind in (first, second) if kind is not Kind.UNKNOWN]
             self.report(
                 "wrong-type",
-                f"`{expression.operator}` does not apply to {_a(left)} and {_a(right)}",
+                f"`{expression.operator}` does not apply to {' and '.join(known)}",
                 expression,
-                _clock_hint(left, right),
+                _time_hint(expression, first, second) or _clock_hint(first, second),
             )
-            return Kind.UNKNOWN
-        return result
+            return expression, Kind.UNKNOWN
+        if Kind.FLOAT in (first, second):
+            left, right = _as_float(left, first), _as_float(right, second)
+        return replace(expression, left=left, right=right), result
 
-    def comparable(self, operator: str, left: Expression, right: Expression, whole: Expression) -> None:
-        kinds = self.kinds(left, right)
-        if Kind.UNKNOWN in kinds:
-            return
+    def comparable(self, operator: str, left: Typed, right: Typed, whole: Expression) -> None:
+        """Check that two operands can be compared with each other."""
+        kinds = left[1], right[1]
         if Kind.OTHER in kinds:
-            culprit = left if kinds[0] is Kind.OTHER else right
+            culprit = left[0] if kinds[0] is Kind.OTHER else right[0]
             self.report(
                 "not-comparable",
                 f"`{print_expression(culprit)}` holds values that cannot be compared",
                 culprit,
                 "convert the column to a number, string, boolean or timestamp",
             )
+        elif Kind.UNKNOWN in kinds:
+            return
         elif not (kinds[0] is kinds[1] or (kinds[0].is_number and kinds[1].is_number)):
             hint = _clock_hint(*kinds) or _text_hint(*kinds)
             self.report("wrong-type", f"cannot compare {_a(kinds[0])} with {_a(kinds[1])}", whole, hint)
-        elif operator not in ("=", "!=") and kinds[0] not in _ORDERED:
+        elif operator not in ("=", "!=") and kinds[0] not in ORDERED:
             self.report("wrong-type", f"{_a(kinds[0])} has no order, so `{operator}` does not apply", whole)
 
-    def call(self, call: Call) -> Kind:
-        least, most = FUNCTIONS[call.function]
-        count = len(call.arguments)
-        if count < least or (most is not None and count > most):
-            self.report("wrong-arguments", f"{call.function} takes {_count(least, most)}, not {count}", call)
-            return Kind.UNKNOWN
-        match call.function:
-            case "abs":
-                return self.require(
-                    call.arguments[0], lambda k: k.is_number or k is Kind.DURATION, "a number or duration"
-                )
-            case "lower" | "upper":
-                self.require(call.arguments[0], lambda k: k is Kind.STRING, "a string")
-                return Kind.STRING
-            case "length":
-                self.require(call.arguments[0], lambda k: k is Kind.STRING, "a string")
-                return Kind.INTEGER
-            case _:
-                return self.common_kind(call)
+    # -- functions -----------------------------------------------------------------------------------------
 
-    def common_kind(self, call: Call) -> Kind:
-        """The kind of a coalesce: that of its arguments, FLOAT where numbers are mixed."""
-        kinds = [kind for _, kind in self.common_zone(call.arguments)]
-        distinct = set(kinds) - {Kind.UNKNOWN}
-        if Kind.OTHER in distinct or (len(distinct) > 1 and not all(kind.is_number for kind in distinct)):
-            self.report("wrong-type", f"the arguments of {call.function} differ in type", call)
-            return Kind.UNKNOWN
-        if len(distinct) > 1:
-            return Kind.FLOAT
-        return distinct.pop() if distinct else Kind.UNKNOWN
+    def call(self, call: Call) -> Typed:
+        """A call of a function; that there is one, and takes so many arguments, was said in reading."""
+        function, count = FUNCTIONS.get(call.function), len(call.arguments)
+        if function is None or count < function.least or count > (function.most or count):
+            for argument in call.arguments:
+                self.checked(argument)
+            return call, Kind.UNKNOWN
+        parameters = [function.parameter(place, count) for place in range(count)]
+        typed = [
+            self.required(argument, parameter)
+            for argument, parameter in zip(call.arguments, parameters, strict=True)
+        ]
+        for argument, parameter in zip(call.arguments, parameters, strict=True):
+            self.constant(argument, parameter, function)
+        kind = function.gives or typed[function.least - 1][1]
+        common = [place for place, parameter in enumerate(parameters) if parameter.common]
+        if common:
+            alike, kind = self.alike(call, [call.arguments[place] for place in common])
+            for place, argument in zip(common, alike, strict=True):
+                typed[place] = argument, kind
+        arguments = tuple(
+            _as_float(part, found) if parameter.becomes_float else part
+            for (part, found), parameter in zip(typed, parameters, strict=True)
+        )
+        return replace(call, arguments=arguments), kind
+
+    def constant(self, argument: Expression, parameter: Parameter, function: Function) -> None:
+        """Check an argument that has to be written in the query."""
+        name = function.infix.removeprefix("NOT ") or function.name
+        if not parameter.constant:
+            return
+        if not isinstance(argument, Literal):
+            self.report(
+                "not-constant",
+                f"the {parameter.name} of {name} is a constant, and `{print_expression(argument)}` is not",
+                argument,
+                f"for example `{function.example.rpartition(' = ')[0]}`",
+            )
+        elif isinstance(argument.value, str) and (problem := parameter.problem(argument.value)):
+            self.report("bad-constant", problem, argument)
+
+    def alike(self, call: Call, arguments: list[Expression]) -> tuple[list[Expression], Kind]:
+        """Arguments that have one kind: floats where numbers are mixed with floats, else decimals."""
+        silent = len(self.diagnostics)
+        typed = self.compared(tuple(arguments))
+        del self.diagnostics[silent:]  # they were checked one by one
+        kinds = {kind for _, kind in typed} - {Kind.UNKNOWN, Kind.OTHER}
+        if len(kinds) > 1 and not all(kind.is_number for kind in kinds):
+            name = "CASE" if call.function == "case" else call.function
+            what = "values" if call.function == "case" else "arguments"
+            self.report("wrong-type", f"the {what} of {name} differ in type", call)
+            return arguments, Kind.UNKNOWN
+        if Kind.FLOAT in kinds:
+            return [_as_float(part, kind) for part, kind in typed], Kind.FLOAT
+        found = Kind.DECIMAL if Kind.DECIMAL in kinds else next(iter(kinds), Kind.UNKNOWN)
+        return [part for part, _ in typed], found
 
     # -- the schema ----------------------------------------------------------------------------------------
 
@@ -338,20 +386,42 @@ class _Checking:
                 yield In(Attribute(part.variable, TYPE_ATTRIBUTE), tuple(map(Literal, lacking)))
 
 
+def _as_float(expression: Expression, kind: Kind) -> Expression:
+    """A number as a float."""
+    if kind not in (Kind.INTEGER, Kind.DECIMAL):
+        return expression
+    if isinstance(expression, Literal) and isinstance(expression.value, int | Decimal):
+        return replace(expression, value=float(expression.value))
+    return Call("as float", (expression,), expression.span)
+
+
+def _exact(expression: Expression) -> Typed | None:
+    """A number that is written with a point as a decimal, None for anything else."""
+    if isinstance(expression, Literal) and isinstance(expression.value, float):
+        exact = Decimal(repr(expression.value))
+        if len(exact.as_tuple().digits) <= DIGITS and 0 <= places(exact) <= DIGITS:
+            return replace(expression, value=exact), Kind.DECIMAL
+    return None
+
+
 def _arithmetic_kind(operator: str, left: Kind, right: Kind) -> Kind | None:
     """The kind of an arithmetic expression, None where the operator does not apply."""
+    if Kind.OTHER in (left, right) or (Kind.UNKNOWN in (left, right) and {left, right} & _NO_ARITHMETIC):
+        return None
     if Kind.UNKNOWN in (left, right):
         return Kind.FLOAT if operator == "/" else Kind.UNKNOWN
     if left.is_number and right.is_number:
-        return Kind.INTEGER if left is right is Kind.INTEGER and operator != "/" else Kind.FLOAT
+        if Kind.FLOAT in (left, right) or operator == "/":
+            return Kind.FLOAT
+        return Kind.DECIMAL if Kind.DECIMAL in (left, right) else Kind.INTEGER
     match operator:
-        case "+" if {left, right} == {Kind.DURATION} or (left in _TIMES and right is Kind.DURATION):
+        case "+" if {left, right} == {Kind.DURATION} or (left in TIMES and right is Kind.DURATION):
             return left
-        case "+" if left is Kind.DURATION and right in _TIMES:
+        case "+" if left is Kind.DURATION and right in TIMES:
             return right
-        case "-" if left is right and left in _TIMES | {Kind.DURATION}:
+        case "-" if left is right and left in TIMES | {Kind.DURATION}:
             return Kind.DURATION
-        case "-" if left in _TIMES and right is Kind.DURATION:
+        case "-" if left in TIMES and right is Kind.DURATION:
             return left
         case "*" if {left, right} == {Kind.DURATION, Kind.INTEGER}:
             return Kind.DURATION
@@ -366,15 +436,27 @@ def _is_constant(expression: Expression) -> bool:
 
 def _a(kind: Kind) -> str:
     """The kind with its article."""
+    if kind is Kind.OTHER:
+        return "a value of a type that only IS NULL applies to"
     return f"an {kind}" if kind is Kind.INTEGER else f"a {kind}"
 
 
 def _text_hint(left: Kind, right: Kind) -> str | None:
     """What to do about text beside something else."""
-    if Kind.STRING in (left, right) and {left, right} & _TIMES:
+    if Kind.STRING in (left, right) and {left, right} & TIMES:
         return "write the time as TIMESTAMP '2026-01-31 12:00:00', or convert the column"
     if Kind.STRING in (left, right) and (left.is_number or right.is_number):
         return "put the number in quotes, or convert the column"
+    return None
+
+
+def _time_hint(expression: Arithmetic, left: Kind, right: Kind) -> str | None:
+    """What to write instead of a timestamp plus or minus a bare number."""
+    if expression.operator in "+-" and left in TIMES and right.is_number:
+        amount = expression.right
+        size = print_expression(amount) if isinstance(amount, Literal) else "5"
+        start = print_expression(expression.left)
+        return f"a duration has a unit: write `{start} {expression.operator} {size} s`"
     return None
 
 
@@ -385,9 +467,3 @@ def _clock_hint(left: Kind, right: Kind) -> str | None:
     if {left, right} == {Kind.INTEGER, Kind.DURATION}:
         return "the time column holds integers: write the duration as a number in its unit"
     return None
-
-
-def _count(least: int, most: int | None) -> str:
-    if most is None:
-        return f"at least {least} argument" + ("s" if least != 1 else "")
-    return f"{least} argument" + ("s" if least != 1 else "")

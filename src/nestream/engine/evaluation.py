@@ -20,7 +20,7 @@ from nestream.engine.kernels.stack import first_of_time, sorted_by_key, window_s
 from nestream.engine.keys import Numbering
 from nestream.engine.operator import EvaluationCache
 from nestream.engine.program import Measure
-from nestream.engine.values import Vector
+from nestream.model.vector import Vector
 from nestream.model.expression import Expression
 
 Mask = npt.NDArray[np.bool_]

@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 from nestream.engine.kernels.scan import of_known_types
 from nestream.engine.program import LeafSpec
 from nestream.engine.selection import Selection
-from nestream.engine.values import Evaluator, Vector
+from nestream.engine.values import Evaluator
 from nestream.model.columns import computable, per_microsecond
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
 from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
+from nestream.model.vector import Vector
 
 Ints = npt.NDArray[np.int64]
 _MANY_LEAVES = 16

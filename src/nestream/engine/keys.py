@@ -95,15 +95,20 @@ class Numbering:
         own = self.classes.get(attribute, attribute)
         names = [name for name, of in self.classes.items() if of == own] or [attribute]
         vectors = [self.events.attribute(name) for name in names]
-        if vectors[0].is_string:
-            joined = pa.chunked_array([vector.values for vector in vectors])
+        some = next((vector for vector in vectors if not vector.is_nothing), None)
+        if some is None:
+            numbers, size = np.full(len(self.events) * len(names), -1, np.int32), 1
+        elif some.is_arrow:
+            kind = some.values.type
+            joined = pa.chunked_array([vector.column(kind, len(self.events)) for vector in vectors])
             numbers, size = _encoded(joined.combine_chunks())
         else:
-            values = vectors[0].values if len(names) == 1 else np.concatenate([v.values for v in vectors])
-            numbers, size = _numbered(values, self._most)
+            nothing = np.zeros(len(self.events), some.values.dtype)
+            columns = [nothing if vector.is_nothing else vector.values for vector in vectors]
+            numbers, size = _numbered(columns, self._most)
         for name, part, vector in zip(names, np.split(numbers, len(names)), vectors, strict=True):
-            if not vector.is_string and vector.valid is not None:
-                part = np.where(vector.valid, part, np.int32(-1))
+            if vector.is_nothing or vector.valid is not None:
+                part = np.where(vector.known, part, np.int32(-1))
             self._found[name,] = part, max(size, 1)
 
 
@@ -113,7 +118,13 @@ def _encoded(values: pa.Array) -> tuple[Rows, int]:
     return indices, len(encoded.dictionary)
 
 
-def _numbered(values: npt.NDArray[Any], most: int) -> tuple[Rows, int]:
+def _numbered(columns: list[npt.NDArray[Any]], most: int) -> tuple[Rows, int]:
+    """The number of each value of the columns, the same for numbers of equal value, whatever their kinds."""
+    if len({column.dtype.kind for column in columns}) > 1 or columns[0].dtype.kind == "O":
+        seen: dict[Any, int] = {}  # equal numbers of Python's are one key: 1, 1.0 and Decimal("1.00")
+        found = [seen.setdefault(value, len(seen)) for column in columns for value in column.tolist()]
+        return np.array(found, np.int32), len(seen)
+    values = columns[0] if len(columns) == 1 else np.concatenate(columns)
     if not len(values):
         return np.empty(0, np.int32), 1
     if values.dtype.kind == "f":

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nestream.engine.program import LeafSpec
-from nestream.engine.values import Evaluator, Vector
+from nestream.engine.values import Evaluator
 from nestream.model.expression import Expression, attributes
+from nestream.model.vector import Vector
 
 Ints = npt.NDArray[np.int64]
 _Tests = tuple[int, ...]

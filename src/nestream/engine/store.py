@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from nestream.engine.events import Events, Ints
 from nestream.engine.program import Measure, Program
-from nestream.engine.values import Evaluator, Vector
+from nestream.engine.values import Evaluator
+from nestream.model.vector import Vector
 
 _LEAST = int(np.iinfo(np.int64).min)
 _MANY = 4096

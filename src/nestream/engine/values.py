@@ -1,22 +1,22 @@
 """Computes expressions over columns: every node is one operation of a fixed table on whole arrays.
 
-A `Vector` is an array of values with a mask of those that are not NULL (None where all are). Strings stay in
-Arrow; numbers, booleans, times and durations are NumPy arrays. No text of a query is ever run as code.
+Functions are those of `nestream.model.functions`. No text of a query is ever run as code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nestream.model.arithmetic import arithmetic, fits
 from nestream.model.expression import (
     And,
     Arithmetic,
@@ -32,40 +32,13 @@ from nestream.model.expression import (
     Not,
     Or,
 )
+from nestream.model.functions import FUNCTIONS, holding
 from nestream.model.time import Duration
+from nestream.model.vector import TEXT, Mask, Vector, by_rows, common_length
 
-Mask = npt.NDArray[np.bool_]
+_EXACT = 2**53
+"""Up to this size, integers are floats without loss."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class Vector:
-    """Values and which of them are not NULL; a single value stands for a column of it."""
-
-    values: Any
-    valid: Mask | None = None
-
-    @property
-    def is_string(self) -> bool:
-        """Whether the values are strings, held by Arrow."""
-        return isinstance(self.values, pa.Array | pa.Scalar)
-
-    @classmethod
-    def of(cls, column: pa.Array) -> Vector:
-        """A column as it comes from `nestream.model.columns.computable`."""
-        if pa.types.is_large_string(column.type) or pa.types.is_string(column.type):
-            return cls(column)
-        valid = None
-        if column.null_count:
-            valid = column.is_valid().to_numpy(zero_copy_only=False)
-            column = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
-        return cls(column.to_numpy(zero_copy_only=False), valid)
-
-    def take(self, rows: npt.NDArray[np.int64]) -> Vector:
-        """The values of some rows."""
-        if self.is_string:
-            return Vector(pc.take(self.values, pa.array(rows), boundscheck=False))
-        return Vector(self.values[rows], None if self.valid is None else self.valid[rows])
 
 
 Fetch = Callable[[str, str], Vector]
@@ -80,9 +53,7 @@ class Evaluator:
 
     def satisfied(self, formula: Expression, fetch: Fetch, count: int) -> Mask:
         """Which of the rows satisfy a formula; NULL does not."""
-        vector = self.value(formula, fetch)
-        values = np.broadcast_to(np.asarray(vector.values, dtype=bool), (count,))
-        return values if vector.valid is None else values & vector.valid
+        return np.broadcast_to(self.formula(formula, fetch), (count,))
 
     def value(self, expression: Expression, fetch: Fetch) -> Vector:
         """The values of an expression."""
@@ -116,33 +87,34 @@ class Evaluator:
                     return Vector(_any([_compare("<", middle, least), _compare(">", middle, most)]))
                 return Vector(_all([_compare(">=", middle, least), _compare("<=", middle, most)]))
             case IsNull(operand=operand, negated=negated):
-                valid = _valid(self.value(operand, fetch))
-                return Vector(np.asarray(valid) if negated else ~np.asarray(valid))
+                known = np.asarray(self.value(operand, fetch).known)
+                return Vector(known if negated else ~known)
             case Call(function=function, arguments=arguments):
-                return _call(function, [self.value(argument, fetch) for argument in arguments])
+                vectors = [self.value(argument, fetch) for argument in arguments]
+                return FUNCTIONS[function].of_columns(vectors, self.per_microsecond)
         raise AssertionError(f"{expression!r} is not an expression of a plan")
 
     def formula(self, formula: Expression, fetch: Fetch) -> Mask:
         """A condition as a mask in which NULL is false."""
-        vector = self.value(formula, fetch)
-        values = np.asarray(vector.values, dtype=bool)
-        return values if vector.valid is None else values & vector.valid
+        return np.asarray(holding(self.value(formula, fetch)))
 
     def constant(self, constant: Any) -> Vector:
         """A literal as a single value."""
         match constant:
             case Duration(microseconds=microseconds):
-                return Vector(np.int64(microseconds * self.per_microsecond))
+                return _integer(microseconds * self.per_microsecond)
             case datetime():
                 moment = constant if constant.tzinfo is not None else constant.replace(tzinfo=UTC)
                 passed = (moment - _EPOCH) // timedelta(microseconds=1)
-                return Vector(np.int64(passed * self.per_microsecond))
+                return _integer(passed * self.per_microsecond)
             case str():
-                return Vector(pa.scalar(constant, pa.large_string()))
+                return Vector(pa.scalar(constant, TEXT))
             case bool():
                 return Vector(np.bool_(constant))
             case int():
-                return Vector(np.int64(constant))
+                return _integer(constant)
+            case Decimal():
+                return Vector(np.array(constant, dtype=object))
             case _:
                 return Vector(np.float64(constant))
 
@@ -165,16 +137,30 @@ _COMPARE_STRINGS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _integer(constant: int) -> Vector:
+    """An integer; one beyond 64 bits, a time too far for nanoseconds, is still compared as what it is."""
+    return Vector(np.int64(constant) if fits(constant) else np.array(constant, dtype=object))
+
+
 def _compare(operator: str, left: Vector, right: Vector) -> Mask:
-    if left.is_string != right.is_string:  # a column without any value beside strings
-        return np.zeros(max(np.shape(_valid(left)), np.shape(_valid(right))), bool)
-    if left.is_string:
+    if left.is_nothing or right.is_nothing:
+        return np.zeros(np.broadcast_shapes(np.shape(left.known), np.shape(right.known)), bool)
+    if left.is_arrow:
         return _as_mask(_COMPARE_STRINGS[operator](left.values, right.values))
-    values, other = left.values, right.values
-    if (values.dtype.kind == "f") != (other.dtype.kind == "f"):
-        values, other = values.astype(np.float64), other.astype(np.float64)
-    result = _COMPARE[operator](values, other)
+    result = _COMPARE[operator](*_comparable(left.values, right.values))
     return _all([result, *(v.valid for v in (left, right) if v.valid is not None)])
+
+
+def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
+    """Numbers of two kinds so that they compare by their values, exactly."""
+    kinds = left.dtype.kind + right.dtype.kind
+    if kinds[0] == kinds[1]:
+        return left, right
+    if "O" not in kinds:
+        integers = left if kinds[1] == "f" else right
+        if "f" not in kinds or not (np.any(integers > _EXACT) or np.any(integers < -_EXACT)):
+            return left, right
+    return left.astype(object), right.astype(object)
 
 
 def _as_mask(result: Any) -> Mask:
@@ -197,22 +183,16 @@ def _any(masks: list[Any]) -> Mask:
     return np.asarray(result)
 
 
-def _valid(vector: Vector) -> Any:
-    if vector.is_string:
-        if isinstance(vector.values, pa.Scalar):
-            return np.bool_(vector.values.is_valid)
-        return vector.values.is_valid().to_numpy(zero_copy_only=False)
-    if vector.valid is None:
-        return np.ones(np.shape(vector.values), dtype=bool)
-    return vector.valid
-
-
 def _both_valid(left: Vector, right: Vector) -> Any:
     masks = [vector.valid for vector in (left, right) if vector.valid is not None]
     return _all(masks) if masks else None
 
 
 def _arithmetic(operator: str, left: Vector, right: Vector) -> Vector:
+    if left.is_nothing or right.is_nothing:
+        return Vector.nothing(common_length((left, right)))
+    if left.is_object or right.is_object:
+        return by_rows(partial(arithmetic, operator), (left, right))
     a, b = left.values, right.values
     valid = _both_valid(left, right)
     with np.errstate(all="ignore"):
@@ -268,46 +248,3 @@ def _product_overflows(a: Any, b: Any, product: Any) -> Any:
 
 def _and(valid: Any, mask: Any) -> Any:
     return mask if valid is None else valid & mask
-
-
-def _call(function: str, arguments: list[Vector]) -> Vector:
-    if function in ("lower", "upper", "length") or any(argument.is_string for argument in arguments):
-        arguments = [_text(argument) for argument in arguments]
-    first = arguments[0]
-    match function:
-        case "abs":
-            if first.values.dtype.kind == "f":
-                return Vector(np.abs(first.values), first.valid)
-            negated = _integer_arithmetic("-", np.int64(0), first.values, first.valid)
-            least = first.values == np.iinfo(np.int64).min
-            valid = _and(first.valid, ~least) if np.any(least) else first.valid
-            return Vector(np.where(first.values < 0, negated.values, first.values), valid)
-        case "lower":
-            return Vector(pc.utf8_lower(first.values))
-        case "upper":
-            return Vector(pc.utf8_upper(first.values))
-        case "length":
-            length = pc.utf8_length(first.values)
-            if isinstance(length, pa.Scalar):
-                return Vector(np.int64(length.as_py()))
-            return Vector.of(length.cast(pa.int64()))
-        case _:
-            return _coalesce(arguments)
-
-
-def _text(vector: Vector) -> Vector:
-    """The vector as strings; one that has none stands for a column without any value."""
-    if vector.is_string:
-        return vector
-    return Vector(pa.nulls(np.size(vector.values), pa.large_string()))
-
-
-def _coalesce(arguments: list[Vector]) -> Vector:
-    if arguments[0].is_string:
-        return Vector(pc.coalesce(*(argument.values for argument in arguments)))
-    result = arguments[0]
-    for argument in arguments[1:]:
-        known = _valid(result)
-        values = np.where(known, result.values, argument.values)
-        result = Vector(values, np.logical_or(known, _valid(argument)))
-    return result

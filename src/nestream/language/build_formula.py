@@ -26,7 +26,6 @@ from nestream.language.literals import (
 )
 from nestream.model.diagnostics import Diagnostic, QueryError, Span
 from nestream.model.expression import (
-    FUNCTIONS,
     And,
     Arithmetic,
     Attribute,
@@ -43,6 +42,7 @@ from nestream.model.expression import (
     Or,
     Value,
 )
+from nestream.model.functions import FUNCTIONS, called_names
 from nestream.model.text import print_expression, print_name
 from nestream.model.time import Duration
 
@@ -175,24 +175,34 @@ class FormulaBuilder:
         name, _, *rest = children
         arguments = _without_signs(rest)
         span, function = span_over(children), name.text.lower()
-        limits = FUNCTIONS.get(function)
-        if limits is None:
-            close = get_close_matches(function, FUNCTIONS, n=1)
-            known = f"the functions are {', '.join(FUNCTIONS)}"
+        known = FUNCTIONS.get(function)
+        if known is None:
+            close = get_close_matches(function, called_names(), n=1)
             self.report(
                 "unknown-function",
                 f"unknown function `{shortened(name.text)}`",
                 name.span,
-                hint=f"did you mean `{close[0]}`? {known}" if close else known,
+                hint=f"did you mean `{close[0]}`?"
+                if close
+                else f"the functions are {', '.join(called_names())}",
             )
-        elif len(arguments) < limits[0] or (limits[1] is not None and len(arguments) > limits[1]):
-            takes = "one argument" if limits[1] == 1 else "at least one argument"
+        elif len(arguments) < known.least or (known.most is not None and len(arguments) > known.most):
             self.report(
                 "wrong-argument-count",
-                f"the function `{function}` takes {takes}, not {len(arguments)}",
+                f"the function `{function}` takes {known.arity}, not {len(arguments)}",
                 span,
+                hint=f"write `{known.signature}`",
             )
         return self.nested(Call(function, tuple(arguments), span), arguments)
+
+    def case(self, children: Children) -> Call:
+        arguments = _without_signs(children)
+        return self.nested(Call("case", tuple(arguments), span_over(children)), arguments)
+
+    def pattern_test(self, children: Children) -> Call:
+        operand, *signs, pattern = children
+        words = " ".join(sign.lower() for sign in signs)
+        return self.nested(Call(words, (operand, pattern), span_over(children)), [operand, pattern], levels=0)
 
     def parenthesised(self, children: Children) -> Expression:
         _, inner, _ = children

@@ -15,6 +15,7 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from nestream.language.build_formula import DEEPEST, span_of, too_deep
 from nestream.language.misread import read_as_meant
+from nestream.language.soft_words import with_soft_words
 from nestream.model.diagnostics import Diagnostic, QueryError, Span
 
 LONGEST_TEXT = 1_048_576
@@ -89,6 +90,7 @@ def tokenize(parser: Lark, text: str) -> Tokens:
     result.diagnostics += misread
     if not result.ends_inside:
         _check_brackets(text, result)
+    result.tokens = with_soft_words(result.tokens)
     return result
 
 

@@ -1,7 +1,8 @@
 """Events as columns: from what users bring to one Arrow table, and on to values to compute with.
 
-Expressions compute with 64-bit integers, floats, strings and booleans. Times and durations are integers in
-one resolution for all columns: nanoseconds where some column has them, else microseconds. NaN is NULL.
+Expressions compute with 64-bit integers, floats, decimals, strings and booleans. Times and durations are
+integers in one resolution for all columns: nanoseconds where some column has them, else microseconds. NaN is
+NULL.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nestream.model.arithmetic import DIGITS
 from nestream.model.plain import plain_column
 from nestream.model.python_values import a, names_of_rows, python_column
 from nestream.model.schema import EventError, Kind, Schema, kind_of, refuse_repeated
@@ -224,7 +226,10 @@ def per_microsecond(unit: str) -> int:
 
 
 def computable(column: pa.Array | pa.ChunkedArray, unit: str, name: str = "") -> pa.Array:
-    """The column as values to compute with: int64, float64, large_string or bool, NULL for NaN."""
+    """The column as values to compute with: int64, float64, large_string or bool, NULL for NaN.
+
+    Decimals stay what they are, and so does a column without values or of a type that cannot be compared.
+    """
     if isinstance(column, pa.ChunkedArray):
         match column.num_chunks:
             case 0:
@@ -248,9 +253,7 @@ def computable(column: pa.Array | pa.ChunkedArray, unit: str, name: str = "") ->
                 return column.cast(pa.timestamp(unit, zone)).view(pa.int64())
             case Kind.DURATION:
                 return column.cast(pa.duration(unit)).view(pa.int64())
-            case Kind.UNKNOWN:
-                return column.cast(pa.float64())  # no values at all: any kind will do
-            case _:
+            case _:  # decimals; no values at all; and what can only be asked whether it is NULL
                 return column
     except pa.ArrowException as problem:
         raise EventError(
@@ -272,13 +275,17 @@ def _without_nan(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
 
 
-def result_type(kind: Kind, unit: str, zone: str | None = None) -> pa.DataType:
-    """The Arrow type of a computed value."""
+def result_type(kind: Kind, unit: str, zone: str | None = None, places: int = 0) -> pa.DataType:
+    """The Arrow type of a computed value; a decimal has so many digits after the point."""
     match kind:
         case Kind.INTEGER:
             return pa.int64()
         case Kind.FLOAT:
             return pa.float64()
+        case Kind.DECIMAL:
+            return pa.decimal128(DIGITS, min(places, DIGITS))
+        case Kind.UNKNOWN:
+            return pa.null()
         case Kind.BOOLEAN:
             return pa.bool_()
         case Kind.TIMESTAMP:

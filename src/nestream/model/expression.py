@@ -1,8 +1,7 @@
 """Expressions over the events of a match: predicates and returned values.
 
 One set of nodes serves the syntax tree and the plans; binding resolves the names in place. A predicate is
-two-valued: a comparison that touches NULL is false, and so its negation is true. Arithmetic on NULL, a
-division by zero, and an integer result beyond 64 bits are NULL.
+two-valued: a comparison that touches NULL is false, and so its negation is true.
 """
 
 from __future__ import annotations
@@ -10,25 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from decimal import Decimal
 from typing import TypeAlias
 
 from nestream.model.diagnostics import NOWHERE, Span
 from nestream.model.time import Duration
 
-Value: TypeAlias = int | float | str | bool | Duration | datetime
-"""What a literal may hold. A datetime without zone stands for UTC only where the column has a zone."""
+Value: TypeAlias = int | float | str | bool | Duration | datetime | Decimal
+"""What a literal may hold. A datetime without zone stands for UTC only where the column has a zone.
+
+A text is never read as a decimal: typing makes one of a number with a point that meets decimals.
+"""
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 ARITHMETIC = ("+", "-", "*", "/", "%")
-FUNCTIONS: dict[str, tuple[int, int | None]] = {
-    "abs": (1, 1),
-    "lower": (1, 1),
-    "upper": (1, 1),
-    "length": (1, 1),
-    "coalesce": (1, None),
-}
-"""The functions of the language with the least and the greatest number of their arguments."""
-
 TIME_ATTRIBUTE = "ts"
 TYPE_ATTRIBUTE = "type"
 """The names of an event's own time and type in a plan."""
@@ -139,7 +133,10 @@ class IsNull:
 
 @dataclass(frozen=True)
 class Call:
-    """`function(argument, ...)`, one of `FUNCTIONS`; the name is in lower case."""
+    """`function(argument, ...)`, one of `nestream.model.functions`; the name is in lower case.
+
+    LIKE, MATCHES and CASE are calls too.
+    """
 
     function: str
     arguments: tuple[Expression, ...]

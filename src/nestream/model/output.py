@@ -15,8 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nestream.model.arithmetic import PLACES, places
 from nestream.model.columns import result_type
-from nestream.model.expression import Attribute, Expression, attributes
+from nestream.model.expression import Arithmetic, Attribute, Expression, Literal, attributes, children
 from nestream.model.schema import Kind, Schema
 
 Rows = npt.NDArray[np.int64]
@@ -80,7 +81,22 @@ def value_type(column: ValueColumn, schema: Schema, kind: Kind, unit: str) -> pa
         return schema.columns[schema.column(column.expression.name)]
     zones = (schema.columns[schema.column(part.name)] for part in attributes(column.expression))
     zone = next((datatype.tz for datatype in zones if pa.types.is_timestamp(datatype) and datatype.tz), None)
-    return result_type(kind, unit, zone)
+    return result_type(kind, unit, zone, decimal_places(column.expression, schema))
+
+
+def decimal_places(expression: Expression, schema: Schema) -> int:
+    """The most digits after the point that a decimal expression can have."""
+    match expression:
+        case Literal(value=value):
+            return places(value)
+        case Attribute(name=name):
+            datatype = schema.columns[schema.column(name)]
+            return datatype.scale if pa.types.is_decimal(datatype) else 0
+        case Arithmetic(operator="*", left=left, right=right):
+            factors = decimal_places(left, schema), decimal_places(right, schema)
+            return min(sum(factors), max(PLACES, *factors))
+        case _:
+            return max((decimal_places(part, schema) for part in children(expression)), default=0)
 
 
 def build_matches(

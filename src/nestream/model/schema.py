@@ -21,6 +21,7 @@ class Kind(StrEnum):
 
     INTEGER = "integer"
     FLOAT = "number"
+    DECIMAL = "decimal"
     STRING = "string"
     BOOLEAN = "boolean"
     TIMESTAMP = "timestamp"
@@ -34,17 +35,19 @@ class Kind(StrEnum):
     @property
     def is_number(self) -> bool:
         """Whether arithmetic applies."""
-        return self in (Kind.INTEGER, Kind.FLOAT)
+        return self in (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL)
 
 
 def kind_of(datatype: pa.DataType) -> Kind:
-    """The kind of an Arrow type. Decimals compute as floats, dates as timestamps at midnight."""
+    """The kind of an Arrow type. Dates are timestamps at midnight."""
     if pa.types.is_dictionary(datatype):
         return kind_of(datatype.value_type)
     if pa.types.is_integer(datatype):
         return Kind.INTEGER
-    if pa.types.is_floating(datatype) or pa.types.is_decimal(datatype):
+    if pa.types.is_floating(datatype):
         return Kind.FLOAT
+    if pa.types.is_decimal(datatype):
+        return Kind.DECIMAL
     if (
         pa.types.is_string(datatype)
         or pa.types.is_large_string(datatype)

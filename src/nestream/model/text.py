@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import datetime
+from decimal import Decimal
 from typing import Final
 
 from nestream.model.expression import (
@@ -29,6 +30,7 @@ from nestream.model.expression import (
     Or,
     Value,
 )
+from nestream.model.functions import FUNCTIONS
 from nestream.model.time import Duration
 
 PLAIN_NAME: Final = r"[^\W\d]\w*(?:-\w+)*"
@@ -88,7 +90,7 @@ def print_value(value: Value) -> str:
             return print_string(value)
         case datetime():
             return f"TIMESTAMP {print_string(value.isoformat(sep=' '))}"
-        case Duration():
+        case Duration() | Decimal():
             return str(value)
         case _:
             return repr(value)
@@ -122,8 +124,8 @@ def _text_and_level(expression: Expression) -> tuple[str, int]:
         case Attribute(variable=variable, name=name):
             owner = "" if variable is None else f"{print_name(variable)}."
             return owner + print_name(name), _ATOM
-        case Call(function=function, arguments=arguments):
-            return f"{function}({_listed(arguments)})", _ATOM
+        case Call():
+            return _call(expression)
         case Negative(operand=operand):
             return f"-{_print(operand, _FACTOR)}", _FACTOR
         case Arithmetic(operator=operator, left=left, right=right):
@@ -147,6 +149,20 @@ def _text_and_level(expression: Expression) -> tuple[str, int]:
             return " AND ".join(print_operands(expression)), _AND
         case Or():
             return " OR ".join(print_operands(expression)), _OR
+
+
+def _call(call: Call) -> tuple[str, int]:
+    known = FUNCTIONS.get(call.function)
+    if known is not None and known.is_implicit:
+        return _text_and_level(call.arguments[0])
+    if known is not None and known.infix and len(call.arguments) == 2:
+        left, right = call.arguments
+        return f"{_print(left, _SUM)} {known.infix} {_print(right, _SUM)}", _CONDITION
+    if call.function == "case" and len(call.arguments) > 1:
+        parts = [print_expression(argument) for argument in call.arguments]
+        when = "".join(f" WHEN {c} THEN {v}" for c, v in zip(parts[0::2], parts[1::2], strict=False))
+        return f"CASE{when}{f' ELSE {parts[-1]}' if len(parts) % 2 else ''} END", _ATOM
+    return f"{call.function}({_listed(call.arguments)})", _ATOM
 
 
 def _listed(expressions: Iterable[Expression]) -> str:

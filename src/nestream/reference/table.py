@@ -13,6 +13,7 @@ from nestream.model.expression import COLUMN_MARK
 from nestream.model.output import UNBOUND, ValueColumn, build_matches, output_schema
 from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
+from nestream.model.vector import column_of
 from nestream.reference.events import Order, history
 from nestream.reference.matching import evaluate
 from nestream.reference.values import value
@@ -43,10 +44,7 @@ def match_reference(
 
     def values(column: ValueColumn) -> pa.Array:
         computed = [value(column.expression, match.events, scale) for match in matches]
-        datatype = wanted.field(column.name).type
-        if pa.types.is_temporal(datatype):
-            return pa.array(computed, pa.int64()).view(datatype)
-        return pa.array(computed, datatype)
+        return column_of(computed, wanted.field(column.name).type)
 
     if not matches:
         return empty_table(wanted)

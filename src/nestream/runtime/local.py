@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nestream.engine.events import Events
 from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import Matches
 from nestream.engine.program import Decided, Measure, Program
-from nestream.engine.values import Vector
 from nestream.model.expression import Attribute
 from nestream.model.output import EventColumn, Output, ValueColumn, build_matches, output_schema
 from nestream.model.schema import Kind, Schema
+from nestream.model.vector import Vector
 from nestream.runtime.held import (
     describe_events,
     in_order,
@@ -181,27 +180,10 @@ class LocalRun:
             rows = bound.rows[variable]
             vector = store.attribute(attribute).take(np.maximum(rows, 0))
             missing = rows < 0
-            if not missing.any():
-                return vector
-            if vector.is_string:
-                nothing = pa.scalar(None, vector.values.type)
-                return Vector(pc.if_else(pa.array(missing), nothing, vector.values))
-            valid = ~missing if vector.valid is None else vector.valid & ~missing
-            return Vector(vector.values, valid)
+            return vector.where(~missing) if missing.any() else vector
 
         vector = store.evaluator.value(column.expression, fetch)
-        datatype = self.wanted.field(column.name).type
-        if vector.is_string:
-            values = vector.values
-            return (
-                pa.array([values.as_py()] * bound.count, datatype)
-                if isinstance(values, pa.Scalar)
-                else values
-            )
-        values = np.broadcast_to(vector.values, (bound.count,))
-        mask = None if vector.valid is None else ~np.broadcast_to(vector.valid, (bound.count,))
-        plain = pa.array(np.ascontiguousarray(values), mask=mask)
-        return plain.view(datatype) if pa.types.is_temporal(datatype) else plain.cast(datatype)
+        return vector.column(self.wanted.field(column.name).type, bound.count)
 
 
 def shown_columns(output: Output, schema: Schema) -> list[str]:

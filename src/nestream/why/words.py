@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +24,7 @@ from nestream.model.expression import (
     Negative,
     attributes,
 )
+from nestream.model.functions import FUNCTIONS
 from nestream.model.schema import Kind, Schema
 from nestream.model.text import print_expression, print_name, print_value
 from nestream.model.time import Duration, counted
@@ -189,7 +191,9 @@ class Words:
             return self._moment(found, kind).replace("T", " ", 1)
         if kind is Kind.DURATION:
             return self._duration(found)
-        return shortened(print_value(found) if isinstance(found, bool | int | float | str) else str(found))
+        return shortened(
+            print_value(found) if isinstance(found, bool | int | float | str | Decimal) else str(found)
+        )
 
     def _kind(self, expression: Expression) -> Kind:
         """The kind of an expression, so far as times and durations are concerned."""
@@ -202,8 +206,8 @@ class Words:
                 return Kind.TIMESTAMP
             case Negative(operand=operand):
                 return self._kind(operand)
-            case Call(function="abs" | "coalesce", arguments=arguments):
-                return self._kind(arguments[0])
+            case Call(function=function, arguments=arguments):
+                return FUNCTIONS[function].gives or self._kind(arguments[FUNCTIONS[function].least - 1])
             case Arithmetic(operator=operator, left=left, right=right):
                 kinds = self._kind(left), self._kind(right)
                 if operator == "-" and kinds[0] in _TIMES and kinds[1] in _TIMES:

@@ -17,7 +17,7 @@ from nestream.language.explain.situation import (
 )
 from nestream.language.literals import shortened
 from nestream.model.diagnostics import Diagnostic
-from nestream.model.expression import FUNCTIONS
+from nestream.model.functions import FUNCTIONS, called_names
 from nestream.model.text import print_name
 
 _OPERATOR_WORDS = {
@@ -143,7 +143,8 @@ def _misspelt_operator(at: Situation) -> Explanation | None:
             "unknown-operator",
             f"unknown operator `{shortened(word)}`",
             span_of(word),
-            hint=f"the operators are SEQ, AND, OR, ANY and EXISTS; the functions are {', '.join(FUNCTIONS)}",
+            hint="the operators are SEQ, AND, OR, ANY and EXISTS; "
+            f"the functions are {', '.join(called_names())}",
         )
     )
 

@@ -15,8 +15,8 @@ from nestream.engine.keys import key_classes
 from nestream.engine.operator import Matches
 from nestream.engine.program import Edge
 from nestream.engine.store import Store
-from nestream.engine.values import Vector
 from nestream.model.expression import Expression, variables
+from nestream.model.vector import Vector
 from nestream.papers.engine.keys import Keys
 from nestream.papers.engine.program import Block, BlockProgram, Negation
 from nestream.papers.engine.stack import Stack, greatest, least

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.engine.values import Evaluator, Vector
+from nestream.engine.values import Evaluator
 from nestream.model.columns import computable, per_microsecond, resolution
 from nestream.model.expression import Expression
 from nestream.model.schema import Schema
+from nestream.model.vector import Vector
 from nestream.papers.optimize.sample import gathered
 from nestream.papers.optimize.shape import Shape
 from nestream.papers.optimize.statistics import Statistics

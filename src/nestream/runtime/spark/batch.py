@@ -7,8 +7,9 @@ only the columns it needs, cross to Python, as Arrow; types cross as small numbe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from pyspark.sql.types import StructType
 
 from nestream.engine.program import Measure, Program, Scope
 from nestream.model.columns import computable
+from nestream.model.functions import function, own_functions
 from nestream.model.output import Output
 from nestream.model.schema import EventError, Kind, Schema
 from nestream.runtime.local import LocalRun, shown_columns
@@ -61,6 +63,8 @@ class Task:
     partitioning: Partitioning
     wanted: pa.Schema
     members: tuple[Member, ...] = ()
+    functions: tuple[tuple[str, Callable[..., Any], str], ...] = field(default_factory=own_functions)
+    """The functions that the user added, which the workers do not know."""
 
     def carried(self, column: str) -> str:
         """The name of a column on its way: `mapInArrow` fails on names with dots, and types are numbers."""
@@ -74,6 +78,8 @@ class Task:
 
     def run(self, schema: pa.Schema) -> AnyRun:
         """An engine for events of the schema."""
+        for name, kernel, returns in self.functions:
+            function(name, kernel, returns=returns)
         known = Schema.of(schema, self.time, self.type, self.types)
         if self.members:
             return SetRun(self.members, self.program.leaves, known, self.unit)

@@ -25,6 +25,7 @@ from nestream.model.expression import (
     And,
     Attribute,
     Between,
+    Call,
     Comparison,
     Expression,
     In,
@@ -33,6 +34,7 @@ from nestream.model.expression import (
     Or,
     transform,
 )
+from nestream.model.functions import FUNCTIONS
 from nestream.model.output import EventColumn, Output
 from nestream.model.schema import EventError, Kind, Schema
 from nestream.model.text import print_expression, print_name
@@ -190,13 +192,13 @@ def _leaf_text(leaf: LeafSpec, schema: Schema) -> str:
         return Attribute(None, part.name) if isinstance(part, Attribute) else part
 
     types = " | ".join(map(print_name, leaf.types))
-    tests = [formula for formula in leaf.filters if _test(formula, schema) is not None]
+    tests = [formula for formula in leaf.filters if pushed_test(formula, schema) is not None]
     return types + (f" ({', '.join(print_expression(transform(t, bare)) for t in tests)})" if tests else "")
 
 
 def _leaf_filter(leaf: LeafSpec, schema: Schema) -> Column:
     tests = [named(schema.type).isin(*leaf.types)]
-    tests += [test for formula in leaf.filters if (test := _test(formula, schema)) is not None]
+    tests += [test for formula in leaf.filters if (test := pushed_test(formula, schema)) is not None]
     return reduce(lambda a, b: a & b, tests)
 
 
@@ -205,41 +207,56 @@ def named(name: str) -> Column:
     return F.col(f"`{name.replace('`', '``')}`")
 
 
-def _test(formula: Expression, schema: Schema) -> Column | None:
+def pushed_test(formula: Expression, schema: Schema) -> Column | None:
     """The formula as a Spark condition, None where Spark might see it differently."""
     match formula:
         case And(operands=operands):
-            tests = [test for part in operands if (test := _test(part, schema)) is not None]
+            tests = [test for part in operands if (test := pushed_test(part, schema)) is not None]
             return reduce(lambda a, b: a & b, tests) if tests else None
         case Or(operands=operands):
-            either = [_test(part, schema) for part in operands]
+            either = [pushed_test(part, schema) for part in operands]
             if any(test is None for test in either):
                 return None
             return reduce(lambda a, b: a | b, [test for test in either if test is not None])
         case Comparison(operator=operator, operands=(left, right)):
             return _comparison(operator, left, right, schema)
-        case In(operand=Attribute() as part, values=values, negated=False):
-            constants = [_constant(value) for value in values]
-            if not _plain(part, schema) or any(constant is None for constant in constants):
+        case In(operand=operand, values=values, negated=False):
+            column, constants = _operand(operand, schema), [_constant(value) for value in values]
+            if column is None or any(constant is None for constant in constants):
                 return None
-            return named(schema.column(part.name)).isin(*constants)
+            return column.isin(*constants)
         case Between(operand=operand, low=low, high=high, negated=False):
             both = _comparison(">=", operand, low, schema), _comparison("<=", operand, high, schema)
             return None if both[0] is None or both[1] is None else both[0] & both[1]
-        case IsNull(operand=Attribute() as part, negated=True) if _plain(part, schema):
-            return named(schema.column(part.name)).isNotNull()
+        case IsNull(operand=operand, negated=True):
+            column = _operand(operand, schema)
+            return None if column is None else column.isNotNull()
+        case Call(function=function) if FUNCTIONS[function].gives is Kind.BOOLEAN:
+            return _operand(formula, schema)
         case _:
             return None
 
 
 def _comparison(operator: str, left: Expression, right: Expression, schema: Schema) -> Column | None:
-    if isinstance(left, Literal) and isinstance(right, Attribute):
+    if isinstance(left, Literal):
         flipped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
         return _comparison(flipped.get(operator, operator), right, left, schema)
-    value = _constant(right)
-    if not isinstance(left, Attribute) or value is None or not _plain(left, schema):
-        return None
-    return _COMPARE[operator](named(schema.column(left.name)), F.lit(value))
+    column, value = _operand(left, schema), _constant(right)
+    return None if column is None or value is None else _COMPARE[operator](column, F.lit(value))
+
+
+def _operand(part: Expression, schema: Schema) -> Column | None:
+    """An attribute, or a function of one that Spark computes as the engine does."""
+    match part:
+        case Attribute() if _plain(part, schema):
+            return named(schema.column(part.name))
+        case Call(function=function, arguments=(argument, *rest)) if FUNCTIONS[function].spark:
+            column, constants = _operand(argument, schema), [_constant(value) for value in rest]
+            if column is None or any(constant is None for constant in constants):
+                return None
+            return F.call_function(FUNCTIONS[function].spark, column, *map(F.lit, constants))
+        case _:
+            return None
 
 
 _COMPARE: dict[str, Callable[[Column, Column], Column]] = {

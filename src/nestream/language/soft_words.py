@@ -1,0 +1,62 @@
+"""Words that mean something in one place only, and are names in every other: LIKE, MATCHES and CASE.
+
+They come out of the lexer as names. Here those that stand where only the word can be meant get its type, so
+that a type, variable or attribute of that name needs no backticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lark import Token
+
+_INFIX = ("LIKE", "MATCHES")
+_IN_CASE = {"WHEN": "WHEN", "THEN": "THEN", "ELSE": "ELSE", "END": "CASE_END"}
+_ENDS_A_VALUE = frozenset(("NAME", "QUOTED_NAME", "STRING", "NUMBER", "RPAR", "TRUE", "FALSE"))
+_BEGINS_A_VALUE = frozenset(
+    ("NAME", "QUOTED_NAME", "STRING", "NUMBER", "LPAR", "TRUE", "FALSE", "MINUS", "NOT", "BANG", "LSQB")
+)
+
+
+def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens, with the words among the names as what they are."""
+    found: list[Token] = []
+    cases: list[int] = []
+    """The depth of brackets of each CASE that is open."""
+    depth = 0
+    for place, token in enumerate(tokens):
+        depth += (token in {"(", "["}) - (token in {")", "]"})
+        before = found[-1] if found else None
+        after = tokens[place + 1] if place + 1 < len(tokens) else None
+        word = token.upper() if token.type == "NAME" else ""
+        if not word or (before is not None and before == ".") or (after is not None and after == "."):
+            found.append(token)
+        elif word in _INFIX and _is_infix(found, after):
+            found.append(_retyped(token, word))
+        elif word == "CASE" and _is_case(tokens, place):
+            cases.append(depth)
+            found.append(_retyped(token, word))
+        elif word in _IN_CASE and cases and cases[-1] == depth:
+            if word == "END":
+                cases.pop()
+            found.append(_retyped(token, _IN_CASE[word]))
+        else:
+            found.append(token)
+    return found
+
+
+def _is_infix(before: Sequence[Token], after: Token | None) -> bool:
+    """Between two values, perhaps with NOT before it."""
+    left = before[:-1] if before and before[-1].type == "NOT" else before
+    ends = bool(left) and (left[-1].type in _ENDS_A_VALUE or left[-1].type == "CASE_END")
+    return ends and after is not None and after.type in _BEGINS_A_VALUE
+
+
+def _is_case(tokens: Sequence[Token], place: int) -> bool:
+    """Before WHEN and a value."""
+    following = tokens[place + 1 : place + 3]
+    return len(following) == 2 and following[0].upper() == "WHEN" and following[1].type in _BEGINS_A_VALUE
+
+
+def _retyped(token: Token, kind: str) -> Token:
+    return token.update(type=kind)

@@ -1,0 +1,5 @@
+"""`python -m nestream.model.functions` prints the table of functions for docs/language.md."""
+
+from nestream.model.functions import documented
+
+print(documented())
