@@ -258,8 +258,8 @@ class Query:
 
         The table has a struct column with the event for each variable, NULL for a branch of an OR that did
         not match, or the columns of RETURN; then `match_start` and `match_end`. Rows are ordered by
-        `match_end`, then by the positions of the events. Raises `TooManyMatchesError` where they do not fit in
-        memory; `batches` gives them piece by piece.
+        `match_end`, then by the positions of the events. Raises `TooManyMatchesError` where they do not fit
+        in memory; `batches` gives them piece by piece.
         """
         if is_dataframe(events):
             return self.on_spark(

@@ -8,6 +8,8 @@ import pytest
 
 pytest.importorskip("psutil", reason="the benchmarks have packages of their own")
 
+from nestream.engine.sase import plan
+
 import nestream
 from benchmarks.events import folded
 from benchmarks.experiments import papers
@@ -17,10 +19,9 @@ from benchmarks.run import run
 from benchmarks.spec import Run
 from benchmarks.strategies import FIXED, STRATEGIES, slower
 from benchmarks.suites import SUITES
-from nestream.compose.run import STRATEGIES as KNOWN
 from nestream.data import generate
-from nestream.engine.program import Options
-from nestream.engine.sase import plan
+from nestream.papers.options import Options
+from nestream.strategies import STRATEGIES as KNOWN
 
 FIGURE = Figure("7", "window", "milliseconds", "it is faster", "No reason.", slower="nested", faster="views")
 ONE_OF_EACH = {

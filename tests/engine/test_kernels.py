@@ -83,7 +83,9 @@ def test_ties_and_windows_are_found_in_one_pass(form: str, times: list[int], siz
 @FORMS
 @few
 @given(stretches, st.data())
-def test_places_and_latest_starts_are_found_within_a_key(form: str, keys: list[list[int]], data: st.DataObject) -> None:
+def test_places_and_latest_starts_are_found_within_a_key(
+    form: str, keys: list[list[int]], data: st.DataObject
+) -> None:
     values, begin = flat(keys), begins(list(map(len, keys)))
     queries = data.draw(st.lists(st.tuples(st.integers(-1, len(keys) - 1), st.integers(-1, 32)), max_size=8))
     number, wanted = ints(key for key, _ in queries), ints(value for _, value in queries)
@@ -92,7 +94,9 @@ def test_places_and_latest_starts_are_found_within_a_key(form: str, keys: list[l
     assert found.tolist() == expected
     starts = ints(range(len(values)))
     last = in_form(search.latest, form)(values, begin, starts, number, wanted)
-    assert last.tolist() == [p - 1 if k >= 0 and p > begin[k] else -1 for p, (k, _) in zip(expected, queries, strict=True)]
+    assert last.tolist() == [
+        p - 1 if k >= 0 and p > begin[k] else -1 for p, (k, _) in zip(expected, queries, strict=True)
+    ]
 
 
 @FORMS
@@ -129,7 +133,9 @@ def test_partial_matches_are_extended_by_their_ranges(form: str, drawn: list[tup
     end, here = lowest + size, ints(range(len(drawn)))
     counts = in_form(chain.count_extensions, form)(here, window, lowest, end)
     expected = [
-        (place, number) for number in here for place in range(max(lowest[number], window[number]), end[number])
+        (place, number)
+        for number in here
+        for place in range(max(lowest[number], window[number]), end[number])
     ]
     assert counts.sum() == len(expected)
     longer, origin = in_form(chain.extend, form)(here.reshape(1, -1), window, lowest, end, len(expected))
@@ -149,7 +155,9 @@ def test_a_running_maximum_starts_anew_with_each_key(form: str, keys: list[list[
 @FORMS
 @few
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(0, 9)), max_size=12))
-def test_a_staircase_holds_the_latest_start_at_each_end(form: str, matches: list[tuple[int, int, int]]) -> None:
+def test_a_staircase_holds_the_latest_start_at_each_end(
+    form: str, matches: list[tuple[int, int, int]]
+) -> None:
     matches = sorted(matches, key=lambda match: (match[0], match[2]))
     begin = ints(bisect_left([key for key, *_ in matches], key) for key in range(4))
     starts, ends = ints(match[1] for match in matches), ints(match[2] for match in matches)
@@ -162,7 +170,9 @@ def test_a_staircase_holds_the_latest_start_at_each_end(form: str, matches: list
 
 @FORMS
 @few
-@given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=2, max_size=2), max_size=5))
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=2, max_size=2), max_size=5)
+)
 def test_a_product_has_every_combination_in_order(form: str, drawn: list[list[tuple[int, int]]]) -> None:
     lows = ints(low for ranges in drawn for low, _ in ranges).reshape(-1, 2).T.copy()
     highs = lows + ints(size for ranges in drawn for _, size in ranges).reshape(-1, 2).T

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from nestream import strategies
 from nestream.engine.events import Events
 from nestream.engine.many import Matchers
 from nestream.engine.matcher import END, Matcher
-from nestream.engine.operator import EvaluationCache, Execution, Matches, Measured, Operator
+from nestream.engine.operator import EvaluationCache, Execution, Matches, Measured, Operator, Span
 from nestream.engine.program import Decided, LeafSpec, Measure, Outline, Program
 from nestream.engine.store import Store
 from nestream.model.schema import Schema
@@ -50,7 +50,7 @@ class Pairing(Execution):
         self.program = program
         self.asked = 0
 
-    def operators(self, cache: EvaluationCache, *, at_once: bool) -> list[Operator]:
+    def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> list[Operator]:
         self.asked += 1
         return [Pair(cache.once("store", lambda: Store(cache.events, self.program)))]
 
@@ -69,6 +69,9 @@ class Pair(Operator):
                 found = [a for a in store.leaf_rows[0] if reach <= store.pos[a] < store.low[b]]
                 rows = {"a": np.array(found, np.int64), "b": np.full(len(found), b, np.int64)}
                 yield Matches(rows, len(found))
+
+    def within(self, first: int, end: int, spans: Mapping[str, Span]) -> Iterator[Matches]:
+        raise AssertionError("no moment has more matches than fit the budget")
 
 
 OUTLINE = Outline(Decided.LAST, {"a": 0, "b": 1}, ("a",), ("b",), (("a", 0), ("b", 1)))

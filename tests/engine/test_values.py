@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nestream.engine.values import Evaluator
-from nestream.model.vector import Vector
 from nestream.model.columns import computable
 from nestream.model.expression import (
     And,
@@ -28,6 +27,7 @@ from nestream.model.expression import (
     Not,
     Or,
 )
+from nestream.model.vector import Vector
 from nestream.reference.events import history
 from nestream.reference.values import holds, value
 

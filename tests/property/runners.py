@@ -131,7 +131,7 @@ def any_switches(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Tab
     return query(text).match(table, order=order, options=Options(**chosen))
 
 
-def by(strategy: str, **switches: bool) -> Run:
+def by(strategy: str, **switches: bool | int) -> Run:
     """The whole table by a strategy."""
 
     def run(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import nestream
-from nestream.compose.run import STRATEGIES
+from nestream.strategies import STRATEGIES
 from tests.strategies.histories import random_history, types_of
 from tests.strategies.queries import random_query
 

@@ -47,8 +47,6 @@ class Run:
         )
 
 
-
-
 def known_order(order: str) -> Order:
     """The order of that name."""
     if order not in tuple(Order):

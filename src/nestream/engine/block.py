@@ -24,10 +24,10 @@ Term = tuple[str, str]
 class Block:
     """A conjunctive query over leaves.
 
-    `leaves` gives each variable's leaf. `order` holds the pairs that must follow each other, `apart` the pairs
-    that might be the same event and must not be. `equalities` and `predicates` relate variables. `chain` is
-    set where the variables are totally ordered, `key` where every variable has attributes that are equal in
-    all of them.
+    `leaves` gives each variable's leaf. `order` holds the pairs that must follow each other, `apart` the
+    pairs that might be the same event and must not be. `equalities` and `predicates` relate variables.
+    `chain` is set where the variables are totally ordered, `key` where every variable has attributes that
+    are equal in all of them.
     """
 
     leaves: Mapping[str, int]
@@ -60,7 +60,7 @@ class Negation:
     reason: str = ""
 
     def needs(self, root: Block) -> frozenset[str]:
-        """The outer variables that must be bound before it can be decided; edges depend on all of the root's."""
+        """The outer variables that decide it; edges depend on all of the root's."""
         names: set[str] = {variable for variable, _ in self.link}
         for limit in (self.interval.after, self.interval.before):
             names |= set(root.leaves) if isinstance(limit, Edge) else set(limit)

@@ -1,8 +1,8 @@
 """What the operators of one evaluation share: coordinates of the events, keys, stacks and staircases.
 
 An event is a row of the buffer, which is in the order of time and arrival, so *x comes before y* is
-`row[x] < low[y]` and *x is in a window that ends with y* is `row[x] >= reach[y]`. Everything here is built when
-it is first asked for, once for all the queries of a set.
+`row[x] < low[y]` and *x is in a window that ends with y* is `row[x] >= reach[y]`. Everything here is built
+when it is first asked for, once for all the queries of a set.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from nestream.engine.kernels.stack import first_of_time, sorted_by_key, window_s
 from nestream.engine.keys import Numbering
 from nestream.engine.operator import EvaluationCache
 from nestream.engine.program import Measure
-from nestream.model.vector import Vector
 from nestream.model.expression import Expression
+from nestream.model.vector import Vector
 
 Mask = npt.NDArray[np.bool_]
 _LEAST = int(np.iinfo(np.int64).min)
@@ -102,8 +102,9 @@ class Evaluation:
             return found
         times = events.ts
         earliest = times - (window.size - 1 if window.exclusive else window.size)
-        found = window_starts(times, np.where(times < _LEAST + window.size, _LEAST, earliest))
-        return found
+        limits = np.where(times < _LEAST + window.size, _LEAST, earliest)
+        starts: Rows = window_starts(times, limits)
+        return starts
 
     def __len__(self) -> int:
         return len(self.low)

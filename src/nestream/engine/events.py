@@ -213,8 +213,13 @@ class Events:
         self._find_ties()
 
     def _join_payload(self, pieces: list[Piece]) -> None:
-        """Add the columns of the pieces; those of a single batch stay where they are until they are needed."""
-        if self._source is None and not self._payload.num_rows and len(pieces) == 1 and pieces[0].taken is not None:
+        """Add the columns of the pieces; those of a single batch stay where they are until needed."""
+        if (
+            self._source is None
+            and not self._payload.num_rows
+            and len(pieces) == 1
+            and pieces[0].taken is not None
+        ):
             self._source = pieces[0].source, pieces[0].taken
             return
         tables = [self.payload, *(piece.payload for piece in pieces)]

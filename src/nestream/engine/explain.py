@@ -38,7 +38,9 @@ def explain_native(
         lines += ["  " * (depth + 1) + line for line in _inside(operator, scope)]
         if measured:
             found = measured[number]
-            lines.append("  " * (depth + 1) + f"measured: {found.matches:,} found in {found.seconds * 1e3:,.2f} ms")
+            lines.append(
+                "  " * (depth + 1) + f"measured: {found.matches:,} found in {found.seconds * 1e3:,.2f} ms"
+            )
     return "\n".join(lines)
 
 
@@ -48,7 +50,9 @@ def _headline(operator: PhysicalOperator) -> str:
     if block.key:
         parts.append(f"by key {key_text(block.key)}")
     if block.equalities:
-        parts.append("looking up " + ", ".join(f"{_term(e.left)} = {_term(e.right)}" for e in block.equalities))
+        parts.append(
+            "looking up " + ", ".join(f"{_term(e.left)} = {_term(e.right)}" for e in block.equalities)
+        )
     if block.predicates:
         parts.append("where " + ", ".join(map(print_expression, block.predicates)))
     return ", ".join(parts)
@@ -69,7 +73,11 @@ def _inside(operator: PhysicalOperator, scope: Scope) -> Iterator[str]:
 
 def _scan(name: str, leaf: int, scope: Scope) -> str:
     spec = scope.leaves[leaf]
-    types = print_name(spec.types[0]) if len(spec.types) == 1 else f"ANY({', '.join(map(print_name, spec.types))})"
+    types = (
+        print_name(spec.types[0])
+        if len(spec.types) == 1
+        else f"ANY({', '.join(map(print_name, spec.types))})"
+    )
     filters = ", ".join(filters_text(name, spec.filters))
     return f"Scan {types} {print_name(name)}" + (f" where {filters}" if filters else "")
 
@@ -137,7 +145,9 @@ def explain_native_json(operators: Sequence[PhysicalOperator], scope: Scope) -> 
         {
             "operator": operator.name,
             "variables": list(operator.block.leaves),
-            "key": {name: list(names) for name, names in operator.block.key.items()} if operator.block.key else None,
+            "key": {name: list(names) for name, names in operator.block.key.items()}
+            if operator.block.key
+            else None,
             "negations": [_negation_json(negation) for negation in operator.block.negations],
             "decided": decided.value,
         }

@@ -1,7 +1,7 @@
 """Keys as small numbers: attributes that are compared for equality share one numbering of their values.
 
-Numbers are dense enough to index arrays and hold for the events of one evaluation. NULL has none (-1), because
-it equals nothing.
+Numbers are dense enough to index arrays and hold for the events of one evaluation. NULL has none (-1),
+because it equals nothing.
 """
 
 from __future__ import annotations
@@ -114,7 +114,9 @@ class Numbering:
 
 def _encoded(values: pa.Array) -> tuple[Rows, int]:
     encoded = values.dictionary_encode()
-    indices = np.array(encoded.indices.fill_null(-1), np.int32)  # a copy: kernels take arrays they could write to
+    indices = np.array(
+        encoded.indices.fill_null(-1), np.int32
+    )  # a copy: kernels take arrays they could write to
     return indices, len(encoded.dictionary)
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events, Ints
-from nestream.engine.keys import key_classes
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.stack import first_of_time
+from nestream.engine.keys import key_classes
 from nestream.engine.moment import Moment
 from nestream.engine.operator import EvaluationCache, Matches, Operator
 from nestream.engine.ordering import in_output_order
@@ -122,7 +122,9 @@ class Matcher:
             return
         columns = [np.concatenate([part.rows[name] for part in parts]) for name in self.program.kept]
         columns = in_output_order(columns, self._moments)
-        yield from self._pieces([Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))])
+        yield from self._pieces(
+            [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
+        )
 
     def _decide(
         self, targets: list[int], *, at_once: bool, cache: EvaluationCache | None

@@ -20,7 +20,7 @@ from nestream.engine.store import Store
 
 @dataclass(frozen=True)
 class Moment:
-    """The matches of a program's operators whose last events lie in `spans`, one an operator, all at one time."""
+    """The matches of operators whose last events lie in `spans`, one an operator, all at one time."""
 
     operators: Sequence[Operator]
     program: Program
@@ -35,7 +35,9 @@ class Moment:
     def _bound(self, number: int) -> Mapping[str, int]:
         return self.program.outlines[number].bound
 
-    def _by_variable(self, numbers: list[int], within: Mapping[str, Span], place: int) -> Iterator[list[Matches]]:
+    def _by_variable(
+        self, numbers: list[int], within: Mapping[str, Span], place: int
+    ) -> Iterator[list[Matches]]:
         """The parts of the matches within some spans, which differ in the kept variables from `place` on."""
         kept = self.program.kept
         if place == len(kept):  # all of them show the same events

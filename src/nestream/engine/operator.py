@@ -12,9 +12,14 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from nestream.engine.events import Events, Ints
+import numpy as np
+import numpy.typing as npt
+
+from nestream.engine.events import Events
 
 T = TypeVar("T")
+AnyRows = npt.NDArray[np.signedinteger[Any]]
+"""Row numbers of 32 or 64 bits."""
 Span = tuple[int, int]
 """Positions `[first, end)`."""
 
@@ -23,7 +28,7 @@ Span = tuple[int, int]
 class Matches:
     """Some matches: for each variable the rows of its events in the store."""
 
-    rows: dict[str, Ints]
+    rows: Mapping[str, AnyRows]
     count: int
 
 
@@ -51,7 +56,7 @@ class Operator(ABC):
 
     @abstractmethod
     def within(self, first: int, end: int, spans: Mapping[str, Span]) -> Iterator[Matches]:
-        """The same, of those whose variables have positions in some spans: a moment may have too many to hold."""
+        """The same, of those whose variables have positions in some spans."""
 
     def counts(self, first: int, end: int) -> Iterator[int]:
         """How many matches a range has, in parts; override it where counting need not build them."""

@@ -1,7 +1,7 @@
 """Puts matches into the order of the output: by the time of their end, then by the rows of their events.
 
-Operators find matches nearly in that order: usually grouped by their last event. A counting sort groups those that
-are not, and each group is sorted alone.
+Operators find matches nearly in that order: usually grouped by their last event. A counting sort groups
+those that are not, and each group is sorted alone.
 """
 
 from __future__ import annotations

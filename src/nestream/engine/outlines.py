@@ -53,7 +53,9 @@ def _keys(block: Block) -> set[str]:
         found = {names[0] for names in zip(*block.key.values(), strict=True) if len(set(names)) == 1}
     elif len(block.leaves) == 1:
         (name,) = block.leaves
-        found = {attribute for negation in block.negations for term, attribute in negation.link if term == name}
+        found = {
+            attribute for negation in block.negations for term, attribute in negation.link if term == name
+        }
     else:
         found = set()
     return {attribute for attribute in found if _all_linked(block, attribute)}

@@ -74,7 +74,6 @@ def duration_value(number: str, unit: str) -> Duration:
         raise UnreadableError(wrong.code, wrong.message, wrong.hint) from None
 
 
-
 _TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"(?:[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)? ?(?:[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"

@@ -102,7 +102,7 @@ class Vector:
             return cls(values.reshape(()), None if valid.all() else valid.reshape(()))
         return cls(values, None if valid.all() else valid)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Vector:
+    def take(self, rows: npt.NDArray[np.signedinteger[Any]]) -> Vector:
         """The values of some rows."""
         if self.is_arrow:
             return Vector(pc.take(self.values, pa.array(rows), boundscheck=False))

@@ -1,4 +1,4 @@
-"""Decides whether a negation is derived: whether its matches depend on the outer match by interval and key alone."""
+"""Decides whether a negation depends on the outer match by interval and key alone: then it is derived."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _same_key(inner: Negation, key: Key | None, link: tuple[str, tuple[str, ...]
 def _from_matches(
     planner: Planner, chosen: Chosen, negation: Negation, facts: Sequence[Equality]
 ) -> Negation:
-    """The negation derived from the matches of its expression, run on its own, by what links it to the outer match."""
+    """The negation derived from the matches of its expression, which is run on its own."""
     from nestream.physical.planner import edges, operator_of
 
     own = set(negation.block.leaves)
@@ -141,7 +141,7 @@ def _from_matches(
 
 
 def _compares_itself(formula: Expression) -> bool:
-    """Whether a formula was the link to the outer match: the key of a staircase, where NULL is no key, tests it."""
+    """Whether a formula was a link to the outer match, which the key of a staircase tests."""
     return isinstance(formula, Comparison) and formula.operator == "=" and len(set(formula.operands)) == 1
 
 
@@ -162,7 +162,7 @@ def _substituted(chosen: Chosen, inner_of: Mapping[Term, Term]) -> Chosen:
             case Leaf(predicates=predicates):
                 return replace(component, predicates=formulas(predicates))
             case LogicalNegation(body=body):
-                return replace(component, body=node(body))
+                return replace(component, body=node(body))  # type: ignore[arg-type]  # a node stays one
             case WinSeq() | WinAnd() | WinOr():
                 parts = tuple(map(node, component.components))
                 return replace(component, components=parts, predicates=formulas(component.predicates))

@@ -1,8 +1,8 @@
 """Plans a query: from the logical plan to blocks, and to the operator that runs each.
 
-Single-event predicates go into the leaves, equalities into keys, the rest is left to the operators. A negation is
-derived where its matches depend on the outer match by an interval and a key alone. Everything else is a lateral
-join, which is always right.
+Single-event predicates go into the leaves, equalities into keys, the rest is left to the operators. A
+negation is derived where its matches depend on the outer match by an interval and a key alone. Everything
+else is a lateral join, which is always right.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from nestream.model.expression import (
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.physical.choices import Chosen, choices
-from nestream.physical.equality import classes, key_of, split_equalities
 from nestream.physical.deriving import derive
+from nestream.physical.equality import classes, key_of, split_equalities
 
 _MEASURES = {
     WindowKind.TIME: Measure.TIME,
@@ -62,8 +62,8 @@ def plan_native(
 ) -> NativeProgram:
     """The program of a plan that was typed for the schema; without a schema, to explain it.
 
-    `scale` is the number of time units in a microsecond. `leaves` are the leaves of other programs over the same
-    events, with their numbers; those of this one are added.
+    `scale` is the number of time units in a microsecond. `leaves` are the leaves of other programs over the
+    same events, with their numbers; those of this one are added.
     """
     planner = Planner(schema, by_arrival, {} if leaves is None else leaves)
     blocks = tuple(planner.root_block(chosen) for chosen in choices(plan.root))

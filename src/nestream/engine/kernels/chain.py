@@ -48,7 +48,9 @@ def extend_prefixes(
         after = first
         for place in range(begin[key], begin[key + 1]):
             earliest = low[firsts[place]]
-            if after > first and previous[after - 1] >= earliest:  # composites come in the order of their ends
+            if (
+                after > first and previous[after - 1] >= earliest
+            ):  # composites come in the order of their ends
                 after = first_at_least(previous, first, after, earliest)
             while after < limit and previous[after] < earliest:
                 after += 1

@@ -1,4 +1,4 @@
-"""Putting matches into the order of the output: by the time of their end, then by the rows of their events."""
+"""Putting matches into the order of the output: by the time of their end, then by their rows."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ MOST = 1 << 40
 
 @kernel
 def combinations(lows: Any, highs: Any) -> Any:
-    """How many combinations each event has: the product of the lengths of its ranges, MOST where that is more."""
+    """How many combinations each event has: the product of its ranges' lengths, at most MOST."""
     counts = np.empty(lows.shape[1], np.int64)
     for i in range(lows.shape[1]):
         product = 1

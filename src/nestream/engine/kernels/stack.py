@@ -13,7 +13,8 @@ from nestream.engine.kernels import kernel
 def sorted_by_key(rows: Any, number: Any, keys: int) -> Any:
     """The rows by the number of their key, in their own order within one; and where each key begins.
 
-    `number` is by row; a row whose number is -1 is left out. Key k has the places `begin[k]` to `begin[k + 1]`.
+    `number` is by row; a row whose number is -1 is left out. Key k has the places `begin[k]` to `begin[k +
+    1]`.
     """
     begin = np.zeros(keys + 1, np.int32)
     for i in range(len(rows)):

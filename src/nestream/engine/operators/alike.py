@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.evaluation import Bindings
-from nestream.engine.kernels import Rows
 
 _MANY = 64
 """From this number on it is worth looking which partial matches are alike."""
@@ -25,8 +25,8 @@ _MOST = 1 << 62
 class Alike:
     """One of each kind, by its place, and for each partial match the number of its kind."""
 
-    first: Rows
-    number: Rows
+    first: npt.NDArray[np.int64]
+    number: npt.NDArray[np.int64]
 
 
 def alike(bindings: Bindings, names: Iterable[str], length: int) -> Alike | None:
@@ -37,7 +37,7 @@ def alike(bindings: Bindings, names: Iterable[str], length: int) -> Alike | None
     wanted = sorted(set(names) & bindings.rows.keys())
     if bindings.count < _MANY or len(wanted) == len(bindings.rows):
         return None
-    number: Rows = np.zeros(bindings.count, np.int64)
+    number: npt.NDArray[np.int64] = np.zeros(bindings.count, np.int64)
     size = 1
     for name in wanted:
         if size * length >= _MOST:
@@ -49,7 +49,7 @@ def alike(bindings: Bindings, names: Iterable[str], length: int) -> Alike | None
     return Alike(first, number)
 
 
-def _renumbered(values: Rows) -> tuple[Rows, int]:
+def _renumbered(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
     """Equal values with equal numbers, without gaps."""
     encoded = pa.array(values).dictionary_encode()
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)

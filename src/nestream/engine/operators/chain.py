@@ -1,13 +1,14 @@
 """Chain: totally ordered steps, without dead ends.
 
-Forward through the steps, an event that no prefix reaches is left out, and each other keeps the latest start of
-its prefixes. Backward from each last event (the trigger) the predecessors of an event are a range: bounded by
-the order, by the negations in the gap, and by the window, because latest starts do not go down. So every row
-that is built is part of a match of the steps with their gaps, and the cost is linear in events and matches.
+Forward through the steps, an event that no prefix reaches is left out, and each other keeps the latest start
+of its prefixes. Backward from each last event (the trigger) the predecessors of an event are a range:
+bounded by the order, by the negations in the gap, and by the window, because latest starts do not go down.
+So every row that is built is part of a match of the steps with their gaps, and the cost is linear in events
+and matches.
 Predicates between events, and negations that are no range, filter the rows when their last variable is bound.
 
-Neighbouring steps that predicates relate to each other alone may be one step, a **composite**: their matches are
-found once, by a chain of their own, instead of once for each match of the steps after them.
+Neighbouring steps that predicates relate to each other alone may be one step, a **composite**: their matches
+are found once, by a chain of their own, instead of once for each match of the steps after them.
 
 docs/engine.md, "Chains", has the proofs.
 """
@@ -47,8 +48,8 @@ class Step:
     """The events, or composites, of one step that some prefix reaches, by key.
 
     `rows` holds the rows of each of its variables. `start` is the latest start of a prefix that ends here or
-    earlier; `own` is the latest start of a composite's own prefixes, where that may be less. `lowest` and `end`
-    delimit the places of the step before that may come before it, the window aside.
+    earlier; `own` is the latest start of a composite's own prefixes, where that may be less. `lowest` and
+    `end` delimit the places of the step before that may come before it, the window aside.
     """
 
     rows: Mapping[str, Rows]
@@ -151,7 +152,9 @@ class Chain:
     def _moved(self, link: tuple[Term, ...], names: set[str]) -> tuple[Term, ...]:
         """The terms of a link as terms of other variables that equal them by the key."""
         return tuple(
-            term if term[0] in names else next(t for name in self.names if name in names and (t := self._own_term(term, name)))
+            term
+            if term[0] in names
+            else next(t for name in self.names if name in names and (t := self._own_term(term, name)))
             for term in link
         )
 
@@ -222,7 +225,7 @@ class _Prepared:
         self.chain = chain
         self.evaluation = evaluation
         self.late = list(chain.late)
-        """Negations to look for match by match; derived ones join them where a staircase would cost too much."""
+        """Negations to look for match by match, derived ones among them where a staircase costs too much."""
         self.steps: list[Step] = []
         begins = {composite.first: composite for composite in composites}
         place = 0
@@ -292,9 +295,7 @@ class _Prepared:
         """The matches of some neighbouring steps that end a prefix, in the order of their ends."""
         evaluation, chain = self.evaluation, composite.chain
         found = list(chain.run(evaluation, Asked(0, len(evaluation))))
-        rows = {
-            name: np.concatenate([part.rows[name] for part in found] or [_EMPTY]) for name in chain.names
-        }
+        rows = {name: np.concatenate([part.rows[name] for part in found] or [_EMPTY]) for name in chain.names}
         ends = rows[chain.names[-1]]
         key = chain.block.key
         if key is None:
@@ -440,7 +441,7 @@ class _Prepared:
         return 2 * once < each and once < max(_DEAR * len(self.evaluation), _CHEAP)
 
     def expected(self, triggers: Rows, down_to: int) -> float:
-        """About how many partial matches there are that reach down to a step, from a sample of the triggers."""
+        """About how many partial matches reach down to a step, from a sample of the triggers."""
         if len(self.steps) - 1 == down_to:
             return float(len(triggers))
         sample = triggers[:: max(1, len(triggers) // _SAMPLE)]

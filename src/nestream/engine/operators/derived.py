@@ -1,12 +1,12 @@
 """Derived: the latest starts of an inner expression's matches, computed once for all the outer matches.
 
 Let LS(r) be the greatest start of an inner match that ends before r. Some inner match lies inside (l, r)
-exactly if LS(r) comes after l. So a negation whose matches depend on the outer match by its interval and a key
-alone never looks at an inner match twice: a staircase holds LS at every end of an inner match, by key.
+exactly if LS(r) comes after l. So a negation whose matches depend on the outer match by its interval and a
+key alone never looks at an inner match twice: a staircase holds LS at every end of an inner match, by key.
 docs/engine.md, "Negation", proves it.
 
-The staircase of a leaf, a sequence or a conjunction without predicates is built from its parts, without building an
-inner match; that of any other expression from the matches of its own operator.
+The staircase of a leaf, a sequence or a conjunction without predicates is built from its parts, without
+building an inner match; that of any other expression from the matches of its own operator.
 """
 
 from __future__ import annotations
@@ -133,12 +133,22 @@ class SequenceStair:
                 staircase = gap.derived.staircase(evaluation)
                 if staircase is None:
                     return None
-                number = key_of_place(step.begin if gap.keyed else np.array((0, len(step.ends)), np.int32), len(step.ends))
+                number = key_of_place(
+                    step.begin if gap.keyed else np.array((0, len(step.ends)), np.int32), len(step.ends)
+                )
                 start = staircase.latest(number, evaluation.low[step.starts])
                 low = np.where(start < 0, NONE, evaluation.low[start]).astype(np.int32)
                 bound = low if not len(bound) else np.maximum(bound, low)
             stay, begin, starts, _, _ = extend_prefixes(
-                prefix.ends, prefix.begin, prefix.starts, step.ends, step.begin, step.starts, bound, evaluation.low, _EMPTY
+                prefix.ends,
+                prefix.begin,
+                prefix.starts,
+                step.ends,
+                step.begin,
+                step.starts,
+                bound,
+                evaluation.low,
+                _EMPTY,
             )
             prefix = Staircase(step.ends[stay], begin, starts)
         return prefix
@@ -233,7 +243,14 @@ def _reduced(held: list[tuple[Rows, Rows, Rows]], keys: int) -> tuple[Rows, Rows
     return key_of_place(stair_begin, len(stair_ends)), stair_starts, stair_ends
 
 
-def occurs(staircase: Staircase, evaluation: Evaluation, number: Rows, upto: tuple[str, Rows], after: Rows | None, since: Rows | None) -> Mask:
+def occurs(
+    staircase: Staircase,
+    evaluation: Evaluation,
+    number: Rows,
+    upto: tuple[str, Rows],
+    after: Rows | None,
+    since: Rows | None,
+) -> Mask:
     """Whether an inner match ends by `upto` and starts after an event, or at or after a row.
 
     `upto` names the measure of the end: "before" a row, or "reach" or "low" up to one.

@@ -1,9 +1,9 @@
 """LateralJoin: leaf by leaf in any order, with negations looked for match by match. Always right.
 
 Each next leaf has for every partial match a range of its stack: between the events already bound, within the
-window, within the key that equalities give. A negation that is not derived is looked for in the same way, inside
-its interval, until one match is found. Partial matches are taken in pieces, so that what is built stays within the
-budget whatever the fan-out.
+window, within the key that equalities give. A negation that is not derived is looked for in the same way,
+inside its interval, until one is found. Partial matches are taken in pieces, so that what is built stays
+within the budget whatever the fan-out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from nestream.engine.block import Block, Negation
 from nestream.engine.evaluation import Bindings, Evaluation, Mask, Stack, places_in
@@ -42,7 +41,7 @@ class LateralJoin:
     name = "LateralJoin"
 
     def __init__(self, block: Block, root: Block | None = None, negation: Negation | None = None) -> None:
-        """`root` is the block of the whole query, whose first and last events the edges of intervals refer to."""
+        """`root` is the block of the whole query: edges of intervals refer to its first and last events."""
         self.block = block
         self.root = root or block
         self.negation = negation
@@ -341,12 +340,14 @@ class LateralJoin:
 
 def first_of(bindings: Bindings, root: Block) -> Rows:
     """The rows of the first events of the outer matches."""
-    return np.minimum.reduce([bindings.rows[name] for name in root.leaves])
+    found: Rows = np.minimum.reduce([bindings.rows[name] for name in root.leaves])
+    return found
 
 
 def last_of(bindings: Bindings, root: Block) -> Rows:
     """The rows of the last events of the outer matches."""
-    return np.maximum.reduce([bindings.rows[name] for name in root.leaves])
+    found: Rows = np.maximum.reduce([bindings.rows[name] for name in root.leaves])
+    return found
 
 
 def closure(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:

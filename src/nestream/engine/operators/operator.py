@@ -33,7 +33,7 @@ class PhysicalOperator(Protocol):
         ...
 
     def expected(self, evaluation: Evaluation, asked: Asked) -> float | None:
-        """About how many matches there are, from a sample; None where that is not known before they are built."""
+        """About how many matches there are, from a sample; None where only building them tells."""
         ...
 
     def counts(self, evaluation: Evaluation, asked: Asked) -> Iterator[int]:

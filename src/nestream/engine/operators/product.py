@@ -1,9 +1,9 @@
 """Product: a conjunction of events in any order, as ranges of the others around each event as the last one.
 
-Of a match, the event with the greatest row is the last. The events that each other part may then have are those of
-its stack in the window that ends there: ranges that do not depend on each other, so the matches of a last event
-are all their combinations, and none of them is a dead end. Predicates, negations and parts that might be the same
-event filter the matches.
+Of a match, the event with the greatest row is the last. The events that each other part may then have are
+those of its stack in the window that ends there: ranges that do not depend on each other, so the matches of
+a last event are all their combinations, and none of them is a dead end. Predicates, negations and parts that
+might be the same event filter the matches.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class Product:
             parts = (np.ascontiguousarray(lows[:, piece]), np.ascontiguousarray(highs[:, piece]))
             for low, high, size in _cut(*parts, total, evaluation.limit):
                 found, origin = combine(low, high, size)
-                bound = {name: stack.rows[places] for name, stack, places in zip(names, stacks, found, strict=True)}
+                bound = {
+                    name: stack.rows[places] for name, stack, places in zip(names, stacks, found, strict=True)
+                }
                 bound[last] = rows[piece][origin]
                 bindings = Bindings({name: bound[name] for name in self.block.leaves}, size)
                 yield self._filtered(evaluation, bindings)
@@ -121,7 +123,11 @@ class Product:
             return
         for last in block.leaves:
             counts = self._ranges(evaluation, last, asked)[3]
-            yield int(counts.sum()) if counts.max(initial=0) < MOST else _exact(counts, *self._ranges(evaluation, last, asked)[1:3])
+            yield (
+                int(counts.sum())
+                if counts.max(initial=0) < MOST
+                else _exact(counts, *self._ranges(evaluation, last, asked)[1:3])
+            )
 
 
 def _exact(counts: Counts, lows: Rows, highs: Rows) -> int:
@@ -131,7 +137,7 @@ def _exact(counts: Counts, lows: Rows, highs: Rows) -> int:
 
 
 def _cut(lows: Rows, highs: Rows, total: int, limit: int) -> Iterator[tuple[Rows, Rows, int]]:
-    """Ranges with at most `limit` combinations: those of a single event with more are cut at the first part."""
+    """Ranges with at most `limit` combinations: those of a single event are cut at the first part."""
     if total <= limit:
         yield lows, highs, total
         return

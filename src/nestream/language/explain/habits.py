@@ -18,7 +18,7 @@ from nestream.language.explain.situation import (
 from nestream.language.explain.sql import COMPARATORS
 from nestream.language.literals import shortened
 from nestream.model.diagnostics import Diagnostic
-from nestream.model.expression import FUNCTIONS
+from nestream.model.functions import FUNCTIONS
 
 _SEQUENCE_WORDS = frozenset({"FOLLOWED", "THEN", "NEXT", "BEFORE", "FOLLOWEDBY"})
 _NEGATION_WORDS = frozenset({"NO", "WITHOUT", "NEVER", "NOTFOLLOWEDBY"})

@@ -32,6 +32,7 @@ class Bindings(Matches):
     `outer` says, for matches of a negated expression, which outer match each belongs to.
     """
 
+    rows: dict[str, Ints]
     outer: Ints | None = None
 
     def only(self, which: npt.NDArray[np.int64] | Mask) -> Bindings:

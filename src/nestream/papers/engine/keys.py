@@ -30,4 +30,5 @@ class Keys:
 
     def combine(self, attributes: tuple[str, ...], columns: Sequence[Ints]) -> tuple[Ints, int]:
         """One number for the numbers of several attributes, or of others compared with them, and how many."""
-        return self._numbering.combine(attributes, columns).astype(np.int64), self.size(attributes)
+        narrow = [column.astype(np.int32) for column in columns]
+        return self._numbering.combine(attributes, narrow).astype(np.int64), self.size(attributes)

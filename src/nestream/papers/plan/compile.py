@@ -42,10 +42,10 @@ from nestream.papers.engine.program import (
 )
 from nestream.papers.options import Options
 from nestream.papers.plan.bounds import stair_of
-from nestream.physical.choices import Chosen, choices
-from nestream.physical.equality import classes, key_of, linked_key, split_equalities
 from nestream.papers.plan.groups import Choice, shared
 from nestream.papers.plan.views import nested_parts
+from nestream.physical.choices import Chosen, choices
+from nestream.physical.equality import classes, key_of, linked_key, split_equalities
 
 _MEASURES = {
     WindowKind.TIME: Measure.TIME,

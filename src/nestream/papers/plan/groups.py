@@ -17,8 +17,8 @@ from nestream.papers.engine.program import (
     Sharing,
     Witness,
 )
-from nestream.physical.choices import choices
 from nestream.papers.plan.likeness import Steps, is_sharable
+from nestream.physical.choices import choices
 
 MOST_COLUMNS = 64
 """How many constraints a row of facts has room for."""

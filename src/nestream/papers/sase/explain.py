@@ -19,7 +19,6 @@ from nestream.papers.engine.chain import is_chain
 from nestream.papers.engine.program import Block, BlockProgram, Negation
 from nestream.papers.options import Options
 from nestream.papers.plan.compile import compile_plan
-from nestream.physical.equality import key_of
 from nestream.papers.plan.explain import _filters, _interval, _term, _witness
 from nestream.papers.sase.plan import (
     BASIC,
@@ -30,6 +29,7 @@ from nestream.papers.sase.plan import (
     is_planned,
     sequence_plan,
 )
+from nestream.physical.equality import key_of
 
 TITLES = {"basic": "Basic plan", "optimised": "Optimised plan", "run": "Plan that is run"}
 
