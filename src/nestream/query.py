@@ -16,7 +16,7 @@ from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
 from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
 from nestream.compose.missing_attributes import counted, lacking, read_by_several
-from nestream.compose.run import Run, known_order
+from nestream.compose.run import Run, known_order, known_threads
 from nestream.compose.spark import SparkRun, is_dataframe, refuse_dataframe, stream_files
 from nestream.compose.spark import spark_frame as spark_frame
 from nestream.compose.spark import spark_problem as spark_problem
@@ -248,13 +248,15 @@ class Query:
         order: str = "time",
         strategy: str = "auto",
         options: Options | None = None,
+        threads: int | None = None,
     ) -> Any:
         """All matches as an Arrow table; for a Spark DataFrame, as a lazy DataFrame.
 
         `events` is an Arrow table, a pandas or Polars DataFrame, a list of dictionaries, a Spark DataFrame,
         or a mapping of these by event type. `time` and `type` name the columns with the time and the type of
         an event. `types` lists the attributes of each type (SASE). With `order="arrival"` events with equal
-        times follow one another as they arrive. `on_spark` takes more options for Spark.
+        times follow one another as they arrive. `threads` is how many threads work, by default one a core.
+        `on_spark` takes more options for Spark.
 
         The table has a struct column with the event for each variable, NULL for a branch of an OR that did
         not match, or the columns of RETURN; then `match_start` and `match_end`. Rows are ordered by
@@ -267,7 +269,8 @@ class Query:
             )
         how: dict[str, Any] = {"time": time, "type": type, "types": types, "order": order}
         how |= {"strategy": strategy, "options": options}
-        return collected(self.batches(events, **how), lambda: self.count_within(COUNTED, events, **how))
+        found = self.batches(events, threads=threads, **how)
+        return collected(found, lambda: self.count_within(COUNTED, events, **how))
 
     def batches(
         self,
@@ -279,6 +282,7 @@ class Query:
         order: str = "time",
         strategy: str = "auto",
         options: Options | None = None,
+        threads: int | None = None,
     ) -> Iterator[pa.Table]:
         """The matches of `match` as an iterator of tables, within the memory budget of the options.
 
@@ -292,7 +296,7 @@ class Query:
         local = run.local(options)
         yield empty_table(local.wanted)
         left = run.plan.limit
-        for matches in local.over(run.table):
+        for matches in local.over(run.table, known_threads(threads)):
             yield matches if left is None else matches.slice(0, left)
             left = None if left is None else left - matches.num_rows
             if left is not None and left <= 0:

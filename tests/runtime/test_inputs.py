@@ -15,6 +15,14 @@ import pytest
 
 import nestream
 
+
+class Strange:
+    """A value that no column holds."""
+
+    def __repr__(self) -> str:
+        return "strange"
+
+
 PAIR = nestream.query("SEQ(A a, B b, a.v = b.v) WITHIN UNBOUNDED RETURN a.n AS one, b.n AS two")
 SHOWN = nestream.query("SEQ(A a, B b) WITHIN UNBOUNDED RETURN a.v AS one, b.v AS two")
 ANY = nestream.query("SEQ(A a, B b) WITHIN UNBOUNDED RETURN a.n AS one, b.n AS two")
@@ -86,7 +94,7 @@ def test_pandas_columns_of_any_dtype_are_joined(values: Any) -> None:
         ([NAIVE], [AWARE], "without a zone"),
         ({"at": NAIVE}, {"at": AWARE}, "`v.at`"),
         (2**70, 1, "not of one type"),
-        (object(), 1, "not of one type"),
+        (Strange(), 1, "not of one type"),
         (enum.Enum("Colour", "red").red, None, "not of one type"),  # type: ignore[attr-defined]
         (1j, None, "not of one type"),
         (time(1, tzinfo=UTC), None, "does not fit"),

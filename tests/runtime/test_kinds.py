@@ -18,6 +18,14 @@ from nestream.model.columns import to_table, with_columns
 from nestream.runtime.intake import grown
 from nestream.runtime.stream import Stream
 
+
+class Strange:
+    """A value that no column holds."""
+
+    def __repr__(self) -> str:
+        return "strange"
+
+
 NOON = datetime(2026, 1, 31, 12, 30, 15, 123456)
 QUERY = nestream.query("SEQ(A a, B b) WITHIN 10")
 
@@ -233,7 +241,7 @@ PYTHON = [
     {"x": 2},
     {"y": 0.5},
     2**70,
-    object(),
+    Strange(),
     "\ud800",
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -52,3 +53,12 @@ def known_order(order: str) -> Order:
     if order not in tuple(Order):
         raise ValueError(f"unknown order {order!r}: use one of {', '.join(Order)}")
     return Order(order)
+
+
+def known_threads(threads: int | None) -> int:
+    """The number of threads that is asked for, one for each core that this process may use by default."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise ValueError(f"threads is a number from 1 on, not {threads!r}")
+    return threads

@@ -18,6 +18,7 @@ from nestream.model.expression import Attribute
 from nestream.model.output import EventColumn, Output, ValueColumn, build_matches, output_schema
 from nestream.model.schema import Kind, Schema
 from nestream.model.vector import Vector
+from nestream.runtime.ahead import in_threads
 from nestream.runtime.held import (
     describe_events,
     in_order,
@@ -73,10 +74,13 @@ class LocalRun:
         for matches in self.matcher.between(first, end):
             yield self.table(matches)
 
-    def over(self, events: pa.Table) -> Iterator[pa.Table]:
-        """The matches over a finite table of events, in any order of arrival."""
+    def over(self, events: pa.Table, threads: int = 1) -> Iterator[pa.Table]:
+        """The matches over a finite table of events, in any order of arrival.
+
+        With several threads, others build tables of matches while this one looks for more.
+        """
         self.append(in_order(events, self.schema.time, self.unit))
-        return self.finish()
+        return in_threads(self.table, self.matcher.advance(END), threads)
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are over a finite table."""
