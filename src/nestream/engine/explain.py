@@ -51,7 +51,7 @@ def _headline(operator: PhysicalOperator) -> str:
         parts.append(f"by key {key_text(block.key)}")
     if block.equalities:
         parts.append(
-            "looking up " + ", ".join(f"{_term(e.left)} = {_term(e.right)}" for e in block.equalities)
+            "looking up " + ", ".join(f"{term_text(e.left)} = {term_text(e.right)}" for e in block.equalities)
         )
     if block.predicates:
         parts.append("where " + ", ".join(map(print_expression, block.predicates)))
@@ -88,7 +88,7 @@ def _negation(negation: Negation, scope: Scope) -> Iterator[str]:
     if negation.derived is None:
         yield f"! LateralJoin ({names}) {where}: {negation.reason}"
     else:
-        by = f" by {', '.join(_term(term) for term in negation.link)}" if negation.link else ""
+        by = f" by {', '.join(term_text(term) for term in negation.link)}" if negation.link else ""
         yield f"! Derived ({names}) {where}{by}: {negation.reason}"
     inner: Block = negation.block
     if negation.derived is not None and isinstance(negation.derived.stair, MatchStair):
@@ -132,10 +132,11 @@ def key_text(key: Mapping[str, tuple[str, ...]]) -> str:
     spelled = list(dict.fromkeys(key.values()))
     if len(spelled) == 1:
         return ", ".join(map(print_name, spelled[0]))
-    return " = ".join(_term((name, a)) for name, attributes in key.items() for a in attributes)
+    return " = ".join(term_text((name, a)) for name, attributes in key.items() for a in attributes)
 
 
-def _term(term: tuple[str, str]) -> str:
+def term_text(term: tuple[str, str]) -> str:
+    """A variable and its attribute."""
     return f"{print_name(term[0])}.{print_name(term[1])}"
 
 

@@ -144,19 +144,18 @@ class Chain:
             apart=frozenset(),
             equalities=(),
             predicates=tuple(p for p in self.block.predicates if variables(p) and variables(p) <= own),
-            negations=tuple(replace(n, link=self._moved(n.link, own)) for n in inside),
+            negations=tuple(replace(n, link=self._moved(n.link, names)) for n in inside),
             chain=names,
             key={name: key[name] for name in names} if key else None,
         )
 
-    def _moved(self, link: tuple[Term, ...], names: set[str]) -> tuple[Term, ...]:
-        """The terms of a link as terms of other variables that equal them by the key."""
-        return tuple(
-            term
-            if term[0] in names
-            else next(t for name in self.names if name in names and (t := self._own_term(term, name)))
-            for term in link
-        )
+    def _moved(self, link: tuple[Term, ...], names: tuple[str, ...]) -> tuple[Term, ...]:
+        """The terms of a link as terms of some steps, which equal them by the key."""
+        found = []
+        for term in link:
+            equal = (self._own_term(term, name) for name in names)
+            found.append(term if term[0] in names else next(own for own in equal if own is not None))
+        return tuple(found)
 
     def _prepared(self, evaluation: Evaluation, asked: Asked) -> _Prepared:
         """The steps for what is asked, built once for all the ranges of an evaluation."""

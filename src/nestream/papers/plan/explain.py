@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from nestream.engine.explain import EMITTED, filters_text, interval_text, key_text, term_text
 from nestream.engine.operator import Measured
-from nestream.engine.program import EVENT, Decided, Edge, Interval
-from nestream.model.expression import Attribute, Expression, transform
 from nestream.model.text import print_expression, print_name
 from nestream.papers.engine.chain import is_chain
 from nestream.papers.engine.program import Block, BlockProgram, Group, Negation, Sharing, Witness
 from nestream.papers.sharing.marking import EMap
-
-_DECIDED = {
-    Decided.LAST: "a match is given with its last event",
-    Decided.CLOSED: "a match is given when the time of its last event has passed",
-    Decided.WINDOW: "a match is given when the window of its first event has passed",
-}
 
 
 def explain_program(program: BlockProgram, measured: Sequence[Measured] = ()) -> str:
@@ -29,7 +22,7 @@ def explain_program(program: BlockProgram, measured: Sequence[Measured] = ()) ->
 def _lines(program: BlockProgram, measured: Sequence[Measured]) -> Iterator[str]:
     yield "Engine"
     for number, (block, decided) in enumerate(zip(program.blocks, program.decided, strict=True)):
-        yield f"  {_block(block, program)}; {_DECIDED[decided]}"
+        yield f"  {_block(block, program)}; {EMITTED[decided]}"
         yield from _constraints(block, program, 2)
         if measured and program.sharing is None:
             found = measured[number]
@@ -41,7 +34,9 @@ def _lines(program: BlockProgram, measured: Sequence[Measured]) -> Iterator[str]
 def _block(block: Block, program: BlockProgram) -> str:
     names = ", ".join(map(print_name, block.leaves))
     filters = [
-        text for name, leaf in block.leaves.items() for text in _filters(name, program.leaves[leaf].filters)
+        text
+        for name, leaf in block.leaves.items()
+        for text in filters_text(name, program.leaves[leaf].filters)
     ]
     method = "Nested" if block.levels is not None else "Chain" if is_chain(block) else "Join"
     parts = [f"{method} ({names})"]
@@ -49,23 +44,16 @@ def _block(block: Block, program: BlockProgram) -> str:
         inner = ", ".join(f"({', '.join(map(print_name, part.variables))})" for part in block.nested)
         parts.append(f"{inner} from {program.views} view{'s' if len(block.nested) > 1 else ''}")
     if block.key:
-        parts.append(f"by key {_key(block.key)}")
+        parts.append(f"by key {key_text(block.key)}")
     if block.equalities:
         parts.append(
-            "looking up " + ", ".join(f"{_term(e.left)} = {_term(e.right)}" for e in block.equalities)
+            "looking up " + ", ".join(f"{term_text(e.left)} = {term_text(e.right)}" for e in block.equalities)
         )
     if filters:
         parts.append("leaves filtered by " + ", ".join(filters))
     if block.predicates:
         parts.append("then " + ", ".join(map(print_expression, block.predicates)))
     return ", ".join(parts)
-
-
-def _filters(name: str, filters: tuple[Expression, ...]) -> Iterator[str]:
-    def named(part: Expression) -> Expression:
-        return Attribute(name, part.name) if isinstance(part, Attribute) and part.variable == EVENT else part
-
-    return (print_expression(transform(formula, named)) for formula in filters)
 
 
 def _constraints(block: Block, program: BlockProgram, depth: int) -> Iterator[str]:
@@ -92,7 +80,7 @@ def _witness(witness: Witness, program: BlockProgram) -> str:
     if witness.absent is not None:
         names.insert(0, f"!{print_name(witness.absent.variable)}")
     terms = [
-        f"{_term((step.variable, own))} = {_term(term)}"
+        f"{term_text((step.variable, own))} = {term_text(term)}"
         for step in witness.steps
         for own, term in zip(step.attributes, step.equal_to, strict=True)
     ]
@@ -100,11 +88,11 @@ def _witness(witness: Witness, program: BlockProgram) -> str:
         text
         for step in witness.steps
         for text in (
-            *_filters(step.variable, program.leaves[step.leaf].filters),
+            *filters_text(step.variable, program.leaves[step.leaf].filters),
             *map(print_expression, step.predicates),
         )
     ]
-    parts = [f"witness ({', '.join(names)}) {_interval(witness.interval)}: the latest of each"]
+    parts = [f"witness ({', '.join(names)}) {interval_text(witness.interval)}: the latest of each"]
     if terms:
         parts.append(f"looking up {', '.join(terms)}")
     if filters:
@@ -117,12 +105,12 @@ def _negation(negation: Negation, program: BlockProgram) -> str:
     filters = [
         text
         for name, leaf in negation.block.leaves.items()
-        for text in _filters(name, program.leaves[leaf].filters)
+        for text in filters_text(name, program.leaves[leaf].filters)
     ]
-    where = _interval(negation.interval)
+    where = interval_text(negation.interval)
     filtered = f", leaves filtered by {', '.join(filters)}" if filters else ""
     if negation.stair is not None:
-        by = f" by key {_key(negation.key)}" if negation.key else ""
+        by = f" by key {key_text(negation.key)}" if negation.key else ""
         return f"! ({names}) {where}: bound{by}{filtered}: {negation.reason}"
     if negation.viewed and len(negation.block.leaves) > 1:
         return f"! ({names}) {where}: {program.views} view{filtered}: {negation.reason}"
@@ -135,33 +123,6 @@ def _method(negation: Negation) -> str:
     if negation.stair is not None:
         return "bound"
     return "nested" if negation.block.levels is not None else "lateral join"
-
-
-def _interval(interval: Interval) -> str:
-    after = (
-        "from the window's start"
-        if isinstance(interval.after, Edge)
-        else f"after {', '.join(map(print_name, interval.after))}"
-    )
-    match interval.before:
-        case Edge.WINDOW_END:
-            before = "to the window's end"
-        case Edge.MATCH_END:
-            before = "to the match's end"
-        case names:
-            before = f"before {', '.join(map(print_name, names))}"
-    return f"{after} {before}"
-
-
-def _key(key: Mapping[str, tuple[str, ...]]) -> str:
-    spelled = list(dict.fromkeys(key.values()))
-    if len(spelled) == 1:
-        return ", ".join(map(print_name, spelled[0]))
-    return " = ".join(_term((name, a)) for name, attributes in key.items() for a in attributes)
-
-
-def _term(term: tuple[str, str]) -> str:
-    return f"{print_name(term[0])}.{print_name(term[1])}"
 
 
 def explain_program_json(program: BlockProgram, measured: Sequence[Measured] = ()) -> dict[str, Any]:
@@ -179,7 +140,7 @@ def _block_json(block: Block) -> dict[str, Any]:
         {
             "variables": [step.variable for step in witness.chain],
             "absent": witness.absent.variable if witness.absent else None,
-            "interval": _interval(witness.interval),
+            "interval": interval_text(witness.interval),
         }
         for witness in block.witnesses
     ]
@@ -191,7 +152,7 @@ def _block_json(block: Block) -> dict[str, Any]:
         "negations": [
             {
                 "variables": list(negation.block.leaves),
-                "interval": _interval(negation.interval),
+                "interval": interval_text(negation.interval),
                 "method": _method(negation),
                 "reason": negation.reason,
                 "inside": _block_json(negation.block)["negations"],

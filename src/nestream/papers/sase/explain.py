@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from nestream.engine.explain import filters_text, interval_text, term_text
 from nestream.engine.program import Decided, Edge, Equality, Measure
 from nestream.logical.nodes import Plan
 from nestream.model.output import ValueColumn
@@ -19,7 +20,7 @@ from nestream.papers.engine.chain import is_chain
 from nestream.papers.engine.program import Block, BlockProgram, Negation
 from nestream.papers.options import Options
 from nestream.papers.plan.compile import compile_plan
-from nestream.papers.plan.explain import _filters, _interval, _term, _witness
+from nestream.papers.plan.explain import _witness
 from nestream.papers.sase.plan import (
     BASIC,
     PAPER,
@@ -137,7 +138,7 @@ class _Told:
         for test in sequence.multiple:
             yield f"intersected with stacks by {_test(test)}"
         for name, leaf in self.block.leaves.items():
-            yield from _filters(name, self.program.leaves[leaf].filters)
+            yield from filters_text(name, self.program.leaves[leaf].filters)
         if sequence.window_scan and not self.own:
             yield from self._window()
 
@@ -180,7 +181,7 @@ class _Told:
         yield from map(_test, equivalences(self.block))
         yield from self._tests(self.block.equalities)
         for name, leaf in self.block.leaves.items():
-            yield from _filters(name, self.program.leaves[leaf].filters)
+            yield from filters_text(name, self.program.leaves[leaf].filters)
         yield from map(print_expression, self.block.predicates)
 
     def _tests(self, equalities: Sequence[Equality]) -> list[str]:
@@ -189,7 +190,7 @@ class _Told:
         key, rest = key_of(list(equalities), names)
         count = len(key[names[0]]) if key else 0
         tests = [{name: key[name][place] for name in names} for place in range(count)] if key else []
-        return [*map(_test, tests), *(f"{_term(e.left)} = {_term(e.right)}" for e in rest)]
+        return [*map(_test, tests), *(f"{term_text(e.left)} = {term_text(e.right)}" for e in rest)]
 
     def _window(self) -> list[str]:
         if self.program.measure is Measure.NONE or len(self.block.leaves) < 2:
@@ -201,10 +202,10 @@ class _Told:
 
     def _negation(self, negation: Negation) -> str:
         block = negation.block
-        parts = [f"!{_expression(block, self.program)} {_interval(negation.interval)}"]
-        parts += [f"{_term(e.left)} = {_term(e.right)}" for e in block.equalities]
+        parts = [f"!{_expression(block, self.program)} {interval_text(negation.interval)}"]
+        parts += [f"{term_text(e.left)} = {term_text(e.right)}" for e in block.equalities]
         for name, leaf in block.leaves.items():
-            parts += _filters(name, self.program.leaves[leaf].filters)
+            parts += filters_text(name, self.program.leaves[leaf].filters)
         parts += map(print_expression, block.predicates)
         if negation.stair is not None:
             how = "as a bound"
@@ -220,7 +221,7 @@ def _test(test: Equivalence) -> str:
     spelled = set(test.values())
     if len(spelled) == 1:
         return f"[{print_name(spelled.pop())}]"
-    return " = ".join(_term(term) for term in test.items())
+    return " = ".join(term_text(term) for term in test.items())
 
 
 def _events(block: Block, program: BlockProgram) -> list[str]:
