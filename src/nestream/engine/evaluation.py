@@ -109,6 +109,11 @@ class Evaluation:
     def __len__(self) -> int:
         return len(self.low)
 
+    @property
+    def whole(self) -> Evaluation:
+        """The same for matches that end anywhere: what is derived for new matches lies before their ends."""
+        return Evaluation(self.cache, self.window, self.limit) if self.since else self
+
     def made(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
         """What was made for all the queries that ask for the same, however their variables are called."""
         return self.cache.once(what, make)

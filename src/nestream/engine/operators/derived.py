@@ -32,6 +32,8 @@ _DEAR = 64
 """Inner matches are built for all outer ones only if there are at most so many to an event."""
 _CHEAP = 1 << 20
 """Or so many in all."""
+_FEW_NEW = 8
+"""Nor for fewer new events than one in so many."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ class Derived:
 
     def staircase(self, evaluation: Evaluation) -> Staircase | None:
         """The staircase over the events of an evaluation, built once."""
-        what: Hashable = (self.stair, evaluation.window if isinstance(self.stair, MatchStair) else None)
+        what: Hashable = self.stair
+        if isinstance(self.stair, MatchStair):
+            what = self.stair, evaluation.window, evaluation.since
         return evaluation.made(what, lambda: self.stair.build(evaluation))
 
     def numbers(self, evaluation: Evaluation, terms: Sequence[tuple[str, Rows]], count: int) -> Rows:
@@ -207,7 +211,10 @@ class MatchStair:
     key: tuple[Term, ...] = field(default=())
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
-        """The latest starts of its matches; None where there are too many to build."""
+        """The latest starts of its matches; None where there are too many, or too few to ask for them."""
+        if _FEW_NEW * (len(evaluation) - evaluation.since) < len(evaluation):
+            return None
+        evaluation = evaluation.whole
         asked = Asked(0, len(evaluation))
         budget = max(_DEAR * len(evaluation), _CHEAP)
         expected = self.operator.expected(evaluation, asked)
