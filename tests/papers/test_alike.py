@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nestream.papers.engine.alike import alike
+from nestream.engine.operators.alike import alike
 from nestream.papers.engine.context import Bindings
 from nestream.papers.engine.join import Join
 from nestream.query import query
@@ -29,7 +29,7 @@ def history(seed: int, length: int) -> pa.Table:
 def test_each_match_has_the_number_of_one_that_is_alike(length: int) -> None:
     chance = np.random.default_rng(0)
     rows = {name: chance.integers(0, 4, 200) for name in "abcd"}
-    found = alike(Bindings(rows, 200), "abc", length)
+    found = alike(rows, 200, "abc", length)
     assert found is not None
     kinds = set(zip(*(rows[name].tolist() for name in "abc"), strict=True))
     assert len(found.first) == len(kinds)
@@ -39,8 +39,8 @@ def test_each_match_has_the_number_of_one_that_is_alike(length: int) -> None:
 
 def test_nothing_is_alike_where_all_variables_matter_or_matches_are_few() -> None:
     rows = {name: np.zeros(100, np.int64) for name in "ab"}
-    assert alike(Bindings(rows, 100), "ab", 10) is None
-    assert alike(Bindings({"a": rows["a"][:9], "b": rows["b"][:9]}, 9), "a", 10) is None
+    assert alike(rows, 100, "ab", 10) is None
+    assert alike({"a": rows["a"][:9], "b": rows["b"][:9]}, 9, "a", 10) is None
 
 
 LOOKED_AT = {

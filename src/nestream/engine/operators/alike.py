@@ -7,14 +7,14 @@ each pair of `b` and `e`, however many `a` come before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.engine.evaluation import Bindings
+from nestream.engine.operator import AnyRows
 
 _MANY = 64
 """From this number on it is worth looking which partial matches are alike."""
@@ -29,23 +29,23 @@ class Alike:
     number: npt.NDArray[np.int64]
 
 
-def alike(bindings: Bindings, names: Iterable[str], length: int) -> Alike | None:
-    """The partial matches by the events of some variables; None where all differ, or it does not pay.
+def alike(rows: Mapping[str, AnyRows], count: int, names: Iterable[str], length: int) -> Alike | None:
+    """Partial matches, given by their rows, by the events of some variables; None where it does not pay.
 
     `length` is the number of events held.
     """
-    wanted = sorted(set(names) & bindings.rows.keys())
-    if bindings.count < _MANY or len(wanted) == len(bindings.rows):
+    wanted = sorted(set(names) & rows.keys())
+    if count < _MANY or len(wanted) == len(rows):
         return None
-    number: npt.NDArray[np.int64] = np.zeros(bindings.count, np.int64)
+    number: npt.NDArray[np.int64] = np.zeros(count, np.int64)
     size = 1
     for name in wanted:
         if size * length >= _MOST:
             number, size = _renumbered(number)
-        number, size = number * length + bindings.rows[name], size * length
+        number, size = number * length + rows[name], size * length
     number, size = _renumbered(number)
     first = np.empty(size, np.int64)
-    first[number[::-1]] = np.arange(bindings.count - 1, -1, -1)
+    first[number[::-1]] = np.arange(count - 1, -1, -1)
     return Alike(first, number)
 
 

@@ -11,7 +11,7 @@ building an inner match; that of any other expression from the matches of its ow
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -75,10 +75,8 @@ class Derived:
 
     def staircase(self, evaluation: Evaluation) -> Staircase | None:
         """The staircase over the events of an evaluation, built once."""
-        what: Hashable = self.stair
-        if isinstance(self.stair, MatchStair):
-            what = self.stair, evaluation.window, evaluation.since
-        return evaluation.made(what, lambda: self.stair.build(evaluation))
+        depends = (evaluation.window, evaluation.since) if isinstance(self.stair, MatchStair) else ()
+        return evaluation.made((self.stair, *depends), lambda: self.stair.build(evaluation))
 
     def numbers(self, evaluation: Evaluation, terms: Sequence[tuple[str, Rows]], count: int) -> Rows:
         """The key of each outer match, from the attributes that equal it and the rows they are of."""

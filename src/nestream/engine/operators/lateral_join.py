@@ -300,7 +300,7 @@ class LateralJoin:
             terms = [(attribute, bindings.rows[name]) for name, attribute in negation.link]
             number = derived.numbers(evaluation, terms, bindings.count)
             return occurs(staircase, evaluation, number, *self._limits(evaluation, negation, bindings))
-        some = alike(bindings, negation.needs(self.root), len(evaluation))
+        some = alike(bindings.rows, bindings.count, negation.needs(self.root), len(evaluation))
         if some is None:
             return self._joined(evaluation, negation, bindings)
         return self._joined(evaluation, negation, bindings.only(some.first))[some.number]

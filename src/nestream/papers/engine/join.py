@@ -18,9 +18,9 @@ from functools import cached_property
 import numpy as np
 
 from nestream.engine.events import Ints
+from nestream.engine.operators.alike import alike
 from nestream.engine.program import Edge, Equality
 from nestream.model.expression import Expression, variables
-from nestream.papers.engine.alike import alike
 from nestream.papers.engine.context import Bindings, Mask, Ranges, Round, needed
 from nestream.papers.engine.program import Block, Constraint, Negation, Witness
 from nestream.papers.engine.stack import Stack, by_number, expand, least, places
@@ -327,7 +327,7 @@ class Join:
         if negation.stair is not None:
             return self.round.occurs(negation, bindings, self.root)
         if negation.block.levels is None and self.round.program.options.once:
-            some = alike(bindings, needed(negation, self.root), len(self.round.store))
+            some = alike(bindings.rows, bindings.count, needed(negation, self.root), len(self.round.store))
             if some is not None:
                 return self.joins(negation, bindings.only(some.first))[some.number]
         return self.joins(negation, bindings)
