@@ -38,6 +38,7 @@ from nestream.model.time import UNBOUNDED, Duration, Window, WindowKind
 
 A, B, C = Primitive(("A",), "a"), Primitive(("B",), "b"), Primitive(("C",), "c")
 AX, BX, CX = Attribute("a", "x"), Attribute("b", "x"), Attribute("c", "x")
+FIVE_MINUTES = Literal(Duration(300_000_000))
 P, Q = Comparison("=", (AX, Literal(1))), Comparison(">", (BX, Literal(2)))
 
 
@@ -205,6 +206,17 @@ FORMULAS: list[tuple[str, Expression]] = [
     ),
     ("a.ins-type = 'x'", Comparison("=", (Attribute("a", "ins-type"), Literal("x")))),
     ("a.minutes = 1", Comparison("=", (Attribute("a", "minutes"), Literal(1)))),
+    ("a.x LIKE 'y%'", Call("like", (AX, Literal("y%")))),
+    ("a.x NOT MATCHES 'y'", Call("not matches", (AX, Literal("y")))),
+    ("'x' LIKE a.x", Call("like", (Literal("x"), AX))),
+    ("a.x IN ('x' MATCHES 'y')", In(AX, (Call("matches", (Literal("x"), Literal("y"))),))),
+    ("NOT 'x' LIKE 'y'", Not(Call("like", (Literal("x"), Literal("y"))))),
+    ("NOT 5min LIKE 'y'", Not(Call("like", (FIVE_MINUTES, Literal("y"))))),
+    ("CASE WHEN NOT 'x' THEN 5min ELSE a.x END", Call("case", (Not(Literal("x")), FIVE_MINUTES, AX))),
+    (
+        "CASE WHEN 5min > a.x THEN a.x ELSE 5min END",
+        Call("case", (Comparison(">", (FIVE_MINUTES, AX)), AX, FIVE_MINUTES)),
+    ),
 ]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from nestream.engine.program import Decided, Edge
 from nestream.papers.engine.program import Negation
+from nestream.papers.options import Options
 from nestream.papers.plan.compile import edges
 from nestream.query import query
 from tests.papers.tools import only_negation, program
@@ -52,7 +53,7 @@ def test_a_negation_is_a_bound_where_its_condition_holds(text: str) -> None:
     negation = only_negation(program(text))
     assert negation.stair is not None
     assert negation.reason == BOUNDS[text]
-    assert "bound" in query(text).explain()
+    assert "bound" in query(text).explain(options=Options())
 
 
 @pytest.mark.parametrize("text", JOINS)
@@ -60,7 +61,7 @@ def test_elsewhere_it_is_a_join_for_a_reason_that_is_told(text: str) -> None:
     negation = only_negation(program(text))
     assert negation.stair is None
     assert negation.reason == JOINS[text]
-    assert f"lateral join: {JOINS[text]}" in query(text).explain()
+    assert f"lateral join: {JOINS[text]}" in query(text).explain(options=Options())
 
 
 @pytest.mark.parametrize("text", BOUNDS)
@@ -156,15 +157,15 @@ def test_the_engine_section_of_explain_is_stable() -> None:
         SEQ(A a, !SEQ(B b, !E e, C c, b.id = c.id = a.id), (D d : d.x > 1), !(F f, f.x > d.x), a.id = d.id)
         WITHIN 9
     """
-    assert query(text).explain().partition("Engine\n")[2].splitlines() == [
+    assert query(text).explain(options=Options()).partition("Engine\n")[2].splitlines() == [
         "  Chain (a, d), by key id, leaves filtered by d.x > 1; "
-        "a match is given when the window of its first event has passed",
+        "a match is emitted when the window of its first event has passed",
         "    ! (b, c) after a before d: bound by key id: its condition holds",
         "      ! (e) after b before c: bound: its condition holds",
         "    ! (f) after d to the window's end: lateral join: "
         "a predicate relates its events by more than key equality",
     ]
-    (engine,) = query(text).explain("json")["engine"]
+    (engine,) = query(text).explain("json", options=Options())["engine"]
     assert engine["method"] == "chain"
     assert engine["decided"] == "when the window of its first event has passed"
     assert [negation["method"] for negation in engine["negations"]] == ["bound", "lateral join"]

@@ -118,11 +118,20 @@ def test_times_in_nanoseconds_are_exact() -> None:
 
 
 def test_the_time_and_type_columns_may_have_other_names() -> None:
-    rows = [{"at": 1, "kind": "A", "ts": "x"}, {"at": 2, "kind": "B", "ts": "y"}]
-    found = nestream.query("SEQ(A a, B b) WITHIN 9 RETURN b.ts - a.ts AS took, a.type AS kind").match(
-        rows, time="at", type="kind", strategy="reference"
+    rows = [{"at": 1, "kind": "A"}, {"at": 2, "kind": "B"}]
+    query = nestream.query(
+        "SEQ(A a, B b) WITHIN 9 RETURN b.ts - a.at AS took, a.type AS kind, b.kind AS last"
     )
-    assert found.to_pylist() == [{"took": 1, "kind": "A", "match_start": 1, "match_end": 2}]
+    found = query.match(rows, time="at", type="kind", strategy="reference")
+    assert found.to_pylist() == [{"took": 1, "kind": "A", "last": "B", "match_start": 1, "match_end": 2}]
+
+
+def test_a_column_named_ts_comes_before_the_time_of_the_event() -> None:
+    rows = [{"at": 1, "kind": "A", "ts": "x"}, {"at": 2, "kind": "B", "ts": "y"}]
+    query = nestream.query("SEQ(A a, B b) WITHIN 9 RETURN b.at - a.at AS took, b.ts AS read, a.type AS kind")
+    with pytest.warns(UserWarning, match="`ts` in the query is the column `ts` of the events"):
+        found = query.match(rows, time="at", type="kind", strategy="reference")
+    assert found.to_pylist() == [{"took": 1, "read": "y", "kind": "A", "match_start": 1, "match_end": 2}]
 
 
 def test_the_documentation_has_the_sections_that_the_evaluator_refers_to() -> None:

@@ -1,7 +1,7 @@
 """Random syntax trees: every operator, every kind of predicate, strange names, all clauses.
 
 The trees are those that a text can say: AND is not directly inside AND, a minus before a number is part of
-the number, an attribute without variable stands only in WHERE.
+the number, an attribute without variable stands only in WHERE, and there `[id]` is a condition, not a value.
 """
 
 from __future__ import annotations
@@ -159,12 +159,15 @@ class Trees:
 
     # ---- formulas ----
 
-    def formula(self, depth: int = 3, where: bool = False) -> Expression:
+    def formula(self, depth: int = 3, where: bool = False, value: bool = False) -> Expression:
         if depth == 0 or chance(self.choices, 35):
-            return self.leaf(where)
+            return self.leaf(where, value)
 
         def part() -> Expression:
-            return self.formula(depth - 1, where)
+            return self.formula(depth - 1, where, value=True)
+
+        def condition() -> Expression:
+            return self.formula(depth - 1, where, value)
 
         choose = self.choices
         match choose.integer(0, 10):
@@ -173,11 +176,11 @@ class Trees:
             case 1:
                 return Comparison("=", self.several(part, 2, 4))
             case 2:
-                return _flat(And, self.several(part, 2, 4))
+                return _flat(And, self.several(condition, 2, 4))
             case 3:
-                return _flat(Or, self.several(part, 2, 4))
+                return _flat(Or, self.several(condition, 2, 4))
             case 4:
-                return Not(part())
+                return Not(condition())
             case 5:
                 return Arithmetic(pick(choose, ARITHMETIC), part(), part())
             case 6:
@@ -193,9 +196,9 @@ class Trees:
                 function = pick(choose, [f for f in FUNCTIONS.values() if not f.is_implicit])
                 return Call(function.name, self.several(part, function.least, function.most or 3))
 
-    def leaf(self, where: bool) -> Expression:
+    def leaf(self, where: bool, value: bool) -> Expression:
         if where and chance(self.choices, 50):
-            if chance(self.choices, 50):
+            if value or chance(self.choices, 50):
                 return Attribute(None, self.name())
             return Equivalence(self.name(), self.perhaps(self.literal))
         if chance(self.choices, 50):

@@ -53,11 +53,11 @@ def test_events_are_picked_by_a_column(events: Path) -> None:
 @pytest.mark.parametrize(
     ("picked", "message"),
     [
-        ("0,x", "'x' is no row"),
+        ("0,x", "'x' is not a row number"),
         (",", "at least one"),
-        ("a=0,1", "for each event, or for none"),
-        ("a=0,a=1", "named twice"),
-        ("-1", "is no row"),
+        ("a=0,1", "name a variable for every event, or for none"),
+        ("a=0,a=1", "it names a variable twice"),
+        ("-1", "'-1' is not a row number"),
     ],
 )
 def test_wrong_usage_exits_with_2(events: Path, picked: str, message: str) -> None:

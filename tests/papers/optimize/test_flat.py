@@ -95,7 +95,9 @@ def test_no_events_are_analyzed_too() -> None:
 
 
 def test_the_reference_is_not_analyzed() -> None:
-    with pytest.raises(ValueError, match="nothing to analyze"):
+    with pytest.raises(
+        ValueError, match="the reference evaluator has no plan to analyze: choose another strategy"
+    ):
         nestream.query(MIXED).explain(strategy="reference", analyze=TRADES)
 
 
