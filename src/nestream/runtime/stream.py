@@ -94,7 +94,7 @@ class Stream:
         self.type = type
         self.lateness = length_of_time(lateness, "lateness")
         self._types = schema.types if schema is not None else {}
-        self._used = None if whole else {*self._mentioned, time, type}
+        self._used = None if whole else {*self._reads, time, type}
         declared = {} if schema is None else schema.columns
         self._declared = {name: roomy(kind) for name, kind in declared.items() if self._is_used(name)}
         self._progress: Progress | None = self._begun(self._declared) if schema is not None else None
