@@ -101,10 +101,23 @@ def section(suite: Suite, found: Mapping[str, Any], folder: str = "") -> str:
         "repeats, with the excess of the median in parentheses. The load rose up to "
         f"{machine['highest load']}. {suite.conditions}"
     )
+    gone = gone_ways(suite, found.get("results", {}))
+    if gone:
+        about += (
+            f"\n\n**These results are older than the suite**: they were measured when it also ran {gone}. "
+            "Measure again before you rely on them."
+        )
     targets = list(_targets(suite.judged(found["results"])))
     return "\n\n".join(
         [about, *(part.markdown(folder) for part in (*targets, *suite.parts(found["results"])))]
     )
+
+
+def gone_ways(suite: Suite, results: Mapping[str, Any]) -> str:
+    """The ways to run queries that the results have and the suite no longer has."""
+    now = {one.name: one.ways for one in suite.benchmarks}
+    gone = {way for name in results for way in results[name].get("ways", ()) if way not in now.get(name, ())}
+    return ", ".join(f"`{way}`" for way in sorted(gone))
 
 
 def _targets(judged: list[Judged]) -> Iterator[Part]:
@@ -137,7 +150,10 @@ def _summary(suites: Mapping[str, Suite], kept: Kept, judged: Mapping[str, list[
         found = kept.get(name, {})
         took = f"{found['seconds']:,.0f} s" if "seconds" in found else "-"
         numbers = (str(number) for number in (len(judged[name]), met, len(judged[name]) - met))
-        cells.append((_link(suites, name), *numbers, found.get("date", "not run"), took))
+        date = found.get("date", "not run")
+        if gone_ways(suites[name], found.get("results", {})):
+            date += ", before the suite changed"
+        cells.append((_link(suites, name), *numbers, date, took))
     table = rows(("suite", "targets", "reached", "missed", "measured", "took"), cells)
     minutes = sum(found.get("seconds", 0) for found in kept.values()) / 60
     return f"{table}\n\nTogether {minutes:,.0f} minutes."

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from benchmarks.page import CLAIMS, SPEAKS_OF_SPEED, page
 from benchmarks.parts import Part, anchor
 from benchmarks.plots import svg
 from benchmarks.report import Report
-from benchmarks.spec import BenchError, Suite, Target
+from benchmarks.spec import BenchError, Benchmark, Data, Suite, Target
 from benchmarks.suites import SUITES
 from tests.cli.commands import ROOT
 
@@ -55,6 +56,16 @@ def test_the_plots_are_those_of_the_kept_results() -> None:
         pytest.skip("another version of Matplotlib draws other files")
     for plot in page(SUITES, KEPT).plots[::6]:
         assert svg(plot) == (PAGE.parent / "plots" / plot.file).read_text(encoding="utf-8"), plot.file
+
+
+def test_results_of_ways_that_a_suite_no_longer_runs_are_said_to_be_old() -> None:
+    suite = replace(a_suite("one"), benchmarks=(Benchmark("it", "match", Data("sase"), ways={"auto": {}}),))
+    found = a_result("one", 5)
+    for ways, is_old in (("auto",), False), (("auto", "bounds"), True):
+        found["results"]["it"]["ways"] = {way: {} for way in ways}
+        text = page({"one": suite}, {"one": found}).text
+        assert ("| today, before the suite changed |" in text) is is_old
+        assert ("measured when it also ran `bounds`. Measure again" in text) is is_old
 
 
 def test_every_link_within_the_page_leads_to_one_heading() -> None:

@@ -60,7 +60,7 @@ def test_a_rate_beyond_what_is_taken_lags_more_and_more(
 ) -> None:
     table = generate("sase", events=40_000, seed=1, attributes=0)
     clock = Clock()
-    monkeypatch.setattr("nestream.bench.scaling_measures.time", clock)
+    monkeypatch.setattr("benchmarks.streaming.time", clock)
     query: Any = Limited(60_000, clock)
     assert is_kept_up(*lagging(query, table, [], rate)) is kept_up
 

@@ -175,7 +175,7 @@ def test_an_attribute_that_the_events_do_not_have_is_shown_as_check_shows_it(eve
         ("", [], "is empty"),
         ("time,type\n1,A\n", [], "--time"),
         ("ts,kind\n1,A\n", [], "--type"),
-        ("ts,type\n1,A\n", ["--dead-letter", "."], "cannot write the dead letters"),
+        ("ts,type\n1,A\n", ["--dead-letter", "x" * 300], "cannot write the dead letters"),
     ],
 )
 def test_unreadable_data_exits_with_1_and_says_why(

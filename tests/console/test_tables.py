@@ -75,7 +75,7 @@ def test_the_kind_of_most_times_is_that_of_the_column() -> None:
 def test_times_that_are_fractions_are_refused_in_words() -> None:
     table = Events("ts", "type").table([{"ts": 1.5, "type": "A"}, {"ts": 2.5, "type": "B"}])
     assert table.schema.field("ts").type == pa.float64()
-    with pytest.raises(nestream.EventError, match="a time is an integer, a timestamp or a date"):
+    with pytest.raises(nestream.EventError, match="a time must be an integer, a timestamp or a date"):
         nestream.query("SEQ(A a, B b) WITHIN 5").match(table)
 
 
@@ -106,7 +106,7 @@ def test_why_tells_events_by_their_numbers_though_one_before_them_is_none() -> N
     found = Operations({}).answer({**request, "picked": [1, 2]})
     assert found["why"]["events"]["2"]["event"] == 3
     refused = Operations({}).answer({**request, "picked": [0, 2]})
-    assert "no time or no type" in refused["error"]
+    assert "no time or type" in refused["error"]
 
 
 def test_a_run_tells_how_many_events_had_no_time_or_type() -> None:

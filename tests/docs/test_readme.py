@@ -57,7 +57,7 @@ def test_what_the_readme_says_a_tool_cannot_express_is_on_the_performance_page()
         "| `SEQ(!D d, A a, B b, C c)` | Flink SQL | a pattern cannot begin with an absence |",
         "| `SEQ(A a, B b, C c, !D d)` | Flink SQL | a pattern cannot end with an absence |",
         "| Flink CEP | `notFollowedBy` takes one event, not a sequence |",
-        "| all matches of any of them | Flink SQL | it gives one match for each start |",
+        "| all matches of any of them | Flink SQL | it returns one match for each start |",
     ):
         assert reason in page
 
@@ -80,13 +80,16 @@ def table() -> str:
 
 def _rows() -> list[tuple[str, str, float, str, str]]:
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    part = page[page.index("### Every peer and query") : page.index("### What a peer has no words for")]
+    part = page[page.index("### Every peer and query") : page.index("### What a peer cannot express")]
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if "|" in line
+    ]
+    factor, written = lines[0].index("×"), lines[0].index("lines")
     found = []
-    for line in part.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 12 and cells[0].startswith("`") and cells[0].endswith("`") and cells[7]:
-            ratio = float(cells[7].split()[0].replace(",", ""))
-            found.append((cells[0].strip("`"), cells[1], ratio, cells[10], cells[11]))
+    for cells in lines[2:]:
+        if cells[0].startswith("`") and cells[0].endswith("`") and cells[factor] != "-":
+            ratio = float(cells[factor].split()[0].replace(",", ""))
+            found.append((cells[0].strip("`"), cells[1], ratio, cells[written], cells[-1]))
     return found
 
 

@@ -33,7 +33,7 @@ from nestream.source import SourceError, read_events, read_table
         ("times.csv", b"Timestamp,type\n", ["no time column 'ts'", "did you mean 'Timestamp'", "--time"]),
         ("types.csv", b"ts,ticker\n", ["no type column 'type'", "did you mean 'ticker'", "--type"]),
         ("semi.csv", b"ts;type\n1;A\n", ["separated by semicolons"]),
-        ("wide.csv", b"ts,type\n9999-01-01,A\n2026-01-01T00:00:00.123456789,A\n", ["span too much"]),
+        ("wide.csv", b"ts,type\n9999-01-01,A\n2026-01-01T00:00:00.123456789,A\n", ["too far apart"]),
     ],
 )  # fmt: skip
 def test_an_unreadable_file_is_an_error_that_helps(
@@ -70,6 +70,17 @@ def test_dead_letters_that_cannot_be_written_are_an_error(tmp_path: Path) -> Non
     path.write_text("ts,type\nx,A\n")
     with pytest.raises(SourceError, match="cannot write the dead letters"):
         read_events(path, dead_letter=tmp_path / "nowhere" / "dead.jsonl")
+    with pytest.raises(SourceError, match=r"cannot write the dead letters .*: File name too long"):
+        read_events(path, dead_letter=tmp_path / ("x" * 300))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is needed")
+def test_a_full_disk_for_dead_letters_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    for rows in (1, 10_000):
+        path.write_text("ts,type\n1,A\n" + "x,A\n" * rows)
+        with pytest.raises(SourceError, match=r"cannot write the dead letters .*: No space left on device"):
+            list(read_events(path, dead_letter="/dev/full"))
 
 
 def test_wrong_arguments_are_errors(tmp_path: Path) -> None:
@@ -77,7 +88,7 @@ def test_wrong_arguments_are_errors(tmp_path: Path) -> None:
     path.write_text("ts,type\n")
     with pytest.raises(SourceError, match="cannot both be"):
         read_events(path, time="ts", type="ts")
-    with pytest.raises(SourceError, match=r"'xml' is not a format\. The formats are csv, jsonl, parquet"):
+    with pytest.raises(SourceError, match=r"unknown format 'xml'\. The formats are csv, jsonl, parquet"):
         read_events(path, format="xml")
     with pytest.raises(SourceError, match="standard input has no suffix"):
         read_events("-")

@@ -242,7 +242,7 @@ def _format(destination: str | None, wanted: MatchFormat | None, events: str) ->
             "parquet cannot be printed to a terminal; add --output FILE.", param_hint="--format"
         )
     if destination not in (None, "-") and events != "-" and _same(str(destination), events):
-        raise typer.BadParameter("this is the file with the events.", param_hint="--output")
+        raise typer.BadParameter("this file holds the events.", param_hint="--output")
     return output_format(destination or "-", FileFormat(wanted.value) if wanted else None, "--output")
 
 

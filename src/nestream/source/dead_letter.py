@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
@@ -35,8 +37,9 @@ class DeadLetters:
         self.kinds: Counter[str] = Counter()
         self.examples: list[DeadLetter] = []
         self._file: IO[str] | None = None
-        if path is not None and path.is_file():  # the letters of an earlier run
-            self._open(path).truncate()
+        if path is not None and os.path.isfile(path):  # the letters of an earlier run
+            with self._writing(path) as file:
+                file.truncate()
 
     def add(self, line: int, kind: str, reason: str, raw: bytes | str) -> None:
         """Record a row. `kind` groups the counts, `reason` says what is wrong with this one."""
@@ -49,34 +52,38 @@ class DeadLetters:
         if len(self.examples) < EXAMPLES:
             self.examples.append(letter)
         if self.path is not None:
-            file = self._open(self.path)
-            file.write(json.dumps(asdict(letter), ensure_ascii=True) + "\n")
+            with self._writing(self.path) as file:
+                file.write(json.dumps(asdict(letter), ensure_ascii=True) + "\n")
 
-    def _open(self, path: Path) -> IO[str]:
-        if self._file is None:
-            try:
+    @contextmanager
+    def _writing(self, path: Path) -> Iterator[IO[str]]:
+        """The open file. A disk may be full at any write, not only when the file is opened."""
+        try:
+            if self._file is None:
                 self._file = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115
-            except OSError as error:
-                why = os.strerror(error.errno or 0)
-                raise SourceError(
-                    f"cannot write the dead letters of {self.source} to {path}: {why}. Choose another path"
-                ) from error
-        return self._file
+            yield self._file
+        except OSError as error:
+            why = os.strerror(error.errno or 0)
+            raise SourceError(
+                f"cannot write the dead letters of {self.source} to {path}: {why}. Choose another path"
+            ) from error
 
     def forget(self) -> None:
         """Start over: the rows are judged again."""
         self.count = 0
         self.kinds.clear()
         self.examples.clear()
-        if self._file is not None:
-            self._file.seek(0)
-            self._file.truncate()
+        if self.path is not None and self._file is not None:
+            with self._writing(self.path) as file:
+                file.seek(0)
+                file.truncate()
 
     def close(self) -> None:
         """Finish the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self.path is not None and self._file is not None:
+            with self._writing(self.path) as file:
+                self._file = None
+                file.close()
 
 
 def dead_letter_path(wanted: bool | str | os.PathLike[str] | None, source: str) -> Path | None:
@@ -86,6 +93,6 @@ def dead_letter_path(wanted: bool | str | os.PathLike[str] | None, source: str) 
     if wanted is True:
         return Path("stdin.dead.jsonl" if source == "-" else source + ".dead.jsonl")
     path = Path(wanted)
-    if source != "-" and path.exists() and os.path.samefile(path, source):
+    if source != "-" and os.path.exists(path) and os.path.samefile(path, source):
         raise SourceError(f"{path} is the input, so it cannot take the dead letters. Choose another path")
     return path

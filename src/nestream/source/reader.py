@@ -109,7 +109,7 @@ def read_events(
     if batch_rows < 1:
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")
     if time == type:
-        raise SourceError(f"time and type are both column {time!r}. Name two columns")
+        raise SourceError(f"time and type cannot both be column {time!r}. Name two columns")
     source = Input(path, format, progress)
     if schema is None:
         declared: dict[str, pa.DataType] = {}
