@@ -109,6 +109,10 @@ class Evaluation:
     def __len__(self) -> int:
         return len(self.low)
 
+    def of_all(self) -> Evaluation:
+        """The same for matches that end anywhere: a new outer match may enclose inner ones of before."""
+        return Evaluation(self.cache, self.window, self.limit) if self.since else self
+
     def made(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
         """What was made for all the queries that ask for the same, however their variables are called."""
         return self.cache.once(what, make)
