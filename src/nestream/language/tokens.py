@@ -86,11 +86,11 @@ def tokenize(parser: Lark, text: str) -> Tokens:
             break
         except UnexpectedCharacters as error:
             _report_strange(reading, text, error.pos_in_stream or 0, result)
-    result.tokens, misread = read_as_meant(result.tokens, text)
+    # The soft words come first: LIKE after a string is no name, so the string is none either.
+    result.tokens, misread = read_as_meant(with_soft_words(result.tokens), text)
     result.diagnostics += misread
     if not result.ends_inside:
         _check_brackets(text, result)
-    result.tokens = with_soft_words(result.tokens)
     return result
 
 
