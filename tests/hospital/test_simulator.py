@@ -100,10 +100,16 @@ def test_the_fraction_of_violations_is_that_of_the_episodes() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"workers": 0}, {"instruments": -1}, {"violations": 1.5}, {"violations": -0.1}]
+    ("options", "said"),
+    [
+        ({"workers": 0}, "workers must be at least 1"),
+        ({"instruments": -1}, "instruments must not be negative"),
+        ({"violations": 1.5}, r"violations must be between 0 and 1, got 1\.5"),
+        ({"violations": -0.1}, r"violations must be between 0 and 1, got -0\.1"),
+    ],
 )
-def test_a_hospital_that_cannot_be_is_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"hospital needs|fraction"):
+def test_a_hospital_that_cannot_be_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
         simulate(**options)
 
 

@@ -83,23 +83,24 @@ def test_pandas_columns_of_any_dtype_are_joined(values: Any) -> None:
 @pytest.mark.parametrize(
     ("one", "two", "told"),
     [
-        (NAIVE, AWARE, "without a zone beside timestamps with a zone"),
-        (AWARE, NAIVE, "without a zone beside timestamps with a zone"),
-        (date(2026, 1, 1), NAIVE + timedelta(hours=5), "beside dates"),
-        (NAIVE, date(2026, 1, 1), "beside dates"),
-        ("x", b"x", "strings beside bytes"),
-        (1.5, True, "booleans beside numbers"),
-        (1, True, "booleans beside numbers"),
-        (1, "x", "not of one type"),
-        ([NAIVE], [AWARE], "without a zone"),
-        ({"at": NAIVE}, {"at": AWARE}, "`v.at`"),
-        (2**70, 1, "not of one type"),
-        (Strange(), 1, "not of one type"),
-        (enum.Enum("Colour", "red").red, None, "not of one type"),  # type: ignore[attr-defined]
-        (1j, None, "not of one type"),
-        (time(1, tzinfo=UTC), None, "does not fit"),
-        ("\ud800", None, "not of one type"),
-        ({1: 2}, None, "not of one type"),
+        (NAIVE, AWARE, "timestamps without zone (timestamp[us]): timestamps with zone"),
+        (AWARE, NAIVE, "timestamps with zone (timestamp[us, tz=UTC]): timestamps without zone"),
+        (date(2026, 1, 1), NAIVE + timedelta(hours=5), "dates (date32[day]): timestamps without zone"),
+        (NAIVE, date(2026, 1, 1), "timestamps without zone (timestamp[us]): dates"),
+        ("x", b"x", "strings (string): bytes (binary) do not fit"),
+        (1.5, True, "floats (double): booleans (bool) do not fit"),
+        (1, True, "integers (int64): booleans (bool) do not fit"),
+        (1, "x", "integers (int64): strings (string) do not fit"),
+        ([NAIVE], [AWARE], "has parts that do not go together"),
+        ([1, "x"], None, "[1, 'x'] has parts that do not go together"),
+        ({"at": NAIVE}, {"at": AWARE}, "has parts that do not go together"),
+        (2**70, 1, "the integer 1180591620717411303424 does not fit in 64 bits"),
+        (Strange(), 1, "no column holds strange, a value of type Strange"),
+        (enum.Enum("Colour", "red").red, None, "a value of type Colour"),  # type: ignore[attr-defined]
+        (1j, None, "no column holds 1j, a value of type complex"),
+        (time(1, tzinfo=UTC), None, "has a zone, and a time of day does not keep one"),
+        ("\ud800", None, "'\\ud800' is not valid Unicode"),
+        ({1: 2}, None, "{1: 2} has keys that are not strings"),
     ],
     ids=repr,
 )
@@ -117,7 +118,7 @@ def test_values_that_arrow_would_change_or_refuse_are_refused_with_a_sentence(
 
 def test_a_stream_puts_values_aside_that_arrow_would_change() -> None:
     letters: list[tuple[Any, str]] = []
-    stream = ANY.stream(dead_letter=lambda event, reason: letters.append((event["v"], reason)))
+    stream = SHOWN.stream(dead_letter=lambda event, reason: letters.append((event["v"], reason)))
     for number, value in enumerate([NAIVE, AWARE, date(2026, 1, 1), NAIVE + timedelta(hours=1), b"x"]):
         stream.push({"ts": number, "type": "A", "n": number, "v": value})
     stream.finish()
@@ -186,7 +187,7 @@ def test_children_of_the_same_name_are_refused_at_any_depth() -> None:
         ({"A": {"ts": 1}}, "`A` holds a dict"),
         ({"ts": [1, 2], "type": ["A", "B"]}, "event 0 is an int, not a dictionary"),
         ({1: [{"ts": 1}]}, "a type 1, and a type is a string"),
-        ({"A": [{"ts": 1, "v": 1}], "B": [{"ts": 2, "v": "x"}]}, "column `v` holds int64 for `A` and string"),
+        ({"A": [{"ts": 1, "v": 1}], "B": [{"ts": 2, "v": "x"}]}, "`v` holds integers (int64): strings"),
         (5, "cannot read events from an int"),
         ("text", "cannot read events from a str"),
         (None, "cannot read events from a NoneType"),

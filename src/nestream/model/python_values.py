@@ -20,6 +20,9 @@ from nestream.model.widening import converted, mixing, widened
 _SIMPLE = frozenset((bool, int, float, str, bytes, timedelta, date, Decimal, np.int64, np.float64))
 _WRONG = (pa.ArrowException, OverflowError, ValueError, TypeError, AttributeError)
 
+_PARTS = "has parts that do not go together\n  hint: convert the parts to one type, in all events"
+_ZONED = "has a zone, and a time of day does not keep one\n  hint: remove the zone, or pass a datetime"
+
 
 def python_column(name: str, values: Sequence[Any]) -> pa.Array:
     """The values as a column; raises an `EventError` where they do not fit together."""
@@ -57,12 +60,13 @@ def _alike(values: Sequence[Any], name: str) -> pa.Array:
             zone = getattr(column.type, "tz", None)
             fine = pa.timestamp("ns", zone) if pa.types.is_timestamp(column.type) else pa.duration("ns")
             column = pa.array(values, fine)
-    except _WRONG as problem:
-        raise EventError(f"attribute `{name}`: {_reason(values, problem)}") from None
+    except _WRONG:
+        raise EventError(f"attribute `{name}`: {_reason(values)}") from None
     if pa.types.is_nested(column.type) or pa.types.is_time(column.type):
         for value, kept in zip(values, column.to_pylist(), strict=True):
             if not _same(value, kept):
-                raise EventError(f"attribute `{name}`: {_short(value)} has parts that do not go together")
+                reason = _ZONED if isinstance(value, time) else _PARTS
+                raise EventError(f"attribute `{name}`: {_short(value)} {reason}")
     return column
 
 
@@ -71,11 +75,31 @@ def _is_finer(value: Any) -> bool:
     return bool(getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0))
 
 
-def _reason(values: Sequence[Any], problem: BaseException) -> str:
+def _reason(values: Sequence[Any]) -> str:
+    """Why Arrow takes no column of the values."""
     for value in values:
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            return f"the integer {_short(value)} does not fit in 64 bits"
-    return str(problem) if isinstance(problem, pa.ArrowException) else f"{_short(values[0])}: {problem}"
+            return f"the integer {_short(value)} does not fit in 64 bits\n  hint: pass a Decimal or a float"
+        if isinstance(value, str) and not _is_taken(value):
+            return f"{_short(value)} is not valid Unicode\n  hint: replace the surrogates, or pass bytes"
+    value = next((value for value in values if not _is_taken(value)), values[0])
+    if isinstance(value, Mapping | list | tuple | set | frozenset | np.ndarray):
+        if isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):
+            return f"{_short(value)} has keys that are not strings\n  hint: convert the keys to strings"
+        return f"{_short(value)} {_PARTS}"
+    return (
+        f"no column holds {_short(value)}, a value of type {type(value).__name__}\n"
+        "  hint: convert it to a number, a string, a time, a list or a dictionary"
+    )
+
+
+def _is_taken(value: Any) -> bool:
+    """Whether a column can hold the value alone."""
+    try:
+        pa.array([value])
+    except _WRONG:
+        return False
+    return True
 
 
 def _same(given: Any, kept: Any) -> bool:
