@@ -15,7 +15,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from nestream.engine.operators import chain
+from nestream.engine.operators import chain, derived
 from nestream.papers.options import Options
 from nestream.papers.rewrite.normalise import LIMIT, normalise
 from nestream.papers.sase.plan import BASIC, PAPER
@@ -146,6 +146,12 @@ def with_composites(text: str, table: pa.Table, *, order: str, seed: int) -> pa.
         return query(text).match(table, order=order, strategy="native")
 
 
+def derived_anew(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+    """Random batches, with inner matches derived in every round, however few events are new."""
+    with patch.object(derived, "_FEW_NEW", 1 << 40):
+        return split(text, table, order=order, seed=seed)
+
+
 def normalised(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     """The reference evaluator over the rewritten plan, by the rules in a random order for odd seeds."""
     chance = random.Random(seed)
@@ -193,6 +199,7 @@ RUNNERS: dict[str, Runner] = {
     "normalised": Runner(normalised, ordered=True),
     "native": Runner(by("native"), ordered=True),
     "native-small": Runner(by("native", memory=600), ordered=True),
+    "native-split-derived": Runner(derived_anew),
     "native-composites": Runner(with_composites, ordered=True),
     "papers": Runner(switched(Options()), ordered=True),
     "papers-split": Runner(partial(split, options=Options())),

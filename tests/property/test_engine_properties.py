@@ -210,6 +210,7 @@ def test_predicates_on_timestamps_mean_the_same_in_every_resolution(
     + [(name, 20_000) for name in VIEWS]
     + [(f"{name}-{how}", 4_000) for name in VIEWS for how in ("split", "one-by-one")]
     + [("papers", 10_000), ("papers-split", 4_000)]
+    + [(f"native-{how}", 4_000) for how in ("small", "composites", "split-derived")]
     + [(name, 4_000) for name in (*SWITCHES, "nested-no-push-in", "nested-no-shortcut", "flat-no-push-in")],
 )
 def test_thousands_of_random_cases_agree(way: str, count: int) -> None:
