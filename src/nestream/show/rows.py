@@ -42,7 +42,7 @@ NO_ROWS = Rows()
 
 def rows_over(query: Any, events: Any, rewritten: bool, read: Mapping[str, Any]) -> Rows:
     """The rows of a query's plan, or of its normal form, over some events."""
-    table = to_table(events, read["type"])
+    table = query.fitted(to_table(events, read["type"]), read["time"], read["type"])
     given = read["types"] or attributes_by_type(events)
     schema = Schema.of(table.schema, read["time"], read["type"], given)
     check_events(table, schema)
