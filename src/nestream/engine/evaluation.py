@@ -87,6 +87,10 @@ class Evaluation:
         self.reach: Rows = self.made(window, self._reach)
         """For each row the first row that fits in a window ending with it."""
 
+    def whole(self) -> Evaluation:
+        """The evaluation of all the events held: a negated match may have ended in an earlier one."""
+        return Evaluation(self.cache, self.window, self.limit) if self.since else self
+
     def _low(self) -> Rows:
         if self.events.by_arrival:
             return np.arange(len(self.events), dtype=np.int32)

@@ -208,6 +208,7 @@ class MatchStair:
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
         """The latest starts of its matches; None where there are too many to build."""
+        evaluation = evaluation.whole()
         asked = Asked(0, len(evaluation))
         budget = max(_DEAR * len(evaluation), _CHEAP)
         expected = self.operator.expected(evaluation, asked)
