@@ -98,7 +98,7 @@ def program_of(
 def known_strategy(strategy: str) -> None:
     """Raise for an unknown strategy, and name the known ones."""
     if strategy not in STRATEGIES:
-        raise ValueError(f"unknown strategy {strategy!r}: one of {', '.join(STRATEGIES)}")
+        raise ValueError(f"unknown strategy {strategy!r}: use one of {', '.join(STRATEGIES)}")
 
 
 def known_options(options: Options | None) -> None:

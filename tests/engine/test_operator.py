@@ -176,7 +176,7 @@ def planned(*plan: Any, **settings: Any) -> Program:
     ("options", "said"),
     [
         ({"memory": True}, "the option memory is a number"),
-        ({"memory": 1, "bound": True}, "unknown option 'bound': one of bounds, "),
+        ({"memory": 1, "bound": True}, "unknown option 'bound': use one of bounds, "),
         ({"bounds": 1}, "the option bounds is True or False"),
     ],
 )

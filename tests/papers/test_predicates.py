@@ -162,7 +162,7 @@ def test_options_are_named_and_an_unknown_name_lists_the_known() -> None:
     assert {"bounds", "push_in", "shortcut"} <= set(switches())
     assert "memory" not in switches()
     chosen = query("SEQ(A a, B b) WITHIN 5")
-    with pytest.raises(ValueError, match=r"unknown option 'bound': one of bounds, .*push_in.*memory"):
+    with pytest.raises(ValueError, match=r"unknown option 'bound': use one of bounds, .*push_in.*memory"):
         chosen.match(events("a1 b2"), options={"bound": False})
     with pytest.raises(ValueError, match="unknown option 'bound'"):
         chosen.stream(options={"bound": False})

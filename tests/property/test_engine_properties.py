@@ -120,6 +120,19 @@ def in_batches(chosen: Query, case: Variant) -> pa.Table:
     return pa.concat_tables(parts)
 
 
+def in_a_stream(schema: pa.Schema) -> pa.Schema:
+    """The schema of a stream's matches: a dictionary has room for the words that are still to come."""
+
+    def roomy(kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_struct(kind):
+            return pa.struct([field.with_type(roomy(field.type)) for field in kind])
+        if pa.types.is_dictionary(kind) and kind.index_type in {pa.int8(), pa.int16()}:
+            return pa.dictionary(pa.int32(), kind.value_type, kind.ordered)
+        return kind
+
+    return pa.schema([field.with_type(roomy(field.type)) for field in schema])
+
+
 def over_all(**switches: Any) -> Callable[[Query, Variant], pa.Table]:
     def run(chosen: Query, case: Variant) -> pa.Table:
         return chosen.match(case.table, order=case.order, types=case.types, options=Options(**switches))
@@ -135,7 +148,8 @@ def by(strategy: str) -> Callable[[Query, Variant], pa.Table]:
 
 
 VARIANT_WAYS: dict[str, Callable[[Query, Variant], pa.Table]] = {
-    "engine": over_all(),
+    "engine": by("auto"),
+    "papers": over_all(),
     "in batches": in_batches,
     "no bounds": over_all(bounds=False),
     "no partition": over_all(partition=False),
@@ -160,10 +174,11 @@ def test_other_columns_do_not_change_what_the_ways_agree_on(style: str, data: st
     reference = chosen.match(case.table, order=case.order, types=case.types, strategy="reference")
     for name, way in VARIANT_WAYS.items():
         found = way(chosen, case)
-        assert found.schema == reference.schema, name
         if name == "in batches":
+            assert found.schema == in_a_stream(reference.schema), name
             assert sorted(rows(found)) == sorted(rows(reference)), name
         else:
+            assert found.schema == reference.schema, name
             assert rows(found) == rows(reference), name
 
 

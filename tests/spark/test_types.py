@@ -196,7 +196,9 @@ def test_a_partitioning_that_is_not_possible_is_refused(spark: SparkSession) -> 
     df = carried(spark)
     with pytest.raises(ValueError, match="cannot be partitioned by key, only by: time, single"):
         nestream.query("PATTERN SEQ(A a, B b) WITHIN 2 hours").on_spark(df, partition_by="key")
-    with pytest.raises(ValueError, match="unknown partitioning 'keys': one of key, time, key\\+time, single"):
+    with pytest.raises(
+        ValueError, match="unknown partitioning 'keys': use one of key, time, key\\+time, single"
+    ):
         nestream.query(HALF_HOURS).on_spark(df, partition_by="keys")
 
 

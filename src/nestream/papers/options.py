@@ -69,7 +69,7 @@ def options_of(given: Switches | None) -> Options:
     known = {option.name: option.type for option in fields(Options)}
     for name, value in given.items():
         if name not in known:
-            raise ValueError(f"unknown option {name!r}: one of {', '.join(known)}")
+            raise ValueError(f"unknown option {name!r}: use one of {', '.join(known)}")
         wanted = bool if known[name] == "bool" else int
         if type(value) is not wanted:
             raise ValueError(f"the option {name} is {'True or False' if wanted is bool else 'a number'}")

@@ -59,7 +59,7 @@ def choose(program: Scope, wanted: str | None = None, slice_length: int | None =
     if wanted is None:
         return next(iter(choices.values()))
     if wanted not in KINDS:
-        raise ValueError(f"unknown partitioning {wanted!r}: one of {', '.join(KINDS)}")
+        raise ValueError(f"unknown partitioning {wanted!r}: use one of {', '.join(KINDS)}")
     if wanted not in choices:
         raise ValueError(f"this query cannot be partitioned by {wanted}, only by: {', '.join(choices)}")
     return choices[wanted]
