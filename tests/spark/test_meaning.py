@@ -262,7 +262,7 @@ def test_methods_of_this_process_say_what_to_call_for_a_dataframe(spark: SparkSe
     with pytest.raises(TypeError, match="needs the events in this process: collect the DataFrame first"):
         query.show(df)
     for stream in (query.stream, several.stream):
-        with pytest.raises(TypeError, match=r"matched on Spark: call `match\(df\)`"):
+        with pytest.raises(nestream.EventError, match=r"matched on Spark: call `match\(df\)`"):
             stream(df)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="on Spark the events are a DataFrame"):
         query.on_spark(pa.table({"ts": [1], "type": ["A"]}))
