@@ -360,18 +360,18 @@ class Frame:
 Frame.__module__ = "pyspark.sql.dataframe"
 TWICE = pa.table([[1], ["A"], [1], [2]], names=["ts", "type", "x", "x"])
 ODD: dict[str, tuple[Any, str]] = {
-    "None": (None, "cannot read events from a value of type NoneType"),
-    "a text": ("events", "cannot read events from a value of type str"),
-    "a number": (5, "cannot read events from a value of type int"),
-    "numbers": ([1, 2], "event 0 is of type int"),
-    "an event and None": ([{"ts": 1, "type": "A"}, None], "event 1 is of type NoneType"),
-    "a DataFrame of Spark": (Frame(), "query.match"),
-    "DataFrames of Spark by type": ({"A": Frame()}, "query.match"),
-    "a column twice": (TWICE, "several columns named x"),
-    "a column of pandas": (pd.Series([1, 2]), "event 0 is of type int"),
-    "a column of mixed objects": (pd.DataFrame({"ts": [1, 2], "type": ["A", 5]}), "cannot read events"),
-    "one event": ({"ts": 1, "type": "A"}, "events of type `ts`"),
-    "names that are numbers": ([{1: 2}], "name of an attribute is a string"),
+    "None": (None, "cannot read events from a NoneType"),
+    "a text": ("events", "cannot read events from a str"),
+    "a number": (5, "cannot read events from an int"),
+    "numbers": ([1, 2], "event 0 is an int, not a dictionary"),
+    "an event and None": ([{"ts": 1, "type": "A"}, None], "event 1 is a NoneType, not a dictionary"),
+    "a DataFrame of Spark": (Frame(), r"`match\(df\)`"),
+    "DataFrames of Spark by type": ({"A": Frame()}, r"type `A`: .*`match\(df\)`"),
+    "a column twice": (TWICE, "several columns named `x`"),
+    "a column of pandas": (pd.Series([1, 2]), "cannot read events from a Series"),
+    "a column of mixed objects": (pd.DataFrame({"ts": [1, 2], "type": ["A", 5]}), "`type` holds strings"),
+    "one event": ({"ts": 1, "type": "A"}, "`ts` holds an int"),
+    "names that are numbers": ([{1: 2}], "an attribute named 1, and a name is a string"),
 }
 
 

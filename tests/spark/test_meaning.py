@@ -259,10 +259,10 @@ def test_methods_of_this_process_say_what_to_call_for_a_dataframe(spark: SparkSe
     for call in calls:
         with pytest.raises(nestream.EventError, match=r"`match\(df\)` and `count\(df\)`.*\n.*toArrow"):
             call()
-    with pytest.raises(TypeError, match="needs the events in this process: collect the DataFrame first"):
+    with pytest.raises(TypeError, match="cannot read a Spark DataFrame: collect the events first"):
         query.show(df)
     for stream in (query.stream, several.stream):
-        with pytest.raises(TypeError, match=r"matched on Spark: call `match\(df\)`"):
+        with pytest.raises(nestream.EventError, match=r"matched on Spark: call `match\(df\)`"):
             stream(df)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="on Spark the events are a DataFrame"):
         query.on_spark(pa.table({"ts": [1], "type": ["A"]}))

@@ -16,7 +16,7 @@ from nestream.logical.nodes import Plan, expressions
 from nestream.model.columns import resolution
 from nestream.model.expression import constants
 from nestream.model.plain import empty_table
-from nestream.model.schema import Kind, Schema
+from nestream.model.schema import EventError, Kind, Schema
 from nestream.model.time import Duration, DurationError, length_of_time
 from nestream.strategies import Options, known_strategy
 
@@ -135,7 +135,7 @@ def is_dataframe(events: Any) -> bool:
 def refuse_dataframe(events: Any) -> None:
     """Raise where events that are pushed in this process are a DataFrame of Spark."""
     if is_dataframe(events):
-        raise TypeError(
+        raise EventError(
             "a streaming DataFrame is matched on Spark: call `match(df)`\n"
             "  hint: `stream` takes events of this process, such as dictionaries or Arrow tables"
         )

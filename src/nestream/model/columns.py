@@ -31,7 +31,7 @@ def to_table(events: Any, type_column: str = "type") -> pa.Table:
 
 
 def _read(events: Any, type_column: str) -> pa.Table:
-    if type(events).__module__.startswith("pyspark."):
+    if _is_of_spark(events):
         raise EventError(
             "a Spark DataFrame is matched on Spark, by `match(df)` and `count(df)` alone\n"
             "  hint: for events that fit into this process pass df.toArrow(), whose times are in UTC"
@@ -53,12 +53,16 @@ def _read(events: Any, type_column: str) -> pa.Table:
                 "  hint: give a table with a column for each attribute"
             ) from None
     if isinstance(events, Iterable) and not isinstance(events, str | bytes) and not hasattr(events, "dtype"):
-        return _from_dictionaries(list(events))
+        return _from_dictionaries(list(events), type_column)
     raise EventError(
         f"cannot read events from {a(type(events).__name__)}\n"
         f"  hint: {_hint(events)}pass an Arrow table, a pandas or Polars DataFrame, a list of dictionaries, "
         "or a mapping of these by type"
     )
+
+
+def _is_of_spark(events: Any) -> bool:
+    return type(events).__module__.startswith("pyspark.")
 
 
 def _is_of(events: Any, package: str, *names: str) -> bool:
@@ -133,8 +137,11 @@ def roomy(datatype: pa.DataType) -> pa.DataType:
     return datatype
 
 
-def _from_dictionaries(rows: list[Any]) -> pa.Table:
-    return table_of(rows, names_of_rows(rows))
+def _from_dictionaries(rows: list[Any], type_column: str) -> pa.Table:
+    names = list(names_of_rows(rows))  # all rows are checked before the first is read
+    if rows and not names:
+        names = [type_column]  # a table without columns would have no rows: the events would be lost
+    return table_of(rows, names)
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> pa.Table:
@@ -151,7 +158,7 @@ def _tables_by_type(events: Mapping[Any, Any], type_column: str) -> pa.Table:
             table = table.drop_columns([type_column])
         tables.append(table.append_column(type_column, pa.array([name] * table.num_rows, pa.string())))
     if not tables:
-        return _from_dictionaries([])
+        return _from_dictionaries([], type_column)
     return _together(tables)
 
 
@@ -162,7 +169,8 @@ def _of_type(name: Any, part: Any, type_column: str) -> pa.Table:
             f"the events by type have a type {name!r}, and a type is a string\n"
             '  hint: write the mapping as {"A": events, ...}'
         )
-    if isinstance(part, Mapping) or not (isinstance(part, Iterable) or hasattr(part, "__arrow_c_stream__")):
+    several = isinstance(part, Iterable) or hasattr(part, "__arrow_c_stream__") or _is_of_spark(part)
+    if isinstance(part, Mapping) or not several:
         raise EventError(
             f"a mapping gives the events of each type, and `{name}` holds {a(type(part).__name__)}\n"
             "  hint: put a single event in a list: [{...}]"

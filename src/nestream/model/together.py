@@ -114,7 +114,7 @@ class Gathered:
         variables = _words(np.concatenate(self.which), list(self.variables) or [""])
         rows, event = np.concatenate(self.rows), kind.field(1).type
         # where every query returns values only, not all columns of the events are held
-        shown = events_at(events, rows, event) if len(rows) else pa.array([], event)
+        shown = events_at(events, rows, event) if len(rows) else pa.nulls(0, event)
         entries = pa.StructArray.from_arrays([variables, shown], fields=[kind.field(0), kind.field(1)])
         return pa.ListArray.from_arrays(_offsets(np.concatenate(self.lengths)), entries, type=datatype)
 

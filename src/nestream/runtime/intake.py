@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.model.columns import computable, is_frame, missing, roomy, table_of, to_table
-from nestream.model.schema import EventError, Kind, kind_of
+from nestream.model.schema import Kind, kind_of
 from nestream.model.widening import mixing, taking
 
 Rows = npt.NDArray[np.int64]
@@ -23,12 +23,6 @@ Columns = dict[str, pa.DataType]
 
 def batch_of(events: Any, type: str) -> pa.Table:
     """A batch as users give it, as a table."""
-    parts = list(events.values()) if isinstance(events, Mapping) else [events]
-    if any(part.__class__.__module__.startswith("pyspark.") for part in parts):
-        raise EventError(
-            "a Spark DataFrame is not pushed into a stream of this process\n"
-            "  hint: query.match(df) matches it on Spark; df.toArrow() brings a small one here"
-        )
     table = to_table(events, type)
     return table.cast(pa.schema([field.with_type(roomy(field.type)) for field in table.schema]))
 

@@ -27,6 +27,7 @@ from nestream.model.columns import roomy, with_columns
 from nestream.model.diagnostics import QueryError
 from nestream.model.memory import collected
 from nestream.model.plain import empty_table
+from nestream.model.python_values import a
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import length_of_time
 from nestream.model.unseen import Seen, warn_of
@@ -170,7 +171,7 @@ class Stream:
             events = [batch_of(events, self.type)]
         elif isinstance(events, str | bytes) or not isinstance(events, Iterable):
             raise EventError(
-                f"cannot read events from a value of type {events.__class__.__name__}\n"
+                f"cannot read events from {a(events.__class__.__name__)}\n"
                 "  hint: give an iterable of dictionaries or of batches, or push events into query.stream()"
             )
         return self._matches(events)
