@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Points = Sequence[tuple[float, float]]
-STYLE = {
+STYLE: Any = {
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
