@@ -196,9 +196,9 @@ def profile(
     ] = None,
 ) -> None:
     """Show where the time of a query goes."""
-    from pyinstrument import Profiler
-
     text, path = (query, events) if events is not None else _benchmark(query, size)
+    from pyinstrument import Profiler  # only this command needs it
+
     chosen, table = nestream.query(text), pq.read_table(path)
     how: dict[str, Any] = {"strategy": strategy}
     chosen.match(table, **how)  # what is done once is left out
