@@ -216,7 +216,8 @@ def attributes_by_type(events: Any) -> dict[str, list[str]] | None:
     """The attributes of each event type, where the events come as a mapping by type."""
     if not isinstance(events, Mapping):
         return None
-    return {name: to_table(part).column_names for name, part in events.items()}
+    tables = {name: to_table(part) for name, part in events.items()}
+    return {name: table.column_names for name, table in tables.items() if table.num_columns}
 
 
 def resolution(schema: Schema) -> str:
