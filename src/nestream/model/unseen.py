@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _SIMILAR = 0.6
+_FIRST_LOOK = 1 << 14
+"""At how many events it is looked first, then at four times more, until all types are found."""
 MOST_TYPES = 1000
 """Among how many types of the events a similar one is looked for."""
 
@@ -28,13 +30,18 @@ def unseen_types(wanted: Iterable[str], column: pa.ChunkedArray | pa.Array) -> l
     """What to say of the types of a query that no event has; nothing where that is as likely as not."""
     if isinstance(column, pa.Array):
         column = pa.chunked_array([column])
-    if pa.types.is_dictionary(column.type):
-        column = pa.chunked_array([pc.unique(column.cast(column.type.value_type))])
     wanted = list(dict.fromkeys(wanted))
-    absent = [name for name in wanted if pc.index(column, pa.scalar(name, column.type)).as_py() < 0]
-    if not absent:
-        return []
-    present = [str(name) for name in pc.unique(column).to_pylist() if name is not None]
+    present: dict[str, None] = {}
+    first, size = 0, _FIRST_LOOK
+    while first < len(column):
+        part = column.slice(first, size)
+        if pa.types.is_dictionary(part.type):
+            part = part.cast(part.type.value_type)
+        present |= {str(name): None for name in pc.unique(part).to_pylist() if name is not None}
+        if present.keys() >= set(wanted):  # usually after a few events
+            return []
+        first, size = first + size, 4 * size
+    absent = [name for name in wanted if name not in present]
     return sentences(wanted, absent, present)
 
 
