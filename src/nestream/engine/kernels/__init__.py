@@ -26,7 +26,6 @@ PATIENCE = 1 << 17
 
 _interpreted = 0
 """How many elements interpreted kernels have gone through in this process."""
-_KERNELS: list[Kernel] = []
 
 
 class Kernel:
@@ -37,7 +36,6 @@ class Kernel:
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self._compiled: Callable[..., Any] | None = None
-        _KERNELS.append(self)
 
     def __call__(self, *arguments: Any) -> Any:
         if self._compiled is None:
