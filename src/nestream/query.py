@@ -31,7 +31,7 @@ from nestream.model.columns import attributes_by_type, check_events, quiet, reso
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.expression import attributes
 from nestream.model.memory import collected
-from nestream.model.output import EventColumn, ValueColumn
+from nestream.model.output import ValueColumn
 from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
@@ -443,7 +443,7 @@ class Query:
     @property
     def shows_events(self) -> bool:
         """Whether a match has whole events, with all their columns."""
-        return any(isinstance(column, EventColumn) for column in self.plan.output.columns)
+        return self.plan.output.shows_events
 
     @property
     def mentioned(self) -> tuple[str, ...]:

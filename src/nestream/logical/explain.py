@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nestream.logical.nodes import Component, Leaf, Negation, Plan, Proj, WinAnd, WinOr, WinSeq, Witness
+from nestream.logical.nodes import (
+    Component,
+    Group,
+    Leaf,
+    Negation,
+    Plan,
+    Proj,
+    WinAnd,
+    WinOr,
+    WinSeq,
+    Witness,
+)
 from nestream.model.expression import Expression, variables
-from nestream.model.output import EventColumn
-from nestream.model.text import print_expression, print_name
+from nestream.model.output import ValueColumn
+from nestream.model.text import print_expression, print_name, quantity_text
 
 
 def explain(plan: Plan) -> str:
@@ -31,7 +42,7 @@ def _window(plan: Plan) -> str:
 def _output(plan: Plan) -> str:
     shown = ", ".join(
         print_name(column.name)
-        if isinstance(column, EventColumn)
+        if not isinstance(column, ValueColumn)
         else f"{print_expression(column.expression)} AS {print_name(column.name)}"
         for column in plan.output.columns
     )
@@ -42,6 +53,10 @@ def _lines(component: Component, depth: int, outer: frozenset[str], prefix: str)
     indent = "  " * depth
     if isinstance(component, Negation):
         yield from _lines(component.body, depth, outer, "! ")
+        return
+    if isinstance(component, Group):
+        yield f"{indent}{_group_label(component)}"
+        yield from _lines(component.body, depth + 1, outer, "")
         return
     if isinstance(component, Witness):
         yield f"{indent}{_witness(component, outer)}"
@@ -69,11 +84,15 @@ def _witness(witness: Witness, outer: frozenset[str]) -> str:
     return ", ".join([*absent, *(f"latest {_leaf(leaf, outer)}" for leaf in witness.chain)])
 
 
-def leaf_label(leaf: Leaf) -> str:
-    """The leaf as the language writes it: `Type variable`, or `ANY(A, B) variable`."""
+def leaf_label(leaf: Leaf, quantity: str = "") -> str:
+    """The leaf as the language writes it: `Type variable`, `ANY(A, B) variable`, or a group `Type+ variable`."""
     names = [print_name(name) for name in leaf.types]
     kind = names[0] if len(names) == 1 else f"ANY({', '.join(names)})"
-    return f"{kind} {print_name(leaf.variable)}"
+    return f"{kind}{quantity} {print_name(leaf.variable)}"
+
+
+def _group_label(group: Group) -> str:
+    return f"Group {print_name(group.variable)} {quantity_text(group.least, group.most)}"
 
 
 def _declared(component: WinSeq | WinAnd | WinOr) -> frozenset[str]:
@@ -97,7 +116,7 @@ def explain_json(plan: Plan) -> dict[str, Any]:
         "output": {
             "columns": [
                 {"name": column.name, "variable": column.variable}
-                if isinstance(column, EventColumn)
+                if not isinstance(column, ValueColumn)
                 else {"name": column.name, "expression": print_expression(column.expression)}
                 for column in plan.output.columns
             ],
@@ -118,6 +137,14 @@ def _json(component: Component, outer: frozenset[str]) -> dict[str, Any]:
     match component:
         case Negation(body=body):
             return {"node": "Negation", "body": _json(body, outer)}
+        case Group(variable=variable, body=body, least=least, most=most):
+            return {
+                "node": "Group",
+                "variable": variable,
+                "least": least,
+                "most": most,
+                "body": _json(body, outer),
+            }
         case Witness(chain=chain, absent=absent):
             return {
                 "node": "Witness",

@@ -15,7 +15,7 @@ from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import Matches
 from nestream.engine.program import Decided, Measure, Program
 from nestream.model.expression import Attribute
-from nestream.model.output import EventColumn, Output, ValueColumn, build_matches, output_schema
+from nestream.model.output import Output, ValueColumn, build_matches, output_schema
 from nestream.model.schema import Kind, Schema
 from nestream.model.vector import Vector
 from nestream.runtime.ahead import in_threads
@@ -192,7 +192,7 @@ class LocalRun:
 
 def shown_columns(output: Output, schema: Schema) -> list[str]:
     """The columns that the output shows of an event: all for a variable, else those it returns."""
-    if any(isinstance(column, EventColumn) for column in output.columns):
+    if output.shows_events:
         return list(schema.columns)
     plain = [
         schema.column(column.expression.name)
