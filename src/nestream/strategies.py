@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from nestream.engine.program import LeafSpec, Program
-from nestream.logical.nodes import Plan
+from nestream.logical.nodes import Plan, has_groups
 from nestream.model.schema import Schema
 
 OWN = frozenset({"memory"})
@@ -32,6 +32,7 @@ PLANNERS: Mapping[str, str] = {
     "views-passive": "nestream.papers.planner:views_passive",
     "views-balanced": "nestream.papers.planner:views_balanced",
 }
+_NATIVE = frozenset(name for name, target in PLANNERS.items() if target == NATIVE)
 STRATEGIES = (*PLANNERS, "reference")
 """Every name of a strategy. The reference evaluator has no planner: it reads the plan itself."""
 VIEWS = tuple(name for name in PLANNERS if name.startswith("views-"))
@@ -82,6 +83,11 @@ def program_of(
     target = PLANNERS[strategy]
     if target == NATIVE and not _is_own(options):
         target = SWITCHED
+    if target != NATIVE and has_groups(plan):
+        raise ValueError(
+            f"groups do not run with {'options of the papers' if strategy in _NATIVE else f'strategy {strategy}'}"
+            "\n  hint: use strategy auto"
+        )
     planner: Planner = _found(target)
     return planner(
         plan,

@@ -27,7 +27,7 @@ class Block:
     `leaves` gives each variable's leaf. `order` holds the pairs that must follow each other, `apart` the
     pairs that might be the same event and must not be. `equalities` and `predicates` relate variables.
     `chain` is set where the variables are totally ordered, `key` where every variable has attributes that
-    are equal in all of them.
+    are equal in all of them. `judged` are the predicates that mention groups through aggregates.
     """
 
     leaves: Mapping[str, int]
@@ -36,6 +36,8 @@ class Block:
     equalities: tuple[Equality, ...]
     predicates: tuple[Expression, ...]
     negations: tuple[Negation, ...] = ()
+    groups: tuple[Group, ...] = ()
+    judged: tuple[Expression, ...] = ()
     chain: tuple[str, ...] | None = None
     key: Mapping[str, tuple[str, ...]] | None = None
 
@@ -73,4 +75,38 @@ class Negation:
         names |= {name for pair in (*block.order, *block.apart) for name in pair}
         for inner in block.negations:
             names |= inner.needs(root)
+        for group in block.groups:
+            names |= group_needs(group, root)
+        names |= {name for predicate in block.judged for name in variables(predicate)}
+        names -= {name for group in block.groups for name in group.variables}
         return names - set(block.leaves)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A group: all the matches of its alternatives in its interval, from `least` to `most` of them.
+
+    Each alternative is a choice of branches of the group's expression. An alternative is written as a
+    negation is: the same interval, the same block; here all its matches are taken.
+    """
+
+    variable: str
+    interval: Interval
+    alternatives: tuple[Negation, ...]
+    least: int = 0
+    most: int | None = None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that members bind, in the order of the text."""
+        return tuple(dict.fromkeys(name for one in self.alternatives for name in one.block.leaves))
+
+    @property
+    def reaches_out(self) -> bool:
+        """Whether members may lie before the first or after the last event of a match."""
+        return isinstance(self.interval.after, Edge) or isinstance(self.interval.before, Edge)
+
+
+def group_needs(group: Group, root: Block) -> frozenset[str]:
+    """The outer variables that decide the members of a group."""
+    return frozenset().union(*(one.needs(root) for one in group.alternatives))

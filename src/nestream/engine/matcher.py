@@ -72,7 +72,8 @@ class Matcher:
             at_once = self.watermark == END and not any(self.decided)
             found = self._decide(targets, at_once=at_once, cache=cache)
             sorted_already = found_in_order(self.program, at_once=at_once)
-            yield from found if sorted_already or not in_order else self._all_in_order(found)
+            for matches in found if sorted_already or not in_order else self._all_in_order(found):
+                yield from self.execution.completed(matches)
         if cache is None:
             self._expire()
 
@@ -87,7 +88,8 @@ class Matcher:
         bounds = [int(store.pos[row]) + store.base if row < len(store) else self.events.seen for row in rows]
         count = len(self.program.outlines)
         self.decided = [bounds[0]] * count
-        yield from self._decide([bounds[1]] * count, at_once=True, cache=cache)
+        for matches in self._decide([bounds[1]] * count, at_once=True, cache=cache):
+            yield from self.execution.completed(matches)
 
     def count(self) -> int:
         """How many matches there are when all the events have arrived, without building what it need not."""
@@ -100,7 +102,8 @@ class Matcher:
         if not len(self.store):
             return
         if self.given is not None:
-            yield from (matches.count for matches in self.advance(END, in_order=False))
+            targets = [self.events.seen] * len(self.program.outlines)
+            yield from (matches.count for matches in self._decide(targets, at_once=True, cache=None))
             return
         length = int(self.store.pos[-1]) + 1
         for operator in self.operators(at_once=True):

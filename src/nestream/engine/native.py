@@ -14,6 +14,7 @@ from nestream.engine.operator import EvaluationCache, Execution, Matches, Measur
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked, PhysicalOperator
 from nestream.engine.program import Decided, Program
+from nestream.engine.shown_groups import ShownGroups
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class NativeProgram(Program):
     """A query as physical operators: its matches are those of all of them."""
 
     physical: tuple[PhysicalOperator, ...]
+    shown: ShownGroups | None = None
 
     def start(self, limit: int) -> NativeExecution:
         """The program at work; it keeps nothing between batches but the events."""
@@ -41,6 +43,8 @@ class NativeExecution(Execution):
     def __init__(self, program: NativeProgram, limit: int) -> None:
         self.program = program
         self.limit = limit
+        self.evaluation: Evaluation | None = None
+        """The last evaluation: matches are completed with their groups over the same events."""
 
     def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> list[Operator]:
         """Each physical operator over the events as they are now."""
@@ -48,10 +52,18 @@ class NativeExecution(Execution):
         window = Window(program.measure, program.window, program.exclusive)
         since = int(np.searchsorted(cache.events.pos, first)) if first > 0 else 0
         evaluation = Evaluation(cache, window, self.limit, since)
+        self.evaluation = evaluation
         return [
             RunningOperator(physical, evaluation, by_last=at_once or decided is not Decided.WINDOW)
             for physical, decided in zip(program.physical, program.decided, strict=True)
         ]
+
+    def completed(self, matches: Matches) -> Iterator[Matches]:
+        """The matches with what the output shows of their groups."""
+        shown = self.program.shown
+        if shown is None or self.evaluation is None:
+            return iter((matches,))
+        return shown.completed(self.evaluation, [one.block for one in self.program.physical], matches)
 
 
 class RunningOperator(Operator):

@@ -205,6 +205,8 @@ def _spanned(members: Members, first: Rows, last: Rows) -> tuple[Rows, Rows]:
 
 def _group(events: pa.Table, members: Members, column: GroupColumn, datatype: pa.ListType) -> pa.Array:
     """The members of a group as lists, NULL where the group is unbound."""
+    if not members.rows:
+        return pa.nulls(len(members.counts), datatype)
     offsets = members.begin
     member = datatype.value_type
     if column.members:

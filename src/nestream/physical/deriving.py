@@ -34,6 +34,8 @@ Key = Mapping[str, tuple[str, ...]]
 def derive(planner: Planner, chosen: Chosen, negation: Negation, outer: Outer) -> Negation:
     """The negation, derived where that is right, with the reason why or why not."""
     block, own = negation.block, set(negation.block.leaves)
+    if has_groups(block):
+        return replace(negation, reason="a group inside it is counted match by match")
     if any(not pair <= own for pair in map(set, block.apart)):
         return replace(negation, reason="an event could be one of the match's own")
     if any(not variables(predicate) <= own for predicate in block.predicates):
@@ -42,6 +44,11 @@ def derive(planner: Planner, chosen: Chosen, negation: Negation, outer: Outer) -
     if derived is not None:
         return replace(negation, derived=derived[0], link=derived[1], reason="from its parts")
     return _from_matches(planner, chosen, negation, outer.facts)
+
+
+def has_groups(block: Block) -> bool:
+    """Whether a block has groups, at any depth."""
+    return bool(block.groups) or any(has_groups(inner.block) for inner in block.negations)
 
 
 # -- from parts, without building an inner match -----------------------------------------------------------
