@@ -85,8 +85,9 @@ def program_of(
         target = SWITCHED
     if target != NATIVE and has_groups(plan):
         raise ValueError(
-            f"groups do not run with {'options of the papers' if strategy in _NATIVE else f'strategy {strategy}'}"
-            "\n  hint: use strategy auto"
+            "groups do not run with "
+            + ("these options" if strategy in _NATIVE else f"strategy {strategy}")
+            + "\n  hint: use strategy auto, without the switches of the papers"
         )
     planner: Planner = _found(target)
     return planner(

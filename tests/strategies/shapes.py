@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from nestream.language.ast import Composite, Exists, Negation, Operator, Pattern, Primitive
+from nestream.language.ast import Composite, Exists, Negation, Operator, Pattern, Primitive, Repeated
 from nestream.model.expression import Expression
 from tests.strategies.choices import Choices, chance, pick, some, weighted
 from tests.strategies.histories import TYPES
@@ -25,6 +25,8 @@ class Style:
     nested: int = 35
     nested_negation: int = 45
     negation: int = 34
+    groups: int = 0
+    """How many of what looks at an interval are groups, not negations."""
     any_of_types: int = 8
     roots: tuple[tuple[int, str], ...] = ((60, "SEQ"), (18, "AND"), (14, "OR"), (4, "event"))
     inner: tuple[tuple[int, str], ...] = ((5, "SEQ"), (3, "AND"), (2, "OR"))
@@ -44,6 +46,9 @@ class Shape:
     kind: str
     parent: Shape | None = None
     negated: bool = False
+    group: tuple[int, int | None] | None = None
+    """The least and the greatest number of members, where it is a group."""
+    group_name: str | None = None
     types: tuple[str, ...] = ()
     name: str = ""
     implicit: bool = False
@@ -57,18 +62,35 @@ class Shape:
         for component in self.components:
             yield from component.walk()
 
+    @property
+    def apart(self) -> bool:
+        """Whether it binds no event of the match around it: a negation or a group."""
+        return self.negated or self.group is not None
+
+    def groups(self) -> list[Shape]:
+        """The groups that a match of this place has, and that the place sees."""
+        if self.kind in ("OR", "event"):
+            return []
+        found: list[Shape] = []
+        for part in self.components:
+            if part.group is not None:
+                found.append(part)
+            elif not part.negated:
+                found += part.groups()
+        return found
+
     def positive(self) -> list[Shape]:
         """The events that a match of this expression may bind."""
         if self.kind == "event":
             return [self]
-        return [leaf for part in self.components if not part.negated for leaf in part.positive()]
+        return [leaf for part in self.components if not part.apart for leaf in part.positive()]
 
     # -- scope ---------------------------------------------------------------------------------------------
 
     @property
     def is_place(self) -> bool:
         """Whether predicates are written with it: an operator, or an event that stands alone."""
-        return self.kind != "event" or self.parent is None or self.negated or self.parent.kind == "OR"
+        return self.kind != "event" or self.parent is None or self.apart or self.parent.kind == "OR"
 
     @property
     def place(self) -> Shape:
@@ -85,7 +107,7 @@ class Shape:
         """The variables of positive nested places that are visible here."""
         if self.kind == "OR":
             return []
-        return [name for part in self.components if not part.negated for name in part.shown(self)]
+        return [name for part in self.components if not part.apart for name in part.shown(self)]
 
     def shown(self, around: Shape) -> list[str]:
         """The variables of this place that the place around it sees."""
@@ -120,6 +142,8 @@ class Shape:
             body = Composite(Operator(self.kind), components, tuple(self.predicates))
         if self.hidden:
             body = Exists(self.hidden, body)
+        if self.group is not None:
+            return Repeated(body, *self.group, self.group_name)
         return Negation(body) if self.negated else body
 
 
@@ -196,9 +220,37 @@ def _operator(
         else:
             part = _event(choices, style, node)
             budget.promise(1, counted)
-        part.negated = negated
+        if negated and chance(choices, style.groups) and not _beside_a_group(node):
+            part.group = weighted(choices, *_QUANTITIES)
+        else:
+            part.negated = negated
         node.components.append(part)
     return node
+
+
+_QUANTITIES: tuple[tuple[int, tuple[int, int | None]], ...] = (
+    (30, (1, None)),
+    (20, (0, None)),
+    (10, (2, None)),
+    (8, (1, 1)),
+    (8, (0, 1)),
+    (8, (1, 3)),
+    (8, (2, 2)),
+    (4, (3, None)),
+    (4, (0, 2)),
+)
+
+
+def _beside_a_group(node: Shape) -> bool:
+    """Whether a group of a SEQ has no single event after it yet."""
+    if node.kind != "SEQ":
+        return False
+    for part in reversed(node.components):
+        if part.group is not None:
+            return True
+        if not part.negated:
+            return False
+    return False
 
 
 def _name(choices: Choices, root: Shape) -> None:
@@ -213,6 +265,9 @@ def _name(choices: Choices, root: Shape) -> None:
         base = leaf.types[0].lower()
         used[base] = used.get(base, 0) + 1
         leaf.name = base if used[base] == 1 else f"{base}{used[base]}"
+    for number, part in enumerate(part for part in root.walk() if part.group is not None):
+        if part.kind != "event" or (not part.implicit and chance(choices, 10)):
+            part.group_name = f"g{number}"
 
 
 def _hide(choices: Choices, place: Shape) -> None:

@@ -139,7 +139,7 @@ class _Binding:
             placed[place].append(predicate)
 
     def reaches(self, predicate: Expression, place: Scope) -> bool:
-        """Whether a predicate with aggregates stands with its groups, not in a negation or group beside them."""
+        """Whether a predicate with aggregates stands with its groups, not in what is beside them."""
         for name, part in mentioned(predicate, self.scopes).items():
             if not name.startswith(AGGREGATED):
                 continue
@@ -153,7 +153,7 @@ class _Binding:
                         f"`{print_expression(part)}` stands inside a {what} beside the group",
                         span_of(part, place),
                         detail=f"a {what} and a group beside it look at their events independently",
-                        hint="write the condition in the expression around both, or compare with single events",
+                        hint="write the condition around both, or compare with single events",
                     )
                 )
                 return False
@@ -227,7 +227,7 @@ class _Binding:
                     suggestion=negation_with(inside, predicate) if fits else None,
                 )
             case Unseen.GROUPED:
-                inside = [s for s in target.path if s.group is not None and s not in place.path][0]
+                inside = next(s for s in target.path if s.group is not None and s not in place.path)
                 fits = self.fits(predicate, inside)
                 group = inside.group_name
                 return Diagnostic(

@@ -128,7 +128,7 @@ class GroupBinding:
         if not of_matches or part.variable is None:
             self._report(
                 "not-a-group-of-matches",
-                f"`{part.variable}` is no group of matches, so `{print_expression(part)}` has a part too many",
+                f"`{print_expression(part)}` has a part too many: `{part.variable}` is no group of matches",
                 part,
                 "write `p.b.x` for the variable `b` of a group `p`, and `a.x` for an event `a`",
             )
@@ -160,12 +160,15 @@ class GroupBinding:
         if unknown:
             return replace(part, group="")  # reported as an unknown variable
         groups = list(dict.fromkeys(found for name in names if (found := self.scopes.group_of(name))))
+        around = {id(scope) for group in groups for scope in self.scopes.groups[group].path[:-1]}
+        groups = [group for group in groups if id(self.scopes.groups[group]) not in around]
         if len(groups) == 1:
-            outside = [n for n in names if self.scopes.group_of(n) and n not in self._members(groups[0])]
+            own = self._members(groups[0])
+            outside = [n for n in names if self.scopes.group_of(n) == groups[0] and n not in own]
             if outside:
                 self._report(
                     "negated-variable",
-                    f"`{outside[0]}` is negated inside the group `{groups[0]}`, so no member has an event for it",
+                    f"`{outside[0]}` is negated in the group `{groups[0]}`, so no member has an event for it",
                     part,
                     "use a variable that every member binds",
                 )

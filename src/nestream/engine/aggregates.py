@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -274,7 +275,7 @@ def _of_integers(function: str, values: Ints, begin: Ints, sizes: Ints) -> Vecto
     if function == OF_DURATIONS:
         if fits.all():
             return Vector(_rounded(total, divisor), some)
-        return Vector.from_items([_exact_mean(values[a:b]) for a, b in zip(begin, begin[1:], strict=False)])
+        return Vector.from_items([_exact_mean(values[a:b]) for a, b in pairwise(begin.tolist())])
     if function == "avg":
         mean = total / divisor
         for place in np.flatnonzero(~fits):
@@ -341,7 +342,7 @@ def _small(values: Ints, sizes: Ints) -> bool:
 
 def _of_decimals(over: Aggregate, values: npt.NDArray[Any], begin: Ints) -> Vector:
     """The same of decimals, match by match."""
-    stretches = (values[a:b].tolist() for a, b in zip(begin, begin[1:], strict=False))
+    stretches = (values[a:b].tolist() for a, b in pairwise(begin.tolist()))
     return Vector.from_items([_of_decimal(over.function, one) for one in stretches])
 
 

@@ -110,3 +110,22 @@ class Group:
 def group_needs(group: Group, root: Block) -> frozenset[str]:
     """The outer variables that decide the members of a group."""
     return frozenset().union(*(one.needs(root) for one in group.alternatives))
+
+
+def why_no_range(group: Group) -> str | None:
+    """Why the members of a group are no range of a stack by key, None where they are one."""
+    if len(group.alternatives) > 1:
+        return "they are of several kinds"
+    block = group.alternatives[0].block
+    if len(block.leaves) > 1:
+        return "each is a match of several events"
+    if block.negations or block.groups:
+        return "something else is looked for around each"
+    if block.apart:
+        return "an event of the match could be one"
+    if block.predicates:
+        return "a predicate relates them to the match by more than equality"
+    own = [term for e in block.equalities for term in (e.left, e.right) if term[0] in block.leaves]
+    if len(set(own)) < len(own):
+        return "an attribute must equal two others"
+    return None

@@ -1,4 +1,4 @@
-"""Words and signs that mean something in one place only: LIKE, MATCHES, CASE and DISTINCT, and a repeating `+`.
+"""Words and signs that mean something in one place only: LIKE, MATCHES, CASE, DISTINCT, a repeating `+`.
 
 They come out of the lexer as names and as signs of arithmetic. Here those that stand where only the word can
 be meant get its type, so that a type, variable or attribute of that name needs no backticks.

@@ -85,7 +85,7 @@ def _witness(witness: Witness, outer: frozenset[str]) -> str:
 
 
 def leaf_label(leaf: Leaf, quantity: str = "") -> str:
-    """The leaf as the language writes it: `Type variable`, `ANY(A, B) variable`, or a group `Type+ variable`."""
+    """The leaf as the language writes it: `Type variable`, `ANY(A, B) variable`, a group `Type+ variable`."""
     names = [print_name(name) for name in leaf.types]
     kind = names[0] if len(names) == 1 else f"ANY({', '.join(names)})"
     return f"{kind}{quantity} {print_name(leaf.variable)}"

@@ -19,7 +19,7 @@ from nestream.logical.nodes import (
     WinSeq,
     Witness,
     free_variables,
-    groups,
+    group_members,
     is_constraint,
     leaves,
     positive,
@@ -74,9 +74,8 @@ def _problem(component: Component, visible: frozenset[str]) -> str | None:
         return _problem(component.body, visible)
     if isinstance(component, Witness):
         return _witness_problem(component, visible)
-    bound = visible | target_variables(component)
-    inside = frozenset[str]().union(*(target_variables(group.body) for group in groups(component)))
-    problem = _predicate_problem(component.predicates, bound | inside)
+    bound = visible | target_variables(component) | group_members(component)
+    problem = _predicate_problem(component.predicates, bound)
     if problem:
         return problem
     match component:

@@ -4,8 +4,9 @@ A node's predicates hold of every match in which the node takes part, so a predi
 negated expression says nothing about matches that do not go through it. Branches of a WinOr may bind the
 same variables (a SASE disjunction over a negative component does); the matches are a set.
 
-Binding writes WinSeq, WinAnd, WinOr, Negation, Group and Leaf. Rewriting adds Witness, Proj, and operators over
-constraints: a WinOr or WinAnd of negations and witnesses alone binds nothing and stands where a negation may.
+Binding writes WinSeq, WinAnd, WinOr, Negation, Group and Leaf. Rewriting adds Witness, Proj, and operators
+over constraints: a WinOr or WinAnd of negations and witnesses alone binds nothing and stands where a negation
+may.
 """
 
 from __future__ import annotations
@@ -202,8 +203,11 @@ def free_variables(component: Component) -> frozenset[str]:
         case Proj(body=body):
             return free_variables(body)
         case WinSeq() | WinAnd() | WinOr():
-            own = (around_groups(predicate, component) for predicate in component.predicates)
-            return frozenset().union(*(free_variables(inner) for inner in component.components), *own)
+            own = (variables(predicate) for predicate in component.predicates)
+            mentioned: frozenset[str] = frozenset().union(
+                *(free_variables(inner) for inner in component.components), *own
+            )
+            return mentioned - group_members(component)
 
 
 def groups(component: Component) -> Iterator[Group]:
@@ -225,10 +229,9 @@ def has_groups(plan: Plan) -> bool:
     return any(isinstance(node, Group) for node in walk(plan.root))
 
 
-def around_groups(predicate: Expression, component: Component) -> frozenset[str]:
-    """The variables that a predicate of a component mentions, those of members of its groups left out."""
-    inside = {name for group in groups(component) for name in target_variables(group.body)}
-    return variables(predicate) - inside
+def group_members(component: Component) -> frozenset[str]:
+    """The variables of members of the component's groups, which aggregates around them mention."""
+    return frozenset().union(*(target_variables(group.body) for group in groups(component)))
 
 
 def expressions(plan: Plan) -> Iterator[Expression]:

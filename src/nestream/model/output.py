@@ -168,7 +168,7 @@ def build_matches(
     last = np.maximum.reduce(kept)
     for name in output.groups:
         if name in members:
-            first, last = _spanned(members[name], first, last)
+            first, last = spanned(members[name], first, last)
     columns: list[pa.Array | pa.ChunkedArray] = []
     for place, column in enumerate(output.columns):
         if isinstance(column, EventColumn):
@@ -189,7 +189,7 @@ def build_matches(
     return pa.Table.from_arrays([_as(c, f.type) for c, f in zip(columns, wanted, strict=True)], schema=wanted)
 
 
-def _spanned(members: Members, first: Rows, last: Rows) -> tuple[Rows, Rows]:
+def spanned(members: Members, first: Rows, last: Rows) -> tuple[Rows, Rows]:
     """The first and last rows of matches, those of the members of a group included."""
     some = np.flatnonzero(members.counts > 0)
     if not len(some):

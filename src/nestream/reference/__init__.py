@@ -3,7 +3,7 @@
 from nestream.reference.events import Event, Order, history
 from nestream.reference.matching import Binding, Interval, Limit, Match, Meaning, Part, evaluate
 from nestream.reference.table import match_reference
-from nestream.reference.values import holds, value
+from nestream.reference.values import Members, holds, value
 
 __all__ = [
     "Binding",
@@ -12,6 +12,7 @@ __all__ = [
     "Limit",
     "Match",
     "Meaning",
+    "Members",
     "Order",
     "Part",
     "evaluate",

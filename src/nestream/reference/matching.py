@@ -253,7 +253,10 @@ class Meaning:
         self, group: Group, interval: Interval, history: Sequence[Event], binding: Binding
     ) -> list[Binding]:
         """All matches of the group's body in the interval that go with the binding, in order."""
-        found = list(self.extensions(group.body, interval, history, binding))
+        return self.in_order(group, list(self.extensions(group.body, interval, history, binding)))
+
+    def in_order(self, group: Group, found: Sequence[Binding]) -> list[Binding]:
+        """The members of a group by the time of their last event, then by the positions of all."""
         order = [
             leaf.variable for leaf in leaves(group.body) if leaf.variable in target_variables(group.body)
         ]

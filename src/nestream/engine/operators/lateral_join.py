@@ -352,10 +352,10 @@ class LateralJoin:
 
         None where something besides an interval and a key decides which these are.
         """
+        (name, *others) = self.block.leaves
         block = self.block
-        if len(block.leaves) > 1 or block.predicates or block.apart or block.negations or block.groups:
+        if others or block.predicates or block.apart or block.negations or block.groups:
             return None
-        (name,) = block.leaves
         if self._not_looked_up(name, set(bindings.rows) | {name}):
             return None
         return self._range(evaluation, name, bindings, {})
