@@ -67,6 +67,7 @@ def _in_order_of(matches: pa.Table, wanted: pa.Table) -> pa.Table:
 
 CONFIGURATIONS: Mapping[str, Run] = {
     "reference": reference,
+    "native": by("native"),
     "engine": engine(),
     "engine, one event a batch": one_event_a_batch,
     "engine, no bounds": engine(bounds=False),
@@ -82,3 +83,6 @@ CONFIGURATIONS: Mapping[str, Run] = {
     "views-balanced, one event a batch": partial(one_event_a_batch, strategy="views-balanced"),
     "flat, one event a batch": partial(one_event_a_batch, strategy="flat"),
 }
+
+GROUPED = frozenset(("reference", "native", "engine, one event a batch"))
+"""The configurations that run groups; the papers' strategies refuse them."""

@@ -130,7 +130,8 @@ class GroupBinding:
                 "not-a-group-of-matches",
                 f"`{print_expression(part)}` has a part too many: `{part.variable}` is no group of matches",
                 part,
-                "write `p.b.x` for the variable `b` of a group `p`, and `a.x` for an event `a`",
+                "make the field a column of its own; quote a column with a dot in its name with backticks",
+                f"{print_name(part.variable or '')}.`{part.inner}.{part.name}`",
             )
         elif part.inner not in self._members(part.variable):
             names = self._members(part.variable)

@@ -116,6 +116,9 @@ def _operand(events: Events, operand: Expression, expanded: Expanded) -> Vector:
     def fetch(variable: str, attribute: str) -> Vector:
         if variable == _PREVIOUS:
             return earlier[int(attribute)]
+        if variable not in expanded.rows and variable not in expanded.bindings.rows:
+            nothing = np.zeros(len(expanded), np.int64)  # of a branch that was not taken
+            return events.attribute(attribute).take(nothing).where(nothing.astype(bool))
         if variable not in expanded.rows:
             return events.attribute(attribute).take(expanded.bindings.rows[variable][expanded.whose])
         rows = expanded.rows[variable]

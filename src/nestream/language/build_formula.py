@@ -169,6 +169,15 @@ class FormulaBuilder:
     def attribute(self, children: Children) -> Attribute:
         variable, *inner, name = children[0::2]
         span = span_over(children)
+        if len(inner) == 1 and "-" in inner[0].text:
+            left, _, right = inner[0].text.rpartition("-")
+            self.report(
+                "hyphen-in-name",
+                f"`{shortened(f'{variable.text}.{inner[0].text}')}` is read as one name",
+                span,
+                hint="names may contain hyphens: put spaces around a minus",
+                suggestion=f"{variable.text}.{left} - {right}.{name.text}",
+            )
         if len(inner) > 1:
             self.report(
                 "too-many-dots",

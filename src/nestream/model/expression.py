@@ -162,7 +162,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Previous:
-    """`PREV(x)` or `PREV(x, first)` in an aggregate: the value of the member before; the first has `first`."""
+    """`PREV(x)`, or `PREV(x, first)`, in an aggregate: the value of the member before; NULL, or `first`."""
 
     operands: tuple[Expression, ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
