@@ -1,4 +1,4 @@
-"""A job in a process of its own, with many checkpoints, for the tests to kill: python -m tests.job.driver SOURCE SINK."""
+"""A job in a process of its own, with a checkpoint every moment, for the tests to kill."""
 
 from __future__ import annotations
 

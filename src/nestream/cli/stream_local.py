@@ -86,6 +86,8 @@ def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None
     except ValueError as problem:
         raise typer.BadParameter(f"{problem}.", param_hint="--future") from None
     told.job = job
+    if wanted.log is not None:
+        wanted.log.counts_on = kept is not None
     with interruption(signal.SIGTERM) as stop:
         progress = job.run(stop)
     status.clear()

@@ -136,6 +136,7 @@ class Job:
         """Say what is pending, or decide it with `flush`; then save for the last time."""
         if self._flush and not stopped:
             self._write(self._stream.finish_batch())
+            self.progress.flushed = True
         elif not stopped:
             self.progress.pending = self._count_pending()
         self._save()
@@ -169,6 +170,11 @@ class Job:
 
     def _push(self, events: pa.Table) -> None:
         """Push the events; where they do not fit together, those that fit."""
+        if self.progress.flushed:
+            raise CheckpointError(
+                "more events came after a run with --flush, which said that all time had passed\n"
+                "  hint: remove the checkpoint and the matches, and start anew without --flush"
+            )
         try:
             found = self._stream.push_batch(events)
         except (EventError, QueryError) as problem:

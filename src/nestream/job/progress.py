@@ -58,11 +58,13 @@ class Progress:
     state_rows: int = 0
     pending: int | None = None
     """At the end, the matches that would come if no more events did."""
+    flushed: bool = False
+    """Whether the input was ended for good, so that all time has passed."""
     error: str | None = None
 
     def counts(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
-        names = ("events", "matches", "late", "malformed", "future", "by_rule")
+        names = ("events", "matches", "late", "malformed", "future", "by_rule", "flushed")
         return {name: getattr(self, name) for name in names}
 
     def seen(self, greatest: Any, lateness: Any, now: datetime) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 import pyarrow as pa
@@ -22,18 +23,29 @@ from nestream.source.protocol import Batch
 from nestream.source.times import INSTANT, INTEGER, TIMESTAMP, time_form, wrong_times
 
 MOST_ATTRIBUTES = 4_096
-_TAKES: Mapping[Kind, frozenset[type]] = {
-    Kind.BOOLEAN: frozenset({bool}),
-    Kind.FLOAT: frozenset({int, float}),
-    Kind.TIMESTAMP: frozenset({str}),
-    Kind.INSTANT: frozenset({str}),
+
+
+class Holds(Enum):
+    """What an attribute holds. Numbers are whole and small so far; then whole, or floats, which are exact."""
+
+    BOOLEANS = "booleans"
+    NUMBERS = "numbers"
+    INTEGERS = "integers"
+    FLOATS = "floats"
+    TIMESTAMPS = "timestamps without zone"
+    INSTANTS = "timestamps with zone"
+    TEXT = "text"
+
+
+_TAKES: Mapping[Holds, frozenset[type]] = {
+    Holds.BOOLEANS: frozenset({bool}),
+    Holds.NUMBERS: frozenset({int, float}),
+    Holds.INTEGERS: frozenset({int}),
+    Holds.FLOATS: frozenset({int, float}),
+    Holds.TIMESTAMPS: frozenset({str}),
+    Holds.INSTANTS: frozenset({str}),
 }
-_HOLDS = {
-    Kind.BOOLEAN: "booleans",
-    Kind.FLOAT: "numbers",
-    Kind.TIMESTAMP: "timestamps without zone",
-    Kind.INSTANT: "timestamps with zone",
-}
+_MOMENTS = {Holds.TIMESTAMPS: Kind.TIMESTAMP, Holds.INSTANTS: Kind.INSTANT}
 _FORMS = {
     Kind.INTEGER: INTEGER,
     Kind.TIMESTAMP: TIMESTAMP,
@@ -51,15 +63,18 @@ class JsonEvents:
 
     def __init__(self, time: str, type: str, moments: Collection[str] | None = None) -> None:
         self._time, self._type, self._moments = time, type, moments
-        self._kinds: dict[str, Kind] = {}
+        self._time_kind: Kind | None = None
+        self._holds: dict[str, Holds] = {}
 
-    def position(self) -> dict[str, str]:
+    def position(self) -> dict[str, Any]:
         """What the attributes hold so far."""
-        return {name: kind.value for name, kind in self._kinds.items()}
+        time = None if self._time_kind is None else self._time_kind.value
+        return {"time": time, "holds": {name: held.value for name, held in self._holds.items()}}
 
-    def seek(self, position: Mapping[str, str]) -> None:
+    def seek(self, position: Mapping[str, Any]) -> None:
         """Go on with what the attributes held."""
-        self._kinds = {name: Kind(kind) for name, kind in position.items()}
+        self._time_kind = None if position["time"] is None else Kind(position["time"])
+        self._holds = {name: Holds(held) for name, held in position["holds"].items()}
 
     def batch(self, where: str, lines: Sequence[bytes], first: int) -> Batch:
         """The events of some lines; `first` is the number of the first line, blank ones included."""
@@ -96,10 +111,10 @@ class JsonEvents:
         for item in value.values():
             if type(item) is str and not item.isascii() and surrogates(item):
                 return "a value is not valid Unicode"
-        if not value.keys() <= self._kinds.keys():
+        if not value.keys() <= self._holds.keys():
             if any(surrogates(name) for name in value):
                 return "an attribute's name is not valid Unicode"
-            if len(self._kinds.keys() | value.keys()) > MOST_ATTRIBUTES:
+            if len(self._holds.keys() | value.keys()) > MOST_ATTRIBUTES:
                 return f"the events have more than {MOST_ATTRIBUTES} different attributes"
         kind = value.get(self._type)
         if kind is None or kind == "":
@@ -125,7 +140,7 @@ class JsonEvents:
     ) -> list[tuple[int, dict[str, Any]]]:
         """The rows that have a time; the first one sets its form."""
         values = [row.get(self._time) for _, row in rows]
-        if self._time not in self._kinds:
+        if self._time_kind is None:
             found = next((kind for value in values if (kind := _time_kind(value)) is not None), None)
             if found is None:
                 for place, row in rows:
@@ -134,8 +149,8 @@ class JsonEvents:
                         f": no `{self._time}`" if said is None else ""
                     )
                 return []
-            self._kinds[self._time] = found
-        kind = self._kinds[self._time]
+            self._time_kind = found
+        kind = self._time_kind
         if kind is Kind.INTEGER and {*map(type, values)} == {int}:
             wrong = {at: _too_large(v) for at, v in enumerate(values) if not -(2**63) <= v < 2**63}  # type: ignore[operator]
         else:
@@ -157,63 +172,82 @@ class JsonEvents:
     def _check(self, name: str, rows: list[tuple[int, dict[str, Any]]], problems: Problems) -> None:
         """Note the rows whose value does not fit what the attribute holds; its first value says what."""
         values = [row.get(name) for _, row in rows]
-        if name not in self._kinds:
-            first = next((value for value in values if value is not None), None)
-            if first is None:
-                return
-            self._kinds[name] = self._kind(name, first)
-        kind = self._kinds[name]
-        takes = _TAKES.get(kind)
+        types = set(map(type, values)) - {type(None)}
+        if not types:
+            return
+        if name not in self._holds:
+            self._holds[name] = self._held(name, next(value for value in values if value is not None))
+        if self._holds[name] is Holds.NUMBERS and types & {int, float}:
+            self._holds[name] = _numbers(values)
+        held = self._holds[name]
+        takes = _TAKES.get(held)
         if takes is None:
             return
-        if not set(map(type, values)) - {type(None)} <= takes:
-            for (place, _), value in zip(rows, values, strict=True):
-                if value is not None and type(value) not in takes:
-                    problems.setdefault(place, f"`{name}` is {json_kind(value)}, and {_set_by_first(kind)}")
-        if kind in _FINER:
-            texts = pa.array([value if type(value) is str else None for value in values], pa.string())
-            if _cast(texts, kind) is None and _cast(texts, _FINER[kind]) is None:
-                for at, value in enumerate(values):
-                    if type(value) is str and _cast(pa.array([value]), _FINER[kind]) is None:
-                        problems.setdefault(rows[at][0], f"`{name}` is {value!r}, and {_set_by_first(kind)}")
-        elif kind is Kind.FLOAT:
-            exact = _EXACT if float in set(map(type, values)) else 2**63
-            for at, value in enumerate(values):
-                if type(value) is int and not -exact <= value < exact:
-                    problems.setdefault(rows[at][0], f"`{name}` is {value}, which does not fit in 64 bits")
 
-    def _kind(self, name: str, value: Any) -> Kind:
+        def refuse(at: int, what: str) -> None:
+            first = f"this attribute holds {held.value}, as an earlier value was one"
+            problems.setdefault(rows[at][0], f"`{name}` is {what}, and {first}")
+
+        if not types <= takes:
+            for at, value in enumerate(values):
+                if value is not None and type(value) not in takes:
+                    refuse(at, json_kind(value) if held is not Holds.INTEGERS else json.dumps(value))
+        if held in _MOMENTS and self._moments_of(values, held) is None:
+            for at, value in enumerate(values):
+                if type(value) is str and self._moments_of([value], held) is None:
+                    refuse(at, repr(value))
+        elif int in types and held in (Holds.NUMBERS, Holds.INTEGERS, Holds.FLOATS):
+            most = _EXACT if held is Holds.FLOATS else 2**63
+            for at, value in enumerate(values):
+                if type(value) is int and not -most <= value < most:
+                    refuse(at, str(value))
+
+    def _held(self, name: str, value: Any) -> Holds:
         if isinstance(value, bool):
-            return Kind.BOOLEAN
+            return Holds.BOOLEANS
         if isinstance(value, int | float):
-            return Kind.FLOAT if isinstance(value, float) or -(2**63) <= value < 2**63 else Kind.TEXT
+            return Holds.NUMBERS if isinstance(value, float) or -(2**63) <= value < 2**63 else Holds.TEXT
         if isinstance(value, str) and (self._moments is None or name in self._moments):
             form = time_form(value)
-            return {TIMESTAMP: Kind.TIMESTAMP, INSTANT: Kind.INSTANT}.get(str(form), Kind.TEXT)
-        return Kind.TEXT
+            return {TIMESTAMP: Holds.TIMESTAMPS, INSTANT: Holds.INSTANTS}.get(str(form), Holds.TEXT)
+        return Holds.TEXT
+
+    @staticmethod
+    def _moments_of(values: list[Any], held: Holds) -> pa.Array | None:
+        """Texts as times, in microseconds if all fit; None where one is no such time."""
+        texts = pa.array([value if type(value) is str else None for value in values], pa.string())
+        found = _cast(texts, _MOMENTS[held])
+        return found if found is not None else _cast(texts, _FINER[_MOMENTS[held]])
 
     def _column(self, name: str, values: list[Any]) -> pa.Array:
         if name == self._type:
             return pa.array([value if type(value) is str else str(value) for value in values], pa.string())
-        kind = self._kinds.get(name)
-        if kind is None:
-            return pa.nulls(len(values))
-        if kind is Kind.INTEGER and set(map(type, values)) <= {int}:
-            return pa.array(values, pa.int64())
         if name == self._time:
-            found = _cast(_texts(values), kind)
-            assert found is not None  # it was tried before
-            return found
-        if kind is Kind.FLOAT:
-            whole = set(map(type, values)) <= {int, type(None)}
-            return pa.array(values, pa.int64() if whole else pa.float64())
-        if kind is Kind.BOOLEAN:
-            return pa.array(values, pa.bool_())
-        if kind is Kind.TEXT:
+            assert self._time_kind is not None
+            if self._time_kind is Kind.INTEGER and set(map(type, values)) <= {int}:
+                return pa.array(values, pa.int64())
+            return _cast(_texts(values), self._time_kind)
+        held = self._holds.get(name)
+        if held is None:
+            return pa.nulls(len(values))
+        if held in _MOMENTS:
+            return self._moments_of(values, held)
+        if held is Holds.TEXT:
             return _texts(values, trimmed=False)
-        texts = pa.array(values, pa.string())
-        found = _cast(texts, kind)
-        return found if found is not None else _cast(texts, _FINER[kind])
+        if held is Holds.BOOLEANS:
+            return pa.array(values, pa.bool_())
+        whole = set(map(type, values)) <= {int, type(None)}
+        return pa.array(values, pa.int64() if whole else pa.float64())
+
+
+def _numbers(values: list[Any]) -> Holds:
+    """What small whole numbers become: floats by the first float, integers by the first that is large."""
+    for value in values:
+        if type(value) is float:
+            return Holds.FLOATS
+        if type(value) is int and not -_EXACT <= value < _EXACT and -(2**63) <= value < 2**63:
+            return Holds.INTEGERS
+    return Holds.NUMBERS
 
 
 def _beginning(where: str, line: bytes) -> bytes:
@@ -265,10 +299,6 @@ def _cast(texts: pa.Array, kind: Kind) -> pa.Array | None:
 
 def _too_large(value: Any) -> str:
     return f"time {value} is not an integer of 64 bits; count in a finer unit or write ISO-8601"
-
-
-def _set_by_first(kind: Kind) -> str:
-    return f"this attribute holds {_HOLDS[kind]}, as its first value was one"
 
 
 def _cut(letter: DeadLetter) -> DeadLetter:

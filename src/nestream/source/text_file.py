@@ -40,6 +40,8 @@ class TextFile:
         self._follows = follows
         self._file: IO[bytes] | None = None
         self._head = b""
+        self._done = False
+        """Whether a file that cannot grow was read to its end."""
 
     @property
     def is_fixed(self) -> bool:
@@ -48,16 +50,22 @@ class TextFile:
 
     def position(self) -> dict[str, Any]:
         """The place, and what the file begins with."""
-        return {"offset": self.offset, "line": self.line, "mark": _mark(self._head)}
+        place = {"offset": self.offset, "line": self.line, "mark": _mark(self._head)}
+        return {**place, "done": True} if self._done else place
 
     def seek(self, position: dict[str, Any]) -> None:
         """Go to a place; raises where the file is another one by now."""
         self.offset, self.line = position["offset"], position["line"]
+        self._done = position.get("done", False)
+        if self._done:
+            return
         self._head, size = b"", -1
         try:
             with self._opened() as file:
+                file.seek(0)
                 self._head = file.read(min(self.offset, _MARKED))
-                size = file.seek(0, os.SEEK_END)
+                file.seek(0, os.SEEK_END)
+                size = file.tell()
         except OSError:
             pass
         if size < self.offset or _mark(self._head) != position["mark"]:
@@ -68,6 +76,8 @@ class TextFile:
 
     def take(self, *, to_end: bool) -> bytes:
         """The next whole lines; with `to_end` also a last one without a line end."""
+        if self._done:
+            return b""
         with self._opened() as file:
             size = BLOCK
             while True:
@@ -86,6 +96,7 @@ class TextFile:
             self._head += found[: _MARKED - self.offset]
         self.offset += whole
         self.line += found.count(b"\n")
+        self._done = self.is_fixed and not found
         if not found and self._follows:
             self._look_for_another()
         return found
