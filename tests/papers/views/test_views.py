@@ -141,7 +141,7 @@ def test_example_5_overlapping_view_intervals_are_looked_at_together() -> None:
 
 
 def test_a_balanced_view_merges_what_overlaps_and_computes_nothing_between_disjoint_intervals() -> None:
-    """R and W of one x leave two intervals of one trigger, (1, 5) and (20, 25), and nothing asks between them."""
+    """R and W of one x leave two intervals, (1, 5) and (20, 25); nothing asks between them."""
     text = "SEQ(R r, SEQ(S s, D d), W w, O o, r.x = w.x) WITHIN 100"
 
     def row(ts: int, kind: str, x: int = 0) -> dict[str, Any]:
