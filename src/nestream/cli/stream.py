@@ -11,6 +11,7 @@ from nestream.cli.arguments import (
     DialectOption,
     InputFormatOption,
     QueriesArgument,
+    SetOption,
     TimeOption,
     TypeOption,
     queries_of,
@@ -56,6 +57,7 @@ def stream(
     master: MasterOption = None,
     types: TypesOption = None,
     dialect: DialectOption = None,
+    set: SetOption = None,
     input_format: InputFormatOption = None,
 ) -> None:
     """Match events as they arrive: in this process with --local, or the files of a folder on Spark.
@@ -63,7 +65,7 @@ def stream(
     Stop with Ctrl-C; the same command continues from the checkpoint.
     Every match is written exactly once, if the events come from files and the matches go to files.
     """
-    parsed = with_types(queries_of(query, dialect), types)
+    parsed = with_types(queries_of(query, dialect, set), types)
     warn_of_undeclared(parsed)
     log = None if progress is None else ProgressFile(progress_path(progress))
     read_as = None if input_format is None else input_format.stored
