@@ -53,7 +53,7 @@ def test_on_a_terminal_matches_are_readable_and_ctrl_c_ends_with_a_summary(tmp_p
             told.append(True)
             process.send_signal(signal.SIGINT)
 
-    arguments = ["stream", QUERY, "--local", "--from", tmp_path / "events.jsonl"]
+    arguments: list[str | Path] = ["stream", QUERY, "--local", "--from", tmp_path / "events.jsonl"]
     code, _, screen = on_terminal(arguments, meanwhile=interrupt)
     shown = without_colours(screen)
     assert code == 0
@@ -93,7 +93,7 @@ def test_sigterm_saves_so_that_nothing_is_lost_or_repeated(tmp_path: Path) -> No
 def test_pending_matches_are_reported_and_flush_emits_them(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_text(EVENTS)
     missing = "SEQ(Recycle r, !(Operating o, r.id = o.id)) WITHIN 1 hour RETURN r.id AS id"
-    arguments = ["stream", missing, "--local", "--from", tmp_path / "events.jsonl"]
+    arguments: list[str | Path] = ["stream", missing, "--local", "--from", tmp_path / "events.jsonl"]
     said = call(*arguments, "--once")
     assert said.stdout == ""
     assert "1 match pending" in said.stderr
@@ -105,7 +105,7 @@ def test_pending_matches_are_reported_and_flush_emits_them(tmp_path: Path) -> No
 
 def test_events_that_are_left_out_are_reported_once_with_the_first_reason(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_text(EVENTS + "nonsense\n" + line(1, "Operating", 8))
-    arguments = ["stream", QUERY, "--local", "--once", "--from", tmp_path / "events.jsonl"]
+    arguments: list[str | Path] = ["stream", QUERY, "--local", "--once", "--from", tmp_path / "events.jsonl"]
     said = call(*arguments).stderr
     assert said.count("left out so far") == 1
     assert "1 late and 1 malformed" in said
@@ -118,7 +118,8 @@ def test_events_that_are_left_out_are_reported_once_with_the_first_reason(tmp_pa
 
 def test_the_log_of_the_progress_counts_since_the_first_start(tmp_path: Path) -> None:
     events, log = tmp_path / "events.jsonl", tmp_path / "log.jsonl"
-    arguments = ["stream", QUERY, "--local", "--once", "--from", events, "--progress", log]
+    arguments: list[str | Path] = ["stream", QUERY, "--local", "--once", "--from", events, "--progress", log]
+    kept: list[str | Path]
     for kept in (["--to", tmp_path / "matches.jsonl"], []):
         events.write_text(EVENTS)
         log.unlink(missing_ok=True)
@@ -135,7 +136,7 @@ def test_a_folder_of_rules_tells_the_rule_of_each_match(tmp_path: Path) -> None:
     (rules / "dirty.neel").write_text(QUERY)
     (rules / "used.neel").write_text("SEQ(Recycle r, Operating o, r.id = o.id) WITHIN 1 hour")
     (tmp_path / "events.jsonl").write_text(EVENTS)
-    arguments = ["stream", rules, "--local", "--once", "--from", tmp_path / "events.jsonl"]
+    arguments: list[str | Path] = ["stream", rules, "--local", "--once", "--from", tmp_path / "events.jsonl"]
     found = [json.loads(text)["query"] for text in call(*arguments).stdout.splitlines()]
     assert sorted(found) == ["dirty", "used"]
     log = tmp_path / "log.jsonl"
