@@ -46,7 +46,7 @@ def test_a_match_is_printed_while_the_pipe_is_still_open() -> None:
 
 def test_on_a_terminal_matches_are_readable_and_ctrl_c_ends_with_a_summary(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_text(EVENTS)
-    told = []
+    told: list[bool] = []
 
     def interrupt(process: subprocess.Popen[bytes], screen: str) -> None:
         if "1 matches" in screen and not told:
@@ -119,8 +119,7 @@ def test_events_that_are_left_out_are_reported_once_with_the_first_reason(tmp_pa
 def test_the_log_of_the_progress_counts_since_the_first_start(tmp_path: Path) -> None:
     events, log = tmp_path / "events.jsonl", tmp_path / "log.jsonl"
     arguments: list[str | Path] = ["stream", QUERY, "--local", "--once", "--from", events, "--progress", log]
-    kept: list[str | Path]
-    for kept in (["--to", tmp_path / "matches.jsonl"], []):
+    for kept in (["--to", str(tmp_path / "matches.jsonl")], []):
         events.write_text(EVENTS)
         log.unlink(missing_ok=True)
         for expected in (4, 5) if kept else (4, 9):
