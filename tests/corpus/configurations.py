@@ -86,3 +86,15 @@ CONFIGURATIONS: Mapping[str, Run] = {
 
 GROUPED = frozenset(("reference", "native", "engine, one event a batch"))
 """The configurations that run groups; the papers' strategies refuse them."""
+EVERY_TIME = frozenset(
+    (
+        "reference",
+        "engine",
+        "engine, one event a batch",
+        "nested",
+        "flat",
+        "views-balanced",
+        "engine, no bounds",
+    )
+)
+"""The ways that run on every change; `scripts/slow-test` runs the others. Random cases run in all of them."""

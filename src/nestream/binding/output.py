@@ -27,16 +27,6 @@ def bind_output(
     visible = tuple(name for name in targets if name not in declared.hidden)
     groups = tuple(name for name in group_names(scopes.root) if name not in declared.hidden)
     binding = _OutputBinding(declared, visible, groups)
-    said = any(problem.code == "exists-drops-everything" for problem in declared.diagnostics)
-    if targets and not visible and not said:
-        binding.diagnostics.append(
-            Diagnostic(
-                "exists-drops-everything",
-                "EXISTS drops every variable of the query",
-                declared.scopes.root.span,
-                hint="keep at least one variable",
-            )
-        )
     columns = tuple(binding.column(item) for item in returns) or tuple(
         binding.shown(name) for name in declared.shown if name in visible or name in groups
     )

@@ -55,6 +55,8 @@ class Scope:
     leaves: dict[str, Primitive] = field(default_factory=dict)
     items: list[str | Scope] = field(default_factory=list)
     predicates: list[Expression] = field(default_factory=list)
+    stands_for: str | None = None
+    """For the negation that NEXT or DIRECTLY is short for, the variable that is written with the word."""
 
     @property
     def is_or(self) -> bool:
@@ -119,6 +121,8 @@ class Scopes:
             if scope.group is not None and scope.parent is not None:
                 self.groups[scope.group_name] = scope
                 self.of[AGGREGATED + scope.group_name] = scope.parent
+        self.unwritten = frozenset(name for name, scope in self.of.items() if scope.stands_for is not None)
+        """The variables that no text declares."""
 
     def negated(self, variable: str) -> bool:
         """Whether the variable is bound only under a negation."""

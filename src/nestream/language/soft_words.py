@@ -1,4 +1,4 @@
-"""Words and signs that mean something in one place only: LIKE, MATCHES, CASE, DISTINCT, a repeating `+`.
+"""Words and signs that mean something in one place only: LIKE, CASE, NEXT and others, a repeating `+`.
 
 They come out of the lexer as names and as signs of arithmetic. Here those that stand where only the word can
 be meant get its type, so that a type, variable or attribute of that name needs no backticks.
@@ -11,11 +11,18 @@ from collections.abc import Sequence
 from lark import Token
 
 _INFIX = ("LIKE", "MATCHES")
+_STEPS = ("NEXT", "DIRECTLY")
+_CLAUSES = frozenset(("WHERE", "WITHIN", "RETURN", "LIMIT"))
+_BEFORE_A_COMPONENT = frozenset(("LPAR", "COMMA", "BANG", "NOT", "PATTERN", "EVENT", "COLON", "AND", "OR"))
+_NAMES = frozenset(("NAME", "QUOTED_NAME"))
 _IN_CASE = {"WHEN": "WHEN", "THEN": "THEN", "ELSE": "ELSE", "END": "CASE_END"}
 _AFTER_A_COMPONENT = frozenset(("WHERE", "WITHIN", "RETURN", "LIMIT", "AND", "OR"))
-_ENDS_A_VALUE = frozenset(("NAME", "QUOTED_NAME", "STRING", "NUMBER", "RPAR", "TRUE", "FALSE"))
+_ENDS_A_VALUE = frozenset(("NAME", "QUOTED_NAME", "STRING", "NUMBER", "RPAR", "TRUE", "FALSE", "PARAMETER"))
 _BEGINS_A_VALUE = frozenset(
-    ("NAME", "QUOTED_NAME", "STRING", "NUMBER", "LPAR", "TRUE", "FALSE", "MINUS", "NOT", "BANG", "LSQB")
+    (
+        *("NAME", "QUOTED_NAME", "STRING", "NUMBER", "LPAR", "TRUE", "FALSE", "MINUS", "NOT", "BANG", "LSQB"),
+        "PARAMETER",
+    )
 )
 
 
@@ -27,17 +34,19 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
     depth = 0
     in_pattern = True
     for place, token in enumerate(tokens):
-        in_pattern = in_pattern and not _ends_pattern(token, depth)
         if in_pattern and token in {"+", "*"} and _repeats(tokens, place):
             found.append(_retyped(token, "REPEAT"))
             continue
         depth += (token in {"(", "["}) - (token in {")", "]"})
+        in_pattern &= depth > 0 or token.type not in _CLAUSES
         before = found[-1] if found else None
         after = tokens[place + 1] if place + 1 < len(tokens) else None
         word = token.upper() if token.type == "NAME" else ""
         if not word or (before is not None and before == ".") or (after is not None and after == "."):
             found.append(token)
-        elif word in _INFIX and _is_infix(found, after):
+        elif (word in _INFIX and _is_infix(found, after)) or (
+            word in _STEPS and in_pattern and _is_step(before, tokens[place + 1 : place + 3])
+        ):
             found.append(_retyped(token, word))
         elif word == "CASE" and _is_case(tokens, place):
             cases.append(depth)
@@ -53,17 +62,13 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
     return found
 
 
-def _ends_pattern(token: Token, depth: int) -> bool:
-    return token.type in {"WHERE", "RETURN", "LIMIT"} or (token.type == "WITHIN" and depth <= 0)
-
-
 def _repeats(tokens: Sequence[Token], place: int) -> bool:
     """Whether a sign stands after a component and before its variable, or before what follows a component.
 
     In a pattern every attribute has a variable, so a bare name beside the sign is a type or a variable.
     """
     before, earlier = tokens[place - 1 : place], tokens[max(place - 2, 0) : place - 1]
-    if not before or not (_is_name(before[0]) or before[0] == ")"):
+    if not before or not (_is_name(before[0]) or before[0] == ")" or before[0].type == "ANY"):
         return False
     if earlier and _is_name(before[0]) and (earlier[0] == "." or earlier[0].type == "NUMBER"):
         return False
@@ -88,6 +93,14 @@ def _is_infix(before: Sequence[Token], after: Token | None) -> bool:
     left = before[:-1] if before and before[-1].type == "NOT" else before
     ends = bool(left) and (left[-1].type in _ENDS_A_VALUE or left[-1].type == "CASE_END")
     return ends and after is not None and after.type in _BEGINS_A_VALUE
+
+
+def _is_step(before: Token | None, following: Sequence[Token]) -> bool:
+    """At the beginning of a component, before a type and a variable, or before ANY."""
+    if before is not None and before.type not in _BEFORE_A_COMPONENT:
+        return False
+    types = [token.type for token in following]
+    return types[:1] == ["ANY"] or (len(types) == 2 and set(types) <= _NAMES)
 
 
 def _is_case(tokens: Sequence[Token], place: int) -> bool:

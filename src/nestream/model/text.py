@@ -29,6 +29,7 @@ from nestream.model.expression import (
     Negative,
     Not,
     Or,
+    Parameter,
     Previous,
     Value,
 )
@@ -131,6 +132,8 @@ def _text_and_level(expression: Expression) -> tuple[str, int]:
             return _aggregate(expression), _ATOM
         case Previous(operands=operands):
             return f"PREV({_listed(operands)})", _ATOM
+        case Parameter(name=name):
+            return f"${name}", _ATOM
         case Call():
             return _call(expression)
         case Negative(operand=operand):
@@ -148,7 +151,7 @@ def _text_and_level(expression: Expression) -> tuple[str, int]:
         case IsNull(operand=operand, negated=negated):
             return f"{_print(operand, _SUM)} IS {'NOT ' * negated}NULL", _CONDITION
         case Equivalence(attribute=attribute, value=value):
-            tested = "" if value is None else f" = {print_value(value.value)}"
+            tested = "" if value is None else f" = {print_expression(value)}"
             return f"[{print_name(attribute)}{tested}]", _CONDITION
         case Not(operand=operand):
             return f"NOT {_print(operand, _NOT)}", _NOT

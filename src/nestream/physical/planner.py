@@ -27,6 +27,7 @@ from nestream.engine.shown_groups import ShownGroups
 from nestream.logical.nodes import Component, Leaf, Plan, WinAnd, WinSeq, expressions, is_constraint
 from nestream.logical.nodes import Group as LogicalGroup
 from nestream.logical.nodes import Negation as LogicalNegation
+from nestream.model.event_types import overlap
 from nestream.model.expression import (
     TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
@@ -222,7 +223,9 @@ class Planner:
         own = [(leaf.variable, frozenset(leaf.types)) for leaf in chosen.leaves]
         pairs = [*combinations(own, 2), *((a, b) for a in own for b in outer.types.items())]
         return frozenset(
-            (x, y) for (x, a), (y, b) in pairs if a & b and (x, y) not in reach and (y, x) not in reach
+            (x, y)
+            for (x, a), (y, b) in pairs
+            if overlap(a, b) and (x, y) not in reach and (y, x) not in reach
         )
 
     # -- negations -----------------------------------------------------------------------------------------
