@@ -30,7 +30,7 @@ from nestream.language.parameters import read_value as read_value
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query, saved_spelling
 from nestream.language.type_header import Types, header_types, read_types
-from nestream.logical.nodes import Plan, expressions, leaves
+from nestream.logical.nodes import Plan, expressions, has_groups, leaves
 from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.event_types import named_types
@@ -573,11 +573,15 @@ class Query:
 
     def rewritten(self, plan: Plan) -> Plan:
         """The normal form of a plan of this query: an OR of flat sequences, as far as there is one."""
+        if has_groups(plan):  # which no rule of the papers covers
+            return plan
         found: Plan = tool("normal_form")(plan)
         return found
 
     def estimated_rows(self, plan: Plan, table: pa.Table, schema: Schema) -> dict[int | None, float]:
         """The expected rows of each component of a plan, by its identity; None is the whole."""
+        if has_groups(plan):
+            return {}
         found: dict[int | None, float] = tool("estimated_rows")(plan, table, schema)
         return found
 

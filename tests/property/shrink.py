@@ -115,8 +115,8 @@ def _simpler_patterns(pattern: Pattern) -> Iterator[Pattern]:
             for simpler in _simpler_patterns(body):
                 yield simpler if isinstance(simpler, Negation) else replace(pattern, body=simpler)
         case Repeated(body=body, least=least, most=most):
-            for fewer in {(0, None), (1, None)} - {(least, most)}:
-                yield replace(pattern, least=fewer[0], most=fewer[1])
+            for simple in {(0, None), (1, None)} - {(least, most)}:
+                yield replace(pattern, least=simple[0], most=simple[1])
             for simpler in _simpler_patterns(body):
                 if not isinstance(simpler, Negation | Repeated):
                     yield replace(pattern, body=simpler)

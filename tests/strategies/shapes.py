@@ -283,7 +283,7 @@ def _steps(choices: Choices, style: Style, place: Shape) -> None:
     """Write NEXT or DIRECTLY before some events of a SEQ that come after others."""
     follows = False
     for part in place.components if place.kind == "SEQ" else ():
-        if part.negated:
+        if part.apart:
             continue
         if follows and part.kind == "event" and not part.implicit and chance(choices, style.step):
             part.step = weighted(choices, (2, Step.NEXT), (1, Step.DIRECTLY))

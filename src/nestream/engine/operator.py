@@ -33,9 +33,9 @@ class Matches:
 
     rows: Mapping[str, AnyRows]
     count: int
-    members: Mapping[str, Members] = field(default_factory=dict)
+    members: Mapping[str, Members] = field(default_factory=dict, kw_only=True)
     """The members of the groups that are shown, or that may reach beyond the other events."""
-    aggregates: Mapping[Aggregate, Vector] = field(default_factory=dict)
+    aggregates: Mapping[Aggregate, Vector] = field(default_factory=dict, kw_only=True)
     """The aggregates that RETURN computes, a value a match."""
 
 

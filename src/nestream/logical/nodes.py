@@ -198,8 +198,8 @@ def free_variables(component: Component) -> frozenset[str]:
         case Negation(body=body) | Group(body=body):
             return free_variables(body) - target_variables(body)
         case Witness(leaves=inside):
-            mentioned = frozenset().union(*map(free_variables, inside))
-            return mentioned - {leaf.variable for leaf in inside}
+            needed = frozenset().union(*map(free_variables, inside))
+            return needed - {leaf.variable for leaf in inside}
         case Proj(body=body):
             return free_variables(body)
         case WinSeq() | WinAnd() | WinOr():

@@ -167,7 +167,8 @@ class Words:
                 if not holds(pair, binding, self.scale, groups):
                     return f"{text}: {self._compared(pair, binding, len(formula.operands) > 2, groups)}"
         shown = []
-        parts = [*(part for part in attributes(formula) if part.variable in plain_variables(formula))]
+        plain = plain_variables(formula)
+        parts: list[Expression] = [part for part in attributes(formula) if part.variable in plain]
         for part in dict.fromkeys((*parts, *aggregates(formula))):
             shown.append(f"{print_expression(part)} is {self.value(part, binding, groups)}")
         return f"{text}: {', '.join(shown)}" if shown else f"{text} does not hold"
