@@ -49,8 +49,6 @@ class Planner(Protocol):
         plan: Plan,
         schema: Schema | None,
         *,
-        scale: int,
-        by_arrival: bool,
         options: Options,
         leaves: dict[LeafSpec, int] | None,
         events: pa.Table | None,
@@ -58,9 +56,8 @@ class Planner(Protocol):
     ) -> Program:
         """The program of a plan that was typed for a schema; without a schema, one to be explained.
 
-        `scale` is the number of time units in a microsecond. The leaves of the program are added to `leaves`,
-        which other programs over the same events share. A planner may look at the `events`: at the first
-        ones, or with `whole` at all of them.
+        The leaves of the program are added to `leaves`, which other programs over the same events share. A
+        planner may look at the `events`: at the first ones, or with `whole` at all of them.
         """
 
 
@@ -69,8 +66,6 @@ def program_of(
     schema: Schema | None,
     strategy: str,
     *,
-    scale: int = 1,
-    by_arrival: bool = False,
     options: Options | None = None,
     leaves: dict[LeafSpec, int] | None = None,
     events: pa.Table | None = None,
@@ -83,16 +78,7 @@ def program_of(
     if target == NATIVE and not _is_own(options):
         target = SWITCHED
     planner: Planner = _found(target)
-    return planner(
-        plan,
-        schema,
-        scale=scale,
-        by_arrival=by_arrival,
-        options=options,
-        leaves=leaves,
-        events=events,
-        whole=whole,
-    )
+    return planner(plan, schema, options=options, leaves=leaves, events=events, whole=whole)
 
 
 def known_strategy(strategy: str) -> None:

@@ -19,7 +19,7 @@ from nestream.engine.kernels.scan import of_known_types
 from nestream.engine.program import LeafSpec
 from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator
-from nestream.model.columns import computable, per_microsecond
+from nestream.model.columns import computable
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
 from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
@@ -64,21 +64,13 @@ class Events:
     event i (its own where arrival orders). Rows are numbers into these columns.
     """
 
-    def __init__(
-        self,
-        leaves: Sequence[LeafSpec],
-        schema: Schema,
-        unit: str,
-        columns: Sequence[str],
-        *,
-        by_arrival: bool = False,
-    ) -> None:
+    def __init__(self, leaves: Sequence[LeafSpec], schema: Schema, columns: Sequence[str]) -> None:
         self.leaves = tuple(leaves)
         self.schema = schema
-        self.unit = unit
+        self.unit = schema.unit
         self.columns = list(columns)
-        self.by_arrival = by_arrival
-        self.evaluator = Evaluator(per_microsecond(unit))
+        self.by_arrival = schema.by_arrival
+        self.evaluator = Evaluator(schema.per_microsecond)
         self.types = tuple(dict.fromkeys(name for leaf in leaves for name in leaf.types))
         self.seen = 0
         """How many events have arrived: the position of the next one."""

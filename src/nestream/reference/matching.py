@@ -29,8 +29,9 @@ from nestream.logical.nodes import (
     positive,
 )
 from nestream.model.memory import memory_left, too_many
+from nestream.model.schema import Order
 from nestream.model.time import WindowKind
-from nestream.reference.events import Event, Order
+from nestream.reference.events import Event
 from nestream.reference.values import holds
 
 Binding = Mapping[str, Event]

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.matcher import END
-from nestream.model.columns import computable, per_microsecond, with_columns
+from nestream.model.columns import computable, with_columns
 from nestream.model.plain import empty_table
-from nestream.model.schema import EventError
+from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
 from nestream.runtime.held import TIME
 from nestream.runtime.intake import check_computable
@@ -36,14 +36,14 @@ class Progress:
     @classmethod
     def of(cls, run: AnyRun, lateness: int | Duration) -> Progress:
         """The beginning of a stream."""
-        return cls(run, _in_resolution(lateness, run.schema.columns[run.schema.time], run.unit))
+        return cls(run, _in_resolution(lateness, run.schema))
 
     # -- events --------------------------------------------------------------------------------------------
 
     def times(self, table: pa.Table) -> Times:
         """The times of events; raises an `EventError` for one that is no time of an event."""
         run = self.run
-        column = computable(table.column(run.schema.time), run.unit, run.schema.time)
+        column = computable(table.column(run.schema.time), run.schema.unit, run.schema.time)
         times = np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
         if (times == END).any():
             raise EventError(
@@ -111,13 +111,13 @@ class Progress:
             **tables,
             "held": _scaled(with_columns(tables["held"], held, held=True), scale, run.schema.time),
         }
-        check_computable(tables["held"], read, run.unit)
+        check_computable(tables["held"], read, run.schema.unit)
         if numbers["watermark"] is not None:
             numbers = {**numbers, "watermark": max(numbers["watermark"] * scale, LEAST)}
         run.load(numbers, tables)
         for part in self.waiting.parts:
             table = with_columns(part.table, columns, held=True)
-            check_computable(table, read, run.unit)
+            check_computable(table, read, run.schema.unit)
             later.waiting.add(table, later.times(table))
         later.greatest = None if self.greatest is None else self.greatest * scale
         if later.greatest is not None and not LEAST <= later.greatest < END:
@@ -128,7 +128,7 @@ class Progress:
         """By how much the resolution of the times is finer in another run."""
         if not pa.types.is_temporal(run.schema.columns[run.schema.time]):
             return 1
-        return per_microsecond(run.unit) // per_microsecond(self.run.unit)
+        return run.schema.per_microsecond // self.run.schema.per_microsecond
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class Progress:
         numbers, tables = self.run.save()
         if len(self.waiting):
             tables["waiting"] = pa.concat_tables(self.waiting.tables())
-        schema = empty_table(pa.schema(list(self.run.schema.columns.items())))
+        schema = empty_table(self.run.schema.arrow)
         return {**numbers, "greatest": self.greatest}, {**tables, "schema": schema}
 
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
@@ -169,17 +169,18 @@ def _too_fine(time: str) -> EventError:
     )
 
 
-def _in_resolution(lateness: int | Duration, datatype: pa.DataType, unit: str) -> int:
+def _in_resolution(lateness: int | Duration, schema: Schema) -> int:
     """The lateness in the resolution of the times: a number is in the unit of the time column."""
+    datatype = schema.columns[schema.time]
     if isinstance(lateness, Duration):
         if not pa.types.is_temporal(datatype):
             raise ValueError(
                 f"the lateness is a duration, and the time column holds {datatype}\n"
                 "  hint: give the lateness as a number in the unit of the column"
             )
-        return lateness.microseconds * per_microsecond(unit)
+        return lateness.microseconds * schema.per_microsecond
     if pa.types.is_timestamp(datatype):
-        return lateness * _NANOSECONDS[datatype.unit] // _NANOSECONDS[unit]
+        return lateness * _NANOSECONDS[datatype.unit] // _NANOSECONDS[schema.unit]
     if pa.types.is_date(datatype):
-        return lateness * 86_400 * 10**9 // _NANOSECONDS[unit]
+        return lateness * 86_400 * 10**9 // _NANOSECONDS[schema.unit]
     return lateness

@@ -25,12 +25,13 @@ import pyarrow as pa
 from nestream.engine.matcher import END
 from nestream.model.columns import roomy, with_columns
 from nestream.model.diagnostics import QueryError
-from nestream.model.memory import collected
+from nestream.model.memory import collected, first_rows
 from nestream.model.plain import empty_table
 from nestream.model.python_values import a
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import length_of_time
 from nestream.model.unseen import Seen, warn_of
+from nestream.runtime.compiled import Compiled
 from nestream.runtime.intake import (
     Columns,
     batch_of,
@@ -41,16 +42,30 @@ from nestream.runtime.intake import (
     table_of_events,
     without_role,
 )
-from nestream.runtime.many import AnyRun
+from nestream.runtime.many import AnyRun, started
 from nestream.runtime.progress import Progress
 from nestream.runtime.state import SavedState, StateError
 from nestream.runtime.waiting import Times
 
-Start = Callable[[Schema], AnyRun]
-"""Makes a run for events of a schema; raises where the query does not fit it."""
-
 _MOST_PENDING = 4096
 """So many events that cannot decide a match are looked at together."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A query before its events are known: what it asks of them, and how it is compiled for their schema.
+
+    `compiled` raises where the query does not fit the schema. `identity` is what a saved state must agree
+    with. `attributes` are those that the query reads, `types` the event types that it names. With `whole` a
+    match shows events with all their columns; otherwise those that the query does not read do not matter.
+    """
+
+    compiled: Callable[[Schema], Compiled]
+    identity: str
+    attributes: tuple[str, ...]
+    types: tuple[str, ...]
+    whole: bool
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,15 +82,12 @@ class _Arrival:
 class Stream:
     """A running query.
 
-    `late` and `dead_letter` are called with each event that is too late, or that cannot be used and why. With
-    `whole` events are shown with all their columns; otherwise those that are not mentioned do not matter.
+    `late` and `dead_letter` are called with each event that is too late, or that cannot be used and why.
     """
 
     def __init__(
         self,
-        start: Start,
-        identity: str,
-        mentioned: Iterable[str],
+        compiler: Compiler,
         *,
         time: str,
         type: str,
@@ -83,28 +95,25 @@ class Stream:
         lateness: int | timedelta | str = 0,
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
-        limit: int | None = None,
-        types: Iterable[str] = (),
-        whole: bool = True,
     ) -> None:
-        self._start = start
-        self._identity = identity
-        self._reads = frozenset(mentioned)
-        self._mentioned = [name for name in dict.fromkeys(mentioned) if name not in ("ts", "type")]
+        self._compiler = compiler
+        self._identity = compiler.identity
+        self._reads = frozenset(compiler.attributes)
+        self._mentioned = [name for name in compiler.attributes if name not in ("ts", "type")]
         self.time = time
         self.type = type
         self.lateness = length_of_time(lateness, "lateness")
         self._types = schema.types if schema is not None else {}
-        self._used = None if whole else {*self._reads, time, type}
+        self._used = None if compiler.whole else {*self._reads, time, type}
         declared = {} if schema is None else schema.columns
         self._declared = {name: roomy(kind) for name, kind in declared.items() if self._is_used(name)}
         self._progress: Progress | None = self._begun(self._declared) if schema is not None else None
         self._late = late
         self._dead_letter = dead_letter
         self._pending: list[dict[str, Any]] = []
-        self._limit = limit
+        self._limit = compiler.limit
         self._finished = False
-        self._seen = Seen(types)
+        self._seen = Seen(compiler.types)
         self.late_count = 0
         self.dead_count = 0
         self.events_in = 0
@@ -197,7 +206,7 @@ class Stream:
         if self._progress is None:
             return pa.table({})
         if self._limit is not None:
-            tables = _first_rows(tables, self._limit - self.matches_out)
+            tables = first_rows(tables, self._limit - self.matches_out)
         first = next(tables, None)
         if first is None:
             return empty_table(self._progress.run.wanted)
@@ -256,7 +265,7 @@ class Stream:
         dead: list[tuple[int, str]] = []
         table, rows = self._readable(table, np.arange(table.num_rows), dead)
         progress = self._progress
-        known = progress is not None and table.schema.equals(progress.run.events)
+        known = progress is not None and table.schema.equals(progress.run.schema.arrow)
         if table.num_rows and not known:
             table = table.select([name for name in table.column_names if self._is_used(name)])
             columns = self._grown(table)
@@ -270,7 +279,7 @@ class Stream:
             self._refuse_shadows(columns, progress.run.schema)
             progress = progress.going_on(self._run(columns), self.lateness, self._mentioned)
         times = progress.times(table)
-        check_computable(table, self._mentioned, progress.run.unit)
+        check_computable(table, self._mentioned, progress.run.schema.unit)
         behind = progress.late(times)
         if not behind.any():
             return _Arrival(progress, table, times, dead, [])
@@ -328,7 +337,7 @@ class Stream:
             warnings.warn(said, stacklevel=2)
 
     def _run(self, columns: Columns) -> AnyRun:
-        return self._start(Schema(columns, self.time, self.type, self._types))
+        return started(self._compiler.compiled(Schema(columns, self.time, self.type, self._types)))
 
     def _refuse_shadows(self, columns: Columns, before: Schema) -> None:
         """Raise where a column would change what the query has read so far by its name."""
@@ -412,15 +421,6 @@ class Stream:
             "late": self.late_count,
             "dead_letters": self.dead_count,
         }
-
-
-def _first_rows(tables: Iterator[pa.Table], left: int) -> Iterator[pa.Table]:
-    """The first rows; no more are looked for."""
-    for table in tables:
-        yield table.slice(0, left)
-        left -= table.num_rows
-        if left <= 0:
-            return
 
 
 def _indented(text: str) -> str:
