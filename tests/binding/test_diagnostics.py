@@ -213,7 +213,7 @@ PROBLEMS = [
         "EXISTS a, b : SEQ(A a, B b) WITHIN 9",
         "exists-drops-everything",
         "EXISTS a, b : SEQ(A a, B b)",
-        "EXISTS drops every variable of its pattern",
+        "EXISTS drops every variable of the query",
         "keep at least one variable",
     ),
     Problem(

@@ -68,7 +68,8 @@ class Shape:
     @property
     def is_place(self) -> bool:
         """Whether predicates are written with it: an operator, or an event that stands alone."""
-        return self.kind != "event" or self.parent is None or self.negated or self.parent.kind == "OR"
+        alone = self.parent is None or self.negated or self.parent.kind == "OR"
+        return self.kind != "event" or alone or bool(self.hidden)
 
     @property
     def place(self) -> Shape:
@@ -216,8 +217,7 @@ def _name(choices: Choices, root: Shape) -> None:
 
 
 def _hide(choices: Choices, place: Shape) -> None:
-    """Drop some variables with EXISTS; outside a negation at least one is kept."""
+    """Drop some variables with EXISTS, perhaps all of them."""
     names = [leaf.name for leaf in place.positive() if not leaf.implicit]
-    most = len(names) if place.negated else len(place.positive()) - 1
-    if place.is_place and names and most > 0:
-        place.hidden = tuple(some(choices, names, 1, min(most, len(names))))
+    if names:
+        place.hidden = tuple(some(choices, names, 1, len(names)))

@@ -13,7 +13,7 @@ from itertools import count
 from nestream.binding.scopes import Scope, Scopes
 from nestream.language.ast import Composite, Exists, Negation, Operator, Pattern, Primitive, parts
 from nestream.language.printer import print_pattern
-from nestream.model.diagnostics import Diagnostic, Span
+from nestream.model.diagnostics import Diagnostic, Severity, Span
 from nestream.model.expression import Expression
 
 
@@ -44,12 +44,14 @@ class _Declaring:
         self.diagnostics: list[Diagnostic] = []
         self.written: list[tuple[Scope, Expression]] = []
         self.hidden: set[str] = set()
+        self.hiding: dict[Scope, Exists] = {}
         self.order: list[str] = []
         names, self.ambiguous = _names(pattern)
         self.names = iter(names)
 
     def run(self) -> Declarations:
         root = self.scope(self.pattern, None, negated=False)
+        self.check_shown(root)
         return Declarations(
             scopes=Scopes(root),
             order=tuple(self.order),
@@ -64,7 +66,7 @@ class _Declaring:
         match pattern:
             case Exists(variables=dropped, body=body):
                 scope = self.scope(body, parent, negated=negated)
-                self.hide(pattern, dropped, scope, negated=negated)
+                self.hide(pattern, dropped, scope)
                 return scope
             case Negation(body=body):
                 self.misplaced_negation(pattern, parent, negated=negated)
@@ -108,13 +110,8 @@ class _Declaring:
         scope.items.append(name)
         self.written += [(scope, predicate) for predicate in primitive.predicates]
 
-    def hide(self, pattern: Exists, dropped: tuple[str, ...], scope: Scope, *, negated: bool) -> None:
-        bound = {
-            name
-            for inner in scope.walk()
-            for name in inner.leaves
-            if not any(above.negated for above in inner.path[len(scope.path) :])
-        }
+    def hide(self, pattern: Exists, dropped: tuple[str, ...], scope: Scope) -> None:
+        bound = {name for part in scope.walk() if not _is_negated(part, scope) for name in part.leaves}
         for name in dropped:
             if name not in bound:
                 self.diagnostics.append(
@@ -127,17 +124,34 @@ class _Declaring:
                         else "it has no variables",
                     )
                 )
-        if not negated and bound and bound <= set(dropped):
-            self.diagnostics.append(
-                Diagnostic(
-                    "exists-drops-everything",
-                    "EXISTS drops every variable of its pattern",
-                    pattern.span,
-                    hint="keep at least one variable",
-                )
-            )
         scope.hidden |= frozenset(dropped)
         self.hidden |= set(dropped)
+        self.hiding[scope] = pattern
+
+    def check_shown(self, root: Scope) -> None:
+        """A match must show an event: EXISTS may drop whole components, but not all of the query."""
+        if not self.hidden or self.shows(root):
+            return
+        bound = {name for scope in root.walk() if not _is_negated(scope) for name in scope.leaves}
+        place, severity = root, Severity.ERROR
+        message, hint = "EXISTS drops every variable of the query", "keep at least one variable"
+        if not bound <= self.hidden:
+            severity = Severity.WARNING
+            message = "EXISTS drops every variable of a branch, so the matches of that branch are not shown"
+            hint = "keep a variable of the branch, or remove the branch"
+            while place.is_or:
+                place = next(branch for branch in place.nested if not self.shows(branch))
+        span = self.hiding[place].span if place in self.hiding else place.span
+        self.diagnostics.append(Diagnostic("exists-drops-everything", message, span, severity, hint=hint))
+
+    def shows(self, scope: Scope) -> bool:
+        """Whether every match of a positive scope binds a variable that no EXISTS drops."""
+        shown = [
+            item not in self.hidden if isinstance(item, str) else self.shows(item)
+            for item in scope.items
+            if isinstance(item, str) or not item.negated
+        ]
+        return all(shown) if scope.is_or else any(shown)
 
     def misplaced_negation(self, negation: Negation, parent: Scope | None, *, negated: bool) -> None:
         if negated:
@@ -170,6 +184,11 @@ class _Declaring:
                     hint="add a component without `!`",
                 )
             )
+
+
+def _is_negated(scope: Scope, around: Scope | None = None) -> bool:
+    """Whether a scope is negated, as seen from one around it."""
+    return any(above.negated for above in scope.path[len(around.path) if around else 0 :])
 
 
 def _names(pattern: Pattern) -> tuple[list[str], frozenset[str]]:
