@@ -14,6 +14,7 @@ from nestream.compose.settings import How, Settings, known_threads
 from nestream.compose.spark import dataframe_of, is_dataframe, refuse_dataframe, stream_files
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import check_events, quiet, to_table
+from nestream.model.event_types import named_types
 from nestream.model.expression import attributes
 from nestream.model.memory import collected
 from nestream.model.output import EventColumn
@@ -65,8 +66,7 @@ class Matching(ABC):
     @property
     def event_types(self) -> tuple[str, ...]:
         """The event types that are named."""
-        found = (name for plan in self.plans for leaf in leaves(plan.root) for name in leaf.types)
-        return tuple(dict.fromkeys(found))
+        return named_types(name for plan in self.plans for leaf in leaves(plan.root) for name in leaf.types)
 
     @property
     def attributes_read(self) -> tuple[str, ...]:
