@@ -314,16 +314,18 @@ class Query:
         options: Options | None = None,
         partition_by: str | None = None,
         partitions: int | None = None,
-        slice_length: int | None = None,
+        slice_length: int | timedelta | str | None = None,
         statistics: bool = True,
     ) -> Any:
         """The matches over a Spark DataFrame, or a mapping of them by event type, as a DataFrame.
 
         Nothing runs before the result is used. How the events are split over partitions is chosen and shown
         by `explain`; `partition_by` ("key", "time", "key+time" or "single"), the number of `partitions` and
-        the `slice_length` of time slices (in the unit of the time column, microseconds for timestamps)
-        override it. Of a batch that may have a key with too many events for one task, the first rows are
-        looked at for the choice, unless `statistics` is False.
+        the `slice_length` of time slices override it. A slice length is written like the `lateness` of
+        `stream`: "1 day", a timedelta, or a number in the unit of the time column.
+
+        Of a batch that may have a key with too many events for one task, the first rows are looked at for the
+        choice, unless `statistics` is False.
 
         A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
         split by key or not at all, and `partitions` is the number of key buckets.

@@ -15,9 +15,10 @@ from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, expressions
 from nestream.model.columns import resolution
 from nestream.model.expression import constants
+from nestream.model.lengths import length_of_time, seconds_of
 from nestream.model.plain import empty_table
 from nestream.model.schema import EventError, Kind, Schema
-from nestream.model.time import Duration, DurationError, length_of_time
+from nestream.model.time import Duration, DurationError
 from nestream.strategies import Options, known_strategy
 
 Typed = Callable[[Schema], tuple[Plan, dict[str, Kind]]]
@@ -176,6 +177,8 @@ def stream_files(
     def match(events: Any) -> Any:
         return on_spark(events, time=time, type=type)
 
+    if "trigger" in options:
+        options["trigger"] = seconds_of(options["trigger"], "trigger")
     if "watermark" in options:
         options["watermark"] = in_words_of_spark(options["watermark"])
     return stream(spark, match, source, sink, time=time, type=type, **options)

@@ -25,11 +25,11 @@ import pyarrow as pa
 from nestream.engine.matcher import END
 from nestream.model.columns import roomy, with_columns
 from nestream.model.diagnostics import QueryError
+from nestream.model.lengths import length_of_time
 from nestream.model.memory import collected
 from nestream.model.plain import empty_table
 from nestream.model.python_values import a
 from nestream.model.schema import EventError, Schema
-from nestream.model.time import length_of_time
 from nestream.model.unseen import Seen, warn_of
 from nestream.runtime.intake import (
     Columns,
