@@ -33,6 +33,7 @@ from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 from nestream.model.unseen import warn_of
 from nestream.query import Query, query
+from nestream.runtime.intake import check_computable
 from nestream.runtime.many import Member, SetRun
 from nestream.runtime.stream import Stream
 from nestream.strategies import Options, known_options, known_strategy, program_of
@@ -257,7 +258,12 @@ class Queries:
         check_events(table, schema)
         warn_of(self.unseen(table, type))
         members, leaves = self.programs(schema, order, strategy, options)
+        check_computable(table, self._computed, resolution(schema))
         return SetRun(members, leaves, schema, resolution(schema)), table
+
+    @property
+    def _computed(self) -> dict[str, None]:
+        return dict.fromkeys(name for member in self.members.values() for name in member.computed)
 
     def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
         """What to say of the types of the queries that no event has, most likely misspelt."""
@@ -343,6 +349,7 @@ class Queries:
             start,
             self.identity(order, strategy),
             dict.fromkeys(name for member in self.members.values() for name in member.mentioned),
+            self._computed,
             time=time,
             type=type,
             schema=schema,

@@ -18,6 +18,7 @@ from nestream.compose.explaining import analyzed, as_operators, explained, known
 from nestream.compose.missing_attributes import counted, lacking, read_by_several
 from nestream.compose.run import Run, known_order, known_threads
 from nestream.compose.spark import SparkRun, is_dataframe, refuse_dataframe, stream_files
+from nestream.compose.spark import collected as collected_from_spark
 from nestream.compose.spark import spark_frame as spark_frame
 from nestream.compose.spark import spark_problem as spark_problem
 from nestream.compose.spark import spark_session as spark_session
@@ -29,7 +30,7 @@ from nestream.language.type_header import Types, header_types, read_types
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
-from nestream.model.expression import attributes
+from nestream.model.expression import Attribute, Expression, attributes
 from nestream.model.memory import collected
 from nestream.model.output import EventColumn, ValueColumn
 from nestream.model.plain import empty_table
@@ -37,6 +38,7 @@ from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.model.unseen import unseen_types, warn_of
 from nestream.reference import match_reference
+from nestream.runtime.intake import check_computable
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.runtime.stream import Stream
@@ -168,7 +170,12 @@ class Query:
 
         `picked` are row numbers from 0, or with `by="column"` values of that column; a mapping assigns them
         to variables. Takes the options of `match` for reading events.
+
+        A Spark DataFrame is collected into this process, and `by` is required: its rows have no numbers.
+        Times are in the zone of its session.
         """
+        if is_dataframe(events):
+            events, options = collected_from_spark(events, options)
         return explain_why(self, events, picked, **options)
 
     def show(self, events: Any, **options: Any) -> Shown:
@@ -430,6 +437,7 @@ class Query:
             start,
             self.identity(order, strategy),
             self.mentioned,
+            self.computed,
             time=time,
             type=type,
             schema=schema,
@@ -452,6 +460,11 @@ class Query:
         """The attributes that the query reads of its events."""
         read = (name for leaf in leaves(self.plan.root) for name in self.read_by(leaf.variable))
         return tuple(dict.fromkeys(read))
+
+    @property
+    def computed(self) -> tuple[str, ...]:
+        """The attributes that the query computes with, and does not only show; without time and type."""
+        return attribute_names(part for part in expressions(self.plan) if not isinstance(part, Attribute))
 
     def read_by(self, variable: str) -> Iterator[str]:
         """The attributes of a variable that the query reads."""
@@ -513,6 +526,7 @@ class Query:
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
         plan, kinds = self.typed(schema)
+        check_computable(table, self.computed, resolution(schema))
         warn_of(self.unseen(table, type))
         return Run(plan, table, schema, kinds, resolution(schema), chosen, strategy)
 
@@ -541,8 +555,7 @@ class Query:
     @property
     def attributes_read(self) -> tuple[str, ...]:
         """The attributes that the query reads, without time and type."""
-        read = (part.name for formula in expressions(self.plan) for part in attributes(formula))
-        return tuple(name for name in dict.fromkeys(read) if name not in ("ts", "type"))
+        return attribute_names(expressions(self.plan))
 
     def rewritten(self, plan: Plan) -> Plan:
         """The normal form of a plan of this query: an OR of flat sequences, as far as there is one."""
@@ -569,6 +582,12 @@ class Query:
             if isinstance(column, ValueColumn)
         }
         return plan, kinds
+
+
+def attribute_names(formulas: Iterable[Expression]) -> tuple[str, ...]:
+    """The attributes that formulas read, without time and type."""
+    read = dict.fromkeys(part.name for formula in formulas for part in attributes(formula))
+    return tuple(name for name in read if name not in ("ts", "type"))
 
 
 def matching(text: str, **options: Any) -> Callable[[Any], Any]:

@@ -117,6 +117,25 @@ def dataframe_of(
     return events, Schema.of(spark_schema(events, time, type), time, type, types)
 
 
+def collected(events: Any, options: Mapping[str, Any]) -> tuple[pa.Table, dict[str, Any]]:
+    """The events of a batch in this process, by time and in the zone of the session, with `why`'s options."""
+    from nestream.runtime.spark.session import in_process
+
+    if options.get("by") is None:
+        raise EventError(
+            "the rows of a Spark DataFrame have no numbers\n"
+            '  hint: pick the events by a column with a value for each: why(df, [17, 21], by="id")'
+        )
+    time, type = options.get("time", "ts"), options.get("type", "type")
+    df, schema = dataframe_of(events, time, type, options.get("types"))
+    if df.isStreaming:
+        raise EventError(
+            "why cannot read a stream\n"
+            "  hint: read the events as a batch, with spark.read instead of readStream"
+        )
+    return in_process(df).sort_by(time), {**options, "types": schema.types or None}
+
+
 def zone_that_matters(queries: Iterable[Typed], schema: Schema, df: Any) -> str:
     """The zone of the session for the identity of a stream; nothing where no query depends on it."""
     from nestream.runtime.spark.columns import in_utc, session_zone

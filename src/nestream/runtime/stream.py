@@ -76,6 +76,7 @@ class Stream:
         start: Start,
         identity: str,
         mentioned: Iterable[str],
+        computed: Iterable[str],
         *,
         time: str,
         type: str,
@@ -90,6 +91,7 @@ class Stream:
         self._start = start
         self._identity = identity
         self._reads = frozenset(mentioned)
+        self._computed = tuple(computed)
         self._mentioned = [name for name in dict.fromkeys(mentioned) if name not in ("ts", "type")]
         self.time = time
         self.type = type
@@ -268,9 +270,9 @@ class Stream:
             progress = self._begun(columns)
         elif not known and columns != progress.run.schema.columns:
             self._refuse_shadows(columns, progress.run.schema)
-            progress = progress.going_on(self._run(columns), self.lateness, self._mentioned)
+            progress = progress.going_on(self._run(columns), self.lateness, self._computed)
         times = progress.times(table)
-        check_computable(table, self._mentioned, progress.run.unit)
+        check_computable(table, self._computed, progress.run.unit)
         behind = progress.late(times)
         if not behind.any():
             return _Arrival(progress, table, times, dead, [])
