@@ -34,7 +34,7 @@ from nestream.model.expression import Attribute, Expression, attributes
 from nestream.model.memory import collected
 from nestream.model.output import EventColumn, ValueColumn
 from nestream.model.plain import empty_table
-from nestream.model.schema import Kind, Schema
+from nestream.model.schema import Kind, Schema, attributes_of
 from nestream.model.time import WindowKind
 from nestream.model.unseen import unseen_types, warn_of
 from nestream.reference import match_reference
@@ -79,7 +79,7 @@ class Query:
     """A checked query: match it, stream it, explain it, or ask why events do not match."""
 
     bound: BoundQuery
-    types: Types = field(default_factory=dict)
+    types: Types = field(default_factory=dict, hash=False)
     """The attributes of event types, where the query declares them in a header or `with_types` was called."""
 
     @property
@@ -131,7 +131,7 @@ class Query:
 
         In the SASE spelling a comparison on an attribute that the event's type does not have is true.
         """
-        known = read_types(types) if isinstance(types, str) else {n: tuple(own) for n, own in types.items()}
+        known = read_types(types) if isinstance(types, str) else attributes_of(types)
         return replace(self, types=known)
 
     @property
@@ -545,6 +545,8 @@ class Query:
 
     def check(self, columns: pa.Schema, time: str = "ts", type: str = "type") -> None:
         """Raise a `QueryError` if the query does not fit events with these columns."""
+        if not isinstance(columns, pa.Schema):
+            raise TypeError(f"the columns are an Arrow schema, not a {columns.__class__.__name__}")
         self.typed(Schema.of(self.fitted(columns.empty_table(), time, type).schema, time, type))
 
     @property

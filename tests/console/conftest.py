@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def time_for_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine may take longer than a console allows to start a worker, or for a run that is in order."""
+    """A busy machine may take longer than a console allows to start a worker or to run a good query."""
     monkeypatch.setattr(pool, "STARTING", 600.0)
     monkeypatch.setattr(pool, "SECONDS", 300.0)
     monkeypatch.setattr(trial, "SECONDS", 300.0)

@@ -88,6 +88,14 @@ class Stream:
         types: Iterable[str] = (),
         whole: bool = True,
     ) -> None:
+        for name, handler in (("late", late), ("dead_letter", dead_letter)):
+            if handler is not None and not callable(handler):
+                raise TypeError(f"{name} is a function that is called with each such event, not {handler!r}")
+        if schema is not None and not isinstance(schema, Schema):
+            raise TypeError(
+                f"the schema is an Arrow schema, not a {schema.__class__.__name__}\n"
+                '  hint: write schema=pyarrow.schema([("ts", pyarrow.int64()), ("type", pyarrow.string())])'
+            )
         self._start = start
         self._identity = identity
         self._reads = frozenset(mentioned)

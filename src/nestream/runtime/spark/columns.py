@@ -73,7 +73,7 @@ def _is_collated(datatype: DataType) -> bool:
 
 
 def key_of(name: str, datatype: pa.DataType) -> Column:
-    """A key column to hash by: equal wherever the engine takes two values for equal, decimals of any scale."""
+    """A key column to hash by, equal wherever values are: decimals of any scale have one float."""
     return named(name).cast("double") if arrow.is_decimal(datatype) else named(name)
 
 
