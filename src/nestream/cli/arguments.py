@@ -175,6 +175,8 @@ def query_text(argument: str) -> QueryText:
             if argument
             else "it is empty. Pass a file or the text of a query."
         )
+    if Path(argument).suffix.lower() in SUFFIXES:
+        raise _wrong_query(f"{argument!r} is a file of events. The query comes first, then the events.")
     try:
         return QueryText(Path(argument).read_text(encoding="utf-8-sig"), Path(argument))
     except UnicodeDecodeError:

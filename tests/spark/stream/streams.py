@@ -21,7 +21,7 @@ from nestream.runtime.spark.stream_files import SLOW_START, RunningStream
 FIRST_MOMENT = 1_700_000_000
 """The modification time of the first file: the source takes files by that."""
 
-MOST_STARTS = 10
+MOST_STARTS = 40
 """How often a stream is started whose workers do not start in Spark's ten seconds."""
 PATIENCE = 600
 """The seconds within which a stream must come to its end, on any machine."""
