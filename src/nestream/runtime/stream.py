@@ -25,6 +25,7 @@ import pyarrow as pa
 from nestream.engine.matcher import END
 from nestream.model.columns import roomy, with_columns
 from nestream.model.diagnostics import QueryError
+from nestream.model.event_types import fits
 from nestream.model.lengths import length_of_time
 from nestream.model.memory import collected
 from nestream.model.plain import empty_table
@@ -234,7 +235,7 @@ class Stream:
         return (
             run.awaits_time
             or not isinstance(kind, str)
-            or kind in run.awaited_types
+            or fits(kind, run.awaited_types)
             or event.get(self.time) is None
         )
 
