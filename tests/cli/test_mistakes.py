@@ -186,12 +186,12 @@ IN_PYTHON: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "a value that holds itself": (lambda: match([{**ONE[0], "x": LOOP}]), nestream.EventError, "levels deep"),
     "a value too deep": (lambda: match([{**ONE[0], "x": DEEP}]), nestream.EventError, "levels deep"),
     "no state": (
-        lambda: nestream.query(QUERY).stream().restore(None),  # type: ignore[arg-type]
+        lambda: nestream.query(QUERY).stream().restore(None),
         nestream.StateError,
         "not a saved state",
     ),
     "a text for a state": (
-        lambda: nestream.query(QUERY).stream().restore("state"),  # type: ignore[arg-type]
+        lambda: nestream.query(QUERY).stream().restore("state"),
         nestream.StateError,
         "not a saved state",
     ),
@@ -206,7 +206,7 @@ IN_PYTHON: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         "late is a function",
     ),
     "a schema that is a dictionary": (
-        lambda: nestream.query(QUERY).stream(schema={"ts": "int"}),  # type: ignore[arg-type]
+        lambda: nestream.query(QUERY).stream(schema={"ts": "int"}),
         TypeError,
         "the schema is an Arrow schema",
     ),
@@ -221,7 +221,7 @@ IN_PYTHON: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "an event for a row": (lambda: why(ONE), nestream.EventError, "not the number of a row"),
     "rows for a variable": (lambda: why({"a": [0]}), nestream.EventError, "not the number of a row"),
     "columns that are a list": (
-        lambda: nestream.query(QUERY).check(["ts"]),  # type: ignore[arg-type]
+        lambda: nestream.query(QUERY).check(["ts"]),
         TypeError,
         "an Arrow schema",
     ),
