@@ -84,7 +84,10 @@ def unknown_parameters(unused: Iterable[str], members: Mapping[str, Query]) -> Q
 
 def _named(source: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(source, Mapping):
-        yield from source.items()
+        for name, text in source.items():
+            if not isinstance(name, str):
+                raise TypeError(f"the name of a query is a string, not {name!r}")
+            yield name, text
     elif isinstance(source, str | Path):
         folder = Path(source)
         if not folder.is_dir():
@@ -97,6 +100,11 @@ def _named(source: Any) -> Iterator[tuple[str, Any]]:
             raise FileNotFoundError(f"there is no {SUFFIX} file in {folder}")
         for file in files:
             yield file.stem, file.read_text(encoding="utf-8")
+    elif isinstance(source, Query) or not isinstance(source, Iterable):
+        raise TypeError(
+            f"a query set is made of several queries, not of a {source.__class__.__name__}\n"
+            f"  hint: pass a folder of {SUFFIX} files, a mapping of names to queries or a list of queries"
+        )
     else:
         for number, text in enumerate(source, 1):
             yield f"q{number}", text
@@ -207,6 +215,10 @@ class Queries(Matching):
         run, table = self._started(events, how)
         assert isinstance(run, SetRun)
         return run.count(table)
+
+    @property
+    def _computed(self) -> dict[str, None]:
+        return dict.fromkeys(name for member in self.members.values() for name in member.computed)
 
     def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
         """What to say of the types of the queries that no event has, most likely misspelt."""

@@ -18,6 +18,7 @@ from nestream.compose.explaining import analyzed, as_operators, explained, known
 from nestream.compose.missing_attributes import counted, lacking, read_by_several
 from nestream.compose.run import Run
 from nestream.compose.settings import How, Settings
+from nestream.compose.spark import collected as collected_from_spark
 from nestream.compose.spark import (
     counted_on_spark,
     dataframe_of,
@@ -41,10 +42,11 @@ from nestream.logical.nodes import Plan
 from nestream.model.columns import to_table
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.output import ValueColumn
-from nestream.model.schema import Kind, Schema
+from nestream.model.schema import Kind, Schema, attributes_of
 from nestream.model.unseen import unseen_types, warn_of
 from nestream.reference import match_reference
 from nestream.runtime.compiled import CompiledQuery
+from nestream.runtime.intake import check_computable
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.show import Shown, query_html, show_matches
@@ -103,9 +105,9 @@ class Query(Matching):
     """A checked query: match it, stream it, explain it, or ask why events do not match."""
 
     bound: BoundQuery
-    types: Types = field(default_factory=dict)
+    types: Types = field(default_factory=dict, hash=False)
     """The attributes of event types, where the query declares them in a header or `with_types` was called."""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The values of its parameters."""
 
     @property
@@ -157,7 +159,7 @@ class Query(Matching):
 
         In the SASE spelling a comparison on an attribute that the event's type does not have is true.
         """
-        known = read_types(types) if isinstance(types, str) else {n: tuple(own) for n, own in types.items()}
+        known = read_types(types) if isinstance(types, str) else attributes_of(types)
         return replace(self, types=known)
 
     @property
@@ -196,7 +198,12 @@ class Query(Matching):
 
         `picked` are row numbers from 0, or with `by="column"` values of that column; a mapping assigns them
         to variables. Takes the options of `match` for reading events.
+
+        A Spark DataFrame is collected into this process, and `by` is required: its rows have no numbers.
+        Times are in the zone of its session.
         """
+        if is_dataframe(events):
+            events, options = collected_from_spark(events, options)
         return explain_why(self, events, picked, **options)
 
     def show(self, events: Any, **options: Any) -> Shown:
@@ -294,6 +301,7 @@ class Query(Matching):
         settings = Settings.of(how)
         table, schema = self.read(events, **how)
         run = self.prepared(schema, settings, table)
+        check_computable(table, self.computed, schema.unit)
         warn_of(self.unseen(table, settings.type))
         return run
 
@@ -362,6 +370,8 @@ class Query(Matching):
 
     def check(self, columns: pa.Schema, time: str = "ts", type: str = "type") -> None:
         """Raise a `QueryError` if the query does not fit events with these columns."""
+        if not isinstance(columns, pa.Schema):
+            raise TypeError(f"the columns are an Arrow schema, not a {columns.__class__.__name__}")
         self.typed(Schema.of(self.fitted(columns.empty_table(), time, type).schema, time, type))
 
     def compiled(self, schema: Schema, settings: Settings, events: pa.Table | None = None) -> CompiledQuery:

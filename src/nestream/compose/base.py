@@ -15,7 +15,8 @@ from nestream.compose.spark import dataframe_of, is_dataframe, refuse_dataframe,
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import check_events, quiet, to_table
 from nestream.model.event_types import named_types
-from nestream.model.expression import attributes
+from nestream.model.expression import Attribute, Expression, attributes
+from nestream.model.lengths import Length
 from nestream.model.memory import collected
 from nestream.model.output import EventColumn
 from nestream.model.plain import empty_table
@@ -23,6 +24,7 @@ from nestream.model.schema import Order, Schema
 from nestream.model.time import WindowKind
 from nestream.model.unseen import warn_of
 from nestream.runtime.compiled import Compiled
+from nestream.runtime.intake import check_computable
 from nestream.runtime.many import AnyRun, started
 from nestream.runtime.stream import Compiler, Stream
 from nestream.strategies import Options
@@ -71,8 +73,15 @@ class Matching(ABC):
     @property
     def attributes_read(self) -> tuple[str, ...]:
         """The attributes that are read, time and type among them."""
-        parts = (part for plan in self.plans for formula in expressions(plan) for part in attributes(formula))
-        return tuple(dict.fromkeys(part.name for part in parts))
+        formulas = (formula for plan in self.plans for formula in expressions(plan))
+        return tuple(dict.fromkeys(part.name for formula in formulas for part in attributes(formula)))
+
+    @property
+    def computed(self) -> tuple[str, ...]:
+        """The attributes that are computed with, and not only shown; without time and type."""
+        return _names(
+            part for plan in self.plans for part in expressions(plan) if not isinstance(part, Attribute)
+        )
 
     @property
     def shows_events(self) -> bool:
@@ -82,7 +91,7 @@ class Matching(ABC):
     def fitted(self, table: pa.Table, time: str, type: str) -> pa.Table:
         """The events; where there are none, with columns that the plans can be typed against."""
         numbers = self.plans[0].window.kind is WindowKind.NUMBER
-        read = [name for name in self.attributes_read if name not in ("ts", "type")]
+        read = _names(formula for plan in self.plans for formula in expressions(plan))
         return quiet(table, time, type, pa.int64() if numbers else pa.timestamp("us"), read)
 
     def read(self, events: Any, **how: Unpack[How]) -> tuple[pa.Table, Schema]:
@@ -150,6 +159,7 @@ class Matching(ABC):
         settings = Settings.of(how)
         table, schema = self.read(events, **how)
         run = started(self.compiled(schema, settings, table))
+        check_computable(table, self.computed, schema.unit)
         warn_of(self.unseen(table, settings.type))
         return run, table
 
@@ -192,6 +202,7 @@ class Matching(ABC):
             compiled,
             self.identity(order, strategy),
             self.attributes_read,
+            self.computed,
             self.event_types,
             whole=self.shows_events,
             limit=self._check_stream(),
@@ -217,7 +228,7 @@ class Matching(ABC):
         *,
         partition_by: str | None = None,
         partitions: int | None = None,
-        slice_length: int | None = None,
+        slice_length: Length | None = None,
         statistics: bool = True,
         **how: Unpack[How],
     ) -> Any:
@@ -225,9 +236,12 @@ class Matching(ABC):
 
         Takes the options of `match`. Nothing runs before the result is used. How the events are split over
         partitions is chosen and shown by `explain`; `partition_by` ("key", "time", "key+time" or "single"),
-        the number of `partitions` and the `slice_length` of time slices (in the unit of the time column,
-        microseconds for timestamps) override it. Of a batch that may have a key with too many events for one
-        task, the first rows are looked at for the choice, unless `statistics` is False.
+        the number of `partitions` and the `slice_length` of time slices override it. A slice length is
+        written like the `lateness` of `stream`: "1 day", a timedelta, or a number in the unit of the time
+        column.
+
+        Of a batch that may have a key with too many events for one task, the first rows are looked at for the
+        choice, unless `statistics` is False.
 
         A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
         split by key or not at all, and `partitions` is the number of key buckets.
@@ -256,3 +270,9 @@ class Matching(ABC):
         Gives the running stream: `wait(seconds)`, `stop()` and its `progress`.
         """
         return stream_files(self.on_spark, spark, source, sink, time=time, type=type, **options)
+
+
+def _names(formulas: Iterable[Expression]) -> tuple[str, ...]:
+    """The attributes that formulas read, without time and type."""
+    read = dict.fromkeys(part.name for formula in formulas for part in attributes(formula))
+    return tuple(name for name in read if name not in ("ts", "type"))

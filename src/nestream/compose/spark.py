@@ -13,8 +13,9 @@ from nestream.compose.settings import Settings
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, expressions
 from nestream.model.expression import constants
+from nestream.model.lengths import length_of_time, seconds_of
 from nestream.model.schema import EventError, Schema
-from nestream.model.time import Duration, DurationError, length_of_time
+from nestream.model.time import Duration, DurationError
 from nestream.runtime.compiled import CompiledQuery
 
 
@@ -30,6 +31,26 @@ def dataframe_of(events: Any, settings: Settings) -> tuple[Any, Schema]:
         settings = replace(settings, types=settings.types or known)
         events = union_by_type(events, settings.type)
     return events, settings.schema(spark_schema(events, settings.time, settings.type))
+
+
+def collected(events: Any, options: Mapping[str, Any]) -> tuple[pa.Table, dict[str, Any]]:
+    """The events of a batch in this process, by time and in the zone of the session, with `why`'s options."""
+    from nestream.runtime.spark.session import in_process
+
+    if options.get("by") is None:
+        raise EventError(
+            "the rows of a Spark DataFrame have no numbers\n"
+            '  hint: pick the events by a column with a value for each: why(df, [17, 21], by="id")'
+        )
+    given = {name: options[name] for name in ("time", "type", "types") if name in options}
+    settings = Settings.of(given)
+    df, schema = dataframe_of(events, settings)
+    if df.isStreaming:
+        raise EventError(
+            "why cannot read a stream\n"
+            "  hint: read the events as a batch, with spark.read instead of readStream"
+        )
+    return in_process(df).sort_by(settings.time), {**options, "types": schema.types or None}
 
 
 def explained_on_spark(df: Any, plan: Plan, compiled: CompiledQuery, format: str, **partitioning: Any) -> Any:
@@ -121,6 +142,8 @@ def stream_files(
     def match(events: Any) -> Any:
         return on_spark(events, time=time, type=type)
 
+    if "trigger" in options:
+        options["trigger"] = seconds_of(options["trigger"], "trigger")
     if "watermark" in options:
         options["watermark"] = in_words_of_spark(options["watermark"])
     return stream(spark, match, source, sink, time=time, type=type, **options)

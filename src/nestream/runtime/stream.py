@@ -26,11 +26,11 @@ from nestream.engine.matcher import END
 from nestream.model.columns import roomy, with_columns
 from nestream.model.diagnostics import QueryError
 from nestream.model.event_types import fits
+from nestream.model.lengths import length_of_time
 from nestream.model.memory import collected, first_rows
 from nestream.model.plain import empty_table
 from nestream.model.python_values import a
 from nestream.model.schema import EventError, Schema
-from nestream.model.time import length_of_time
 from nestream.model.unseen import Seen, warn_of
 from nestream.runtime.compiled import Compiled
 from nestream.runtime.intake import (
@@ -57,13 +57,15 @@ class Compiler:
     """A query before its events are known: what it asks of them, and how it is compiled for their schema.
 
     `compiled` raises where the query does not fit the schema. `identity` is what a saved state must agree
-    with. `attributes` are those that the query reads, `types` the event types that it names. With `whole` a
-    match shows events with all their columns; otherwise those that the query does not read do not matter.
+    with. `attributes` are those that the query reads, `computed` those that it does not only show, and
+    `types` the event types that it names. With `whole` a match shows events with all their columns; otherwise
+    those that the query does not read do not matter.
     """
 
     compiled: Callable[[Schema], Compiled]
     identity: str
     attributes: tuple[str, ...]
+    computed: tuple[str, ...]
     types: tuple[str, ...]
     whole: bool
     limit: int | None = None
@@ -97,6 +99,14 @@ class Stream:
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
     ) -> None:
+        for name, handler in (("late", late), ("dead_letter", dead_letter)):
+            if handler is not None and not callable(handler):
+                raise TypeError(f"{name} is a function that is called with each such event, not {handler!r}")
+        if schema is not None and not isinstance(schema, Schema):
+            raise TypeError(
+                f"the schema is an Arrow schema, not a {schema.__class__.__name__}\n"
+                '  hint: write schema=pyarrow.schema([("ts", pyarrow.int64()), ("type", pyarrow.string())])'
+            )
         self._compiler = compiler
         self._identity = compiler.identity
         self._reads = frozenset(compiler.attributes)
@@ -278,9 +288,9 @@ class Stream:
             progress = self._begun(columns)
         elif not known and columns != progress.run.schema.columns:
             self._refuse_shadows(columns, progress.run.schema)
-            progress = progress.going_on(self._run(columns), self.lateness, self._mentioned)
+            progress = progress.going_on(self._run(columns), self.lateness, self._compiler.computed)
         times = progress.times(table)
-        check_computable(table, self._mentioned, progress.run.schema.unit)
+        check_computable(table, self._compiler.computed, progress.run.schema.unit)
         behind = progress.late(times)
         if not behind.any():
             return _Arrival(progress, table, times, dead, [])

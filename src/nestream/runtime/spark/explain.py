@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from nestream.engine.program import Decided, Measure, Scope
+from nestream.model.lengths import Length
 from nestream.model.time import Duration
 from nestream.runtime.compiled import Compiled
 from nestream.runtime.spark.columns import by_code_point, in_utc, pushed_text
@@ -27,7 +28,7 @@ def explain_dataframe(
     *,
     partition_by: str | None = None,
     partitions: int | None = None,
-    slice_length: int | None = None,
+    slice_length: Length | None = None,
     statistics: bool = True,
 ) -> dict[str, Any]:
     """The plan on Spark, as plain data; only a large batch is looked at for it, as for its matches."""
@@ -42,7 +43,7 @@ def explain_dataframe(
         "filter": pushed,
     }
     if df.isStreaming:
-        return _stream(df, compiled, partition_by, partitions) | read
+        return _stream(df, compiled, partition_by, partitions, slice_length) | read
     plan = planned(df, compiled, wanted=partition_by, slice_length=slice_length, statistics=statistics)
     most = 1 if plan.kind == "single" else partitions or _MOST_PARTITIONS
     told = {"statistics": plan.statistics} if plan.statistics else {}
@@ -50,10 +51,14 @@ def explain_dataframe(
 
 
 def _stream(
-    df: DataFrame, compiled: Compiled, partition_by: str | None, partitions: int | None
+    df: DataFrame,
+    compiled: Compiled,
+    partition_by: str | None,
+    partitions: int | None,
+    slice_length: Length | None,
 ) -> dict[str, Any]:
     program, schema = compiled.scope, compiled.schema
-    plan = stream_partitioning(program, partition_by)
+    plan = stream_partitioning(program, partition_by, slice_length)
     delay = Duration(1000 * watermark_delay(df, schema.time))
     window = Duration(program.window // schema.per_microsecond)
     return {

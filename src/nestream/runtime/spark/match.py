@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
+from nestream.model.lengths import Length
 from nestream.model.schema import EventError
 from nestream.runtime.compiled import Compiled, CompiledQuery
 from nestream.runtime.spark.batch import Task, match_batch
@@ -32,7 +33,7 @@ def match_dataframe(
     *,
     partition_by: str | None = None,
     partitions: int | None = None,
-    slice_length: int | None = None,
+    slice_length: Length | None = None,
     statistics: bool = True,
     identity: str = "",
     outcomes: bool = False,
@@ -46,7 +47,7 @@ def match_dataframe(
     check_columns(df.schema, compiled.read)
     shown, df = event_fields(df), by_code_point(df)
     if df.isStreaming:
-        task = Task(compiled, stream_partitioning(compiled.scope, partition_by))
+        task = Task(compiled, stream_partitioning(compiled.scope, partition_by, slice_length))
         streaming = match_outcomes if outcomes else match_stream
         return streaming(df, task, shown, identity, partitions)
     plan = planned(df, compiled, wanted=partition_by, slice_length=slice_length, statistics=statistics)
