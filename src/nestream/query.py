@@ -16,7 +16,7 @@ from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
 from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
 from nestream.compose.missing_attributes import counted, lacking, read_by_several
-from nestream.compose.run import Run, known_order, known_threads
+from nestream.compose.run import Run, known_order, known_threads, refuse_endless
 from nestream.compose.spark import SparkRun, is_dataframe, refuse_dataframe, stream_files
 from nestream.compose.spark import spark_frame as spark_frame
 from nestream.compose.spark import spark_problem as spark_problem
@@ -358,6 +358,8 @@ class Query:
         split by key or not at all, and `partitions` is the number of key buckets.
         """
         found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options)
+        if found.df.isStreaming:
+            refuse_endless(self.plan, self.text)
         matches = found.matches(
             self.identity(order, strategy),
             partition_by=partition_by,
@@ -394,6 +396,7 @@ class Query:
             raise TypeError("outcomes takes a streaming DataFrame: a batch has no late events; use match")
         if self.plan.limit is not None:
             raise ValueError("outcomes does not support LIMIT, which would count late events too")
+        refuse_endless(self.plan, self.text)
         settings = {"partition_by": partition_by, "partitions": partitions, "outcomes": True}
         return found.matches(self.identity(order, strategy), **settings)
 
@@ -444,6 +447,7 @@ class Query:
         chosen = known_order(order)
         known_options(options)
         refuse_dataframe(events)
+        refuse_endless(self.plan, self.text)
 
         def start(known: Schema) -> LocalRun:
             plan, kinds = self.typed(known)
