@@ -162,6 +162,10 @@ class Queries:
         """The set with the attributes of event types, as `Query.with_types` has it."""
         return Queries({name: member.with_types(types) for name, member in self.members.items()})
 
+    def as_of(self, time: Any) -> Queries:
+        """The set over events that are complete up to a time, as `Query.as_of` has it."""
+        return Queries({name: member.as_of(time) for name, member in self.members.items()})
+
     def infer_types(self, events: Any, type: str = "type") -> tuple[Queries, list[Diagnostic]]:
         """The set with attributes of types guessed from the events, as `Query.infer_types` has it."""
         members: dict[str, Query] = {}

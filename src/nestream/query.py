@@ -14,6 +14,7 @@ import pyarrow as pa
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
+from nestream.compose.as_of import complete_up_to
 from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
 from nestream.compose.missing_attributes import counted, lacking, read_by_several
 from nestream.compose.run import Run, known_order, known_threads
@@ -160,6 +161,14 @@ class Query:
         """
         known = read_types(types) if isinstance(types, str) else {n: tuple(own) for n, own in types.items()}
         return replace(self, types=known)
+
+    def as_of(self, time: Any) -> Query:
+        """The query over events that are complete up to a time: a number, a datetime or its text.
+
+        Later events are left out. A match that ends in a negation is pending until its window has passed, so
+        what is still open at that time is not reported.
+        """
+        return replace(self, bound=replace(self.bound, plan=complete_up_to(self.plan, time)))
 
     @property
     def undeclared(self) -> tuple[str, ...]:
