@@ -11,6 +11,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from nestream.compose.base import Matching
+from nestream.compose.run import refuse_endless
 from nestream.compose.settings import DEFAULTS, How, Settings
 from nestream.compose.spark import is_dataframe, refuse_to_count, zone_that_matters
 from nestream.engine.program import LeafSpec
@@ -168,6 +169,10 @@ class Queries(Matching):
         """The set with the attributes of event types, as `Query.with_types` has it."""
         return Queries({name: member.with_types(types) for name, member in self.members.items()})
 
+    def as_of(self, time: Any) -> Queries:
+        """The set over events that are complete up to a time, as `Query.as_of` has it."""
+        return Queries({name: member.as_of(time) for name, member in self.members.items()})
+
     def infer_types(self, events: Any, type: str = "type") -> tuple[Queries, list[Diagnostic]]:
         """The set with attributes of types guessed from the events, as `Query.infer_types` has it."""
         members: dict[str, Query] = {}
@@ -275,11 +280,14 @@ class Queries(Matching):
 
     def _check_stream(self) -> None:
         self._without_limits("a stream of a set")
+        self._refuse_endless()
 
     def _on_spark(self, df: Any, schema: Schema, settings: Settings, **partitioning: Any) -> Any:
         from nestream.runtime.spark.match import match_dataframe, split_alike, union
 
         self._without_limits("a set on Spark")
+        if df.isStreaming:
+            self._refuse_endless()
         whole = df.isStreaming or partitioning["partition_by"] is not None
         groups = [list(self)] if whole else split_alike(self.compiled(schema, settings).members)
         parts = []
@@ -290,6 +298,10 @@ class Queries(Matching):
             compiled = some.compiled(schema, settings)
             parts.append(match_dataframe(df, compiled, identity=identity, **partitioning))
         return union(parts)
+
+    def _refuse_endless(self) -> None:
+        for member in self.members.values():
+            refuse_endless(member.plan, member.text)
 
     def _typed(self, schema: Schema) -> list[Plan]:
         return [member.typed(schema)[0] for member in self.members.values()]

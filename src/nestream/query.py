@@ -13,10 +13,11 @@ import pyarrow as pa
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
+from nestream.compose.as_of import complete_up_to
 from nestream.compose.base import Matching
 from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
 from nestream.compose.missing_attributes import counted, lacking, read_by_several
-from nestream.compose.run import Run
+from nestream.compose.run import Run, refuse_endless
 from nestream.compose.settings import How, Settings
 from nestream.compose.spark import collected as collected_from_spark
 from nestream.compose.spark import (
@@ -42,6 +43,7 @@ from nestream.logical.nodes import Plan
 from nestream.model.columns import to_table
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.output import ValueColumn
+from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema, attributes_of
 from nestream.model.unseen import unseen_types, warn_of
 from nestream.reference import match_reference
@@ -161,6 +163,14 @@ class Query(Matching):
         """
         known = read_types(types) if isinstance(types, str) else attributes_of(types)
         return replace(self, types=known)
+
+    def as_of(self, time: Any) -> Query:
+        """The query over events that are complete up to a time: a number, a datetime or its text.
+
+        Later events are left out. A match that ends in a negation is pending until its window has passed, so
+        what is still open at that time is not reported.
+        """
+        return replace(self, bound=replace(self.bound, plan=complete_up_to(self.plan, time)))
 
     @property
     def undeclared(self) -> tuple[str, ...]:
@@ -337,6 +347,8 @@ class Query(Matching):
     def _on_spark(self, df: Any, schema: Schema, settings: Settings, **partitioning: Any) -> Any:
         from nestream.runtime.spark.match import match_dataframe
 
+        if df.isStreaming:
+            refuse_endless(self.plan, self.text)
         zone = zone_that_matters(lambda known: self.typed(known)[0], schema, df)
         identity = self.identity(settings.order, settings.strategy) + zone
         matches = match_dataframe(df, self.compiled(schema, settings), identity=identity, **partitioning)
@@ -352,6 +364,7 @@ class Query(Matching):
         return df, self.prepared(schema, settings)
 
     def _check_stream(self) -> int | None:
+        refuse_endless(self.plan, self.text)
         return self.plan.limit
 
     def identity(self, order: str, strategy: str) -> str:
@@ -381,7 +394,7 @@ class Query(Matching):
     def prepared(self, schema: Schema, settings: Settings, events: pa.Table | None = None) -> Run:
         """The query typed for events of a schema."""
         plan, kinds = self.typed(schema)
-        return Run(plan, schema, kinds, settings, events)
+        return Run(plan, schema, kinds, settings, empty_table(schema.arrow) if events is None else events)
 
     def typed(self, schema: Schema) -> tuple[Plan, dict[str, Kind]]:
         """The plan for events of a schema, with the kinds of its returned expressions."""

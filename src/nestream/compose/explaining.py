@@ -46,7 +46,6 @@ def as_operators(plan: Plan, format: str, options: Options | None, dialect: str)
 
 def analyzed(run: Run, format: str) -> Any:
     """The explanation, with what a run over the events found and how long each part of it took."""
-    assert run.table is not None
     run.settings.without_reference("has no plan to analyze: choose another strategy")
     local = LocalRun(run.compiled(whole=True))
     local.append(in_order(run.table, run.schema))

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from nestream.compose.settings import Settings
+from nestream.engine.keeper import endless
 from nestream.engine.program import LeafSpec
 from nestream.logical.nodes import Plan
+from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.schema import Kind, Schema
 from nestream.runtime.compiled import CompiledQuery
 from nestream.strategies import program_of
@@ -17,13 +19,13 @@ from nestream.strategies import program_of
 
 @dataclass(frozen=True)
 class Run:
-    """A plan typed for the events it runs over: of a known schema, and where they are all there, a table."""
+    """A plan typed for the events it runs over; the table is empty where they are still to come."""
 
     plan: Plan
     schema: Schema
     kinds: Mapping[str, Kind]
     settings: Settings
-    table: pa.Table | None = None
+    table: pa.Table
 
     def compiled(
         self, *, whole: bool = False, leaves: dict[LeafSpec, int] | None = None, name: str = ""
@@ -42,3 +44,18 @@ class Run:
             whole=whole,
         )
         return CompiledQuery(self.schema, self.plan.output, self.kinds, program, self.plan.limit, name)
+
+
+def refuse_endless(plan: Plan, text: str) -> None:
+    """Raise where a stream would never know which matches KEEP keeps."""
+    if plan.keep is None:
+        return
+    reason = endless(program_of(plan, None, "native"))
+    if reason is not None:
+        said = Diagnostic(
+            "endless-keep",
+            f"a stream never knows the {plan.keep.kind.lower()} match: {reason}",
+            plan.keep.span,
+            hint="name a variable in PER, and give the query a window; or write KEEP FIRST",
+        )
+        raise QueryError([said], text)

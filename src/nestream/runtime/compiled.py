@@ -109,7 +109,13 @@ def together(programs: Sequence[Program], leaves: tuple[LeafSpec, ...]) -> Scope
         attributes=tuple(dict.fromkeys(name for program in programs for name in program.attributes)),
         distinct=any(program.distinct for program in programs),
         looks_back=any(program.looks_back for program in programs),
+        keep_keys=_keep_keys(programs),
     )
+
+
+def _keep_keys(programs: Sequence[Program]) -> frozenset[str] | None:
+    keys = [program.keep_keys for program in programs if program.keep_keys is not None]
+    return frozenset.intersection(*keys) if keys else None
 
 
 def _shown_columns(output: Output, schema: Schema) -> list[str]:

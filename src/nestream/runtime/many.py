@@ -23,6 +23,7 @@ from nestream.runtime.held import (
     restored_given,
     saved_events,
     saved_given,
+    saved_keeper,
 )
 from nestream.runtime.local import LocalRun
 
@@ -141,6 +142,8 @@ class SetRun:
         for name, matcher in zip(self.names, members, strict=True):
             if matcher.given is not None:
                 tables[f"given {name}"] = saved_given(matcher.given)
+            if matcher.keeper is not None:
+                tables[f"kept {name}"] = saved_keeper(matcher.keeper)
         decided = {name: member.decided for name, member in zip(self.names, members, strict=True)}
         return {"seen": self.store.seen, "decided": decided, "watermark": self.watermark}, tables
 
@@ -152,6 +155,9 @@ class SetRun:
             if matcher.given is not None and f"given {name}" in tables:
                 matcher.given.positions = restored_given(tables[f"given {name}"])
         restore_events(self.store, numbers["seen"], tables["held"])
+        for name, matcher in zip(self.names, self.matchers.members, strict=True):
+            if matcher.keeper is not None and f"kept {name}" in tables:
+                matcher.keeper.load(tables[f"kept {name}"].to_pylist())
 
     def describe(self) -> dict[str, Any]:
         """What is held, for a person or a monitor."""
