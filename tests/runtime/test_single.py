@@ -106,7 +106,7 @@ def test_late_and_bad_events_among_single_ones_are_set_aside_at_once() -> None:
     for number, bad in enumerate(
         ({"ts": 6, "type": "X", "id": "one"}, {"ts": None, "type": "A"}, {"ts": 7, "type": 3}, 12), 1
     ):
-        stream.push(bad)  # type: ignore[arg-type]
+        stream.push(bad)
         assert stream.dead_count == len(dead) == number
     stream.push({"ts": 4, "type": "A", "id": 2})
     assert [event["id"] for event in late] == [2]

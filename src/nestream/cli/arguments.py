@@ -13,7 +13,6 @@ import typer
 
 import nestream
 from nestream.query import STRATEGIES, switches
-from nestream.sink.writer import SUFFIXES
 
 
 class Dialect(StrEnum):
@@ -223,6 +222,8 @@ def output_format(path: str, wanted: FileFormat | None, option: str) -> FileForm
         return wanted
     if path == "-":
         return FileFormat.JSON
+    from nestream.sink.writer import SUFFIXES
+
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise typer.BadParameter(

@@ -43,9 +43,9 @@ def check_of(datatype: pa.DataType) -> Check | None:
         step, zoned = _MICROSECONDS[datatype.unit], datatype.tz is not None
 
         def is_moment(value: Any) -> bool:
-            if value.__class__ is not datetime or (value.tzinfo is not None) != zoned:
+            if not isinstance(value, datetime) or value.__class__ is not datetime:  # not of pandas
                 return False
-            return bool(value.microsecond % step == 0)
+            return (value.tzinfo is not None) == zoned and value.microsecond % step == 0
 
         return is_moment
     if pa.types.is_null(datatype):
@@ -54,7 +54,7 @@ def check_of(datatype: pa.DataType) -> Check | None:
 
 
 def _is_text(datatype: pa.DataType) -> bool:
-    return pa.types.is_string(datatype) or pa.types.is_large_string(datatype)
+    return bool(pa.types.is_string(datatype) or pa.types.is_large_string(datatype))
 
 
 def _is_valid_text(value: Any) -> bool:
