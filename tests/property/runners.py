@@ -15,7 +15,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from nestream.engine.operators import chain, derived
+from nestream.engine.operators import derived, prepared_chain
 from nestream.engine.single import search, stacks
 from nestream.papers.options import Options
 from nestream.papers.rewrite.normalise import LIMIT, normalise
@@ -188,7 +188,7 @@ def by(strategy: str, **switches: bool | int) -> Run:
 
 def with_composites(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     """The engine with composite steps wherever there may be one, whether they pay or not."""
-    with patch.object(chain._Prepared, "is_worth", lambda self, composite: True):
+    with patch.object(prepared_chain.PreparedChain, "is_worth", lambda self, composite: True):
         return query(text).match(table, order=order, strategy="native")
 
 

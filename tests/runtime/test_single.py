@@ -44,6 +44,7 @@ def in_batches(query: nestream.Query, given: list[dict[str, Any]], **options: An
         "SEQ(A a, OR(B b, C c)) WITHIN 3 RETURN a.id + 1 AS next, a.id / 2 AS half, c.ts - a.ts AS length",
         "SEQ(A a, C c) WITHIN 4 EVENTS",
         "SEQ(A a, C c) WITHIN 6 LIMIT 5",
+        "SEQ(A a, ANY x, C c, a.id = x.id) WITHIN 5",
     ],
 )
 @pytest.mark.parametrize("order", ["time", "arrival"])

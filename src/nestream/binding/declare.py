@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from nestream.binding.scopes import Scope, Scopes
-from nestream.language.ast import Composite, Exists, Negation, Operator, Pattern, Primitive, parts
+from nestream.language.ast import Composite, Exists, Negation, Operator, Pattern, Primitive, Step, parts
 from nestream.language.printer import print_pattern
-from nestream.model.diagnostics import Diagnostic, Span
+from nestream.model.diagnostics import Diagnostic, Severity, Span
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import Expression
+from nestream.model.text import print_name
 
 
 @dataclass
@@ -44,12 +46,15 @@ class _Declaring:
         self.diagnostics: list[Diagnostic] = []
         self.written: list[tuple[Scope, Expression]] = []
         self.hidden: set[str] = set()
+        self.hiding: dict[Scope, Exists] = {}
         self.order: list[str] = []
         names, self.ambiguous = _names(pattern)
         self.names = iter(names)
+        self.taken = set(names)
 
     def run(self) -> Declarations:
         root = self.scope(self.pattern, None, negated=False)
+        self.check_shown(root)
         return Declarations(
             scopes=Scopes(root),
             order=tuple(self.order),
@@ -64,12 +69,13 @@ class _Declaring:
         match pattern:
             case Exists(variables=dropped, body=body):
                 scope = self.scope(body, parent, negated=negated)
-                self.hide(pattern, dropped, scope, negated=negated)
+                self.hide(pattern, dropped, scope)
                 return scope
             case Negation(body=body):
                 self.misplaced_negation(pattern, parent, negated=negated)
                 return self.scope(body, parent, negated=negated)
             case Primitive():
+                self.check_step(pattern, parent)
                 scope = Scope(pattern, parent, pattern.span, negated)
                 self.leaf(pattern, scope)
                 return scope
@@ -84,11 +90,66 @@ class _Declaring:
     def component(self, component: Pattern, scope: Scope) -> None:
         match component:
             case Primitive() if not scope.is_or:
+                self.check_step(component, scope)
+                between = self.between(component, scope)
                 self.leaf(component, scope)
+                if between is not None:
+                    self.name_between(between, component, scope)
             case Negation(body=body) if not scope.is_or:
                 scope.items.append(self.scope(body, scope, negated=True))
             case _:
                 scope.items.append(self.scope(component, scope, negated=False))
+
+    def check_step(self, primitive: Primitive, scope: Scope | None) -> None:
+        """Report NEXT or DIRECTLY without an event before it, and a type that may be meant as the word."""
+        in_sequence = scope is not None and isinstance(scope.pattern, Composite)
+        in_sequence = in_sequence and scope.pattern.operator is Operator.SEQ  # type: ignore[union-attr]
+        follows = in_sequence and any(not _is_negative(item) for item in scope.items)  # type: ignore[union-attr]
+        word = primitive.types[0].upper()
+        if primitive.step is not Step.ANY and not follows:
+            self.diagnostics.append(
+                Diagnostic(
+                    "misplaced-step",
+                    f"{primitive.step} has no event on its left"
+                    if in_sequence
+                    else f"{primitive.step} is not in a SEQ",
+                    primitive.span,
+                    detail=f"{primitive.step} says what comes between an event and the component before it",
+                    hint=f"write it in a SEQ, after a positive component: `SEQ(A a, {primitive.step} B b)`",
+                )
+            )
+        elif follows and word in {Step.NEXT, Step.DIRECTLY} and primitive.variable is not None:
+            name = print_name(primitive.variable)
+            self.diagnostics.append(
+                Diagnostic(
+                    "step-as-type",
+                    f"`{primitive.types[0]} {name}` is an event of the type `{primitive.types[0]}`",
+                    primitive.span,
+                    Severity.WARNING,
+                    hint=f"for {word} write a type and a variable: `{word} {name} x`",
+                )
+            )
+
+    def between(self, primitive: Primitive, scope: Scope) -> Scope | None:
+        """The place of the negation that NEXT or DIRECTLY is short for."""
+        if primitive.step is Step.ANY:
+            return None
+        types = (ANY_TYPE,) if primitive.step is Step.DIRECTLY else primitive.types
+        negation = Scope(replace(primitive, types=types, step=Step.ANY), scope, primitive.span, negated=True)
+        scope.items.append(negation)
+        return negation
+
+    def name_between(self, negation: Scope, primitive: Primitive, scope: Scope) -> None:
+        """Name the event that must not come between, by the word and the variable."""
+        variable = next(name for name in reversed(self.order) if name in scope.leaves)
+        name = f"{primitive.step.lower()} {variable}"
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        negation.stands_for = variable
+        negation.leaves[name] = primitive
+        negation.items.append(name)
+        self.order.append(name)
 
     def leaf(self, primitive: Primitive, scope: Scope) -> None:
         name = next(self.names)
@@ -108,13 +169,8 @@ class _Declaring:
         scope.items.append(name)
         self.written += [(scope, predicate) for predicate in primitive.predicates]
 
-    def hide(self, pattern: Exists, dropped: tuple[str, ...], scope: Scope, *, negated: bool) -> None:
-        bound = {
-            name
-            for inner in scope.walk()
-            for name in inner.leaves
-            if not any(above.negated for above in inner.path[len(scope.path) :])
-        }
+    def hide(self, pattern: Exists, dropped: tuple[str, ...], scope: Scope) -> None:
+        bound = {name for part in scope.walk() if not _is_negated(part, scope) for name in part.leaves}
         for name in dropped:
             if name not in bound:
                 self.diagnostics.append(
@@ -127,17 +183,34 @@ class _Declaring:
                         else "it has no variables",
                     )
                 )
-        if not negated and bound and bound <= set(dropped):
-            self.diagnostics.append(
-                Diagnostic(
-                    "exists-drops-everything",
-                    "EXISTS drops every variable of its pattern",
-                    pattern.span,
-                    hint="keep at least one variable",
-                )
-            )
         scope.hidden |= frozenset(dropped)
         self.hidden |= set(dropped)
+        self.hiding[scope] = pattern
+
+    def check_shown(self, root: Scope) -> None:
+        """A match must show an event: EXISTS may drop whole components, but not all of the query."""
+        if not self.hidden or self.shows(root):
+            return
+        bound = {name for scope in root.walk() if not _is_negated(scope) for name in scope.leaves}
+        place, severity = root, Severity.ERROR
+        message, hint = "EXISTS drops every variable of the query", "keep at least one variable"
+        if not bound <= self.hidden:
+            severity = Severity.WARNING
+            message = "EXISTS drops every variable of a branch, so the matches of that branch are not shown"
+            hint = "keep a variable of the branch, or remove the branch"
+            while place.is_or:
+                place = next(branch for branch in place.nested if not self.shows(branch))
+        span = self.hiding[place].span if place in self.hiding else place.span
+        self.diagnostics.append(Diagnostic("exists-drops-everything", message, span, severity, hint=hint))
+
+    def shows(self, scope: Scope) -> bool:
+        """Whether every match of a positive scope binds a variable that no EXISTS drops."""
+        shown = [
+            item not in self.hidden if isinstance(item, str) else self.shows(item)
+            for item in scope.items
+            if isinstance(item, str) or not item.negated
+        ]
+        return all(shown) if scope.is_or else any(shown)
 
     def misplaced_negation(self, negation: Negation, parent: Scope | None, *, negated: bool) -> None:
         if negated:
@@ -172,6 +245,11 @@ class _Declaring:
             )
 
 
+def _is_negated(scope: Scope, around: Scope | None = None) -> bool:
+    """Whether a scope is negated, as seen from one around it."""
+    return any(above.negated for above in scope.path[len(around.path) if around else 0 :])
+
+
 def _names(pattern: Pattern) -> tuple[list[str], frozenset[str]]:
     """A name for every primitive in the order of the text, and the type names that are ambiguous."""
     primitives = [part for part in parts(pattern) if isinstance(part, Primitive)]
@@ -190,7 +268,11 @@ def _names(pattern: Pattern) -> tuple[list[str], frozenset[str]]:
 
 
 def _implicit_name(primitive: Primitive) -> str:
-    return "_or_".join(primitive.types)
+    return "any" if primitive.types == (ANY_TYPE,) else "_or_".join(primitive.types)
+
+
+def _is_negative(item: str | Scope) -> bool:
+    return isinstance(item, Scope) and item.negated
 
 
 def negation_with(scope: Scope, predicate: Expression) -> str:

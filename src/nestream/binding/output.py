@@ -23,16 +23,6 @@ def bind_output(
     targets = tuple(name for name in declared.order if not declared.scopes.negated(name))
     visible = tuple(name for name in targets if name not in declared.hidden)
     binding = _OutputBinding(declared, visible)
-    said = any(problem.code == "exists-drops-everything" for problem in declared.diagnostics)
-    if targets and not visible and not said:
-        binding.diagnostics.append(
-            Diagnostic(
-                "exists-drops-everything",
-                "EXISTS drops every variable of the query",
-                declared.scopes.root.span,
-                hint="keep at least one variable",
-            )
-        )
     columns = tuple(binding.column(item) for item in returns) or tuple(EventColumn(name) for name in visible)
     binding.check_names(columns, returns)
     bare = bool(returns) and all(isinstance(item, ReturnVariable) for item in returns)

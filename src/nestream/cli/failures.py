@@ -7,15 +7,25 @@ import sys
 
 import nestream
 from nestream.cli.console import messages, show_diagnostics, show_error
+from nestream.job import CheckpointError
 from nestream.sink import SinkError
 from nestream.source import SourceError
+
+_FAILURES = (
+    nestream.EventError,
+    nestream.StateError,
+    nestream.TooManyMatchesError,
+    CheckpointError,
+    SinkError,
+    SourceError,
+)
 
 
 def shown_failure(error: Exception) -> int | None:
     """Say what went wrong, and give the exit code; None where it is no failure that a user can cause."""
     if isinstance(error, nestream.QueryError):
         show_diagnostics(messages(), error.diagnostics, error.text)
-    elif isinstance(error, nestream.EventError | nestream.TooManyMatchesError | SourceError | SinkError):
+    elif isinstance(error, _FAILURES):
         show_error(str(error))
     elif isinstance(error, BrokenPipeError):  # the reader, `head` say, has seen enough
         _forget_output()

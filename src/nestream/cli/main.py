@@ -83,6 +83,8 @@ COMMANDS = {
     "stream": Lazy(
         "nestream.cli.stream:stream",
         (
+            "tail -f events.jsonl | nestream stream rules/ --local",
+            "nestream stream rules/ --local --from events.jsonl --to matches.jsonl",
             "nestream stream query.neel --from events --to matches",
             'nestream stream query.neel --from events --to matches --watermark "5 minutes" --once',
         ),

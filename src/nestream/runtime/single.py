@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from nestream.engine.events import MOST_TYPES
 from nestream.engine.matcher import END, told_by_last
 from nestream.engine.native import NativeProgram
 from nestream.engine.single.formulas import Binding, Formulas, OwnFunctionError, Row, Value
@@ -56,6 +57,7 @@ class Single:
         self._waiting: list[tuple[int, int, dict[str, Any]]] = []
         self._arrivals = 0
         self._given_up = 0
+        self._types = set(run.store.types) if run.store.any_type else None
         self.greatest = LEAST if progress.greatest is None else progress.greatest
         reached = progress.watermark
         self.watermark = LEAST if reached is None else reached
@@ -116,8 +118,17 @@ class Single:
         moment = event.get(self._time_name)
         if moment is None or event.get(self._type_name) is None:
             return None
+        if self._types is not None and not self._is_numbered(event[self._type_name]):
+            return None
         time = self._time(moment)
         return time if time != END else None
+
+    def _is_numbered(self, type: str) -> bool:
+        """Whether the engine, which numbers the types of a query that takes any, has a number left for it."""
+        assert self._types is not None
+        if type not in self._types and len(self._types) < MOST_TYPES:
+            self._types.add(type)
+        return type in self._types
 
     def take(self, event: dict[str, Any], time: int) -> list[dict[str, Any]] | None:
         """Take an event that is not late; the matches that it decides, None where the engine must look."""

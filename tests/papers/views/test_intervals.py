@@ -109,6 +109,11 @@ def test_what_is_loaded_answers_every_query(asked: list[tuple[Pair, int, int]]) 
         assert (loaded.left // stride == part[served]).all(), "each serves its own partition"
         if kind is Views.PASSIVE:
             assert set(_list(loaded)) <= set(_list(queries)), "nothing is loaded that was not asked for"
+        if kind is Views.BALANCED:
+            rows_asked = {(one[1], row) for one in asked for row in range(*one[0])}
+            assert {
+                (left // stride, row % stride) for left, right in _list(loaded) for row in range(left, right)
+            } <= (rows_asked), "no row is loaded that no query-interval has"
         if kind is Views.AGGRESSIVE:
             assert len(loaded) == len(set(part.tolist()))
             assert (loaded.left % stride == 0).all()

@@ -140,6 +140,35 @@ def test_example_5_overlapping_view_intervals_are_looked_at_together() -> None:
     assert sorted(r for part in driven.matches for r in rows(part)) == sorted(rows(reference))
 
 
+def test_a_balanced_view_merges_what_overlaps_and_computes_nothing_between_disjoint_intervals() -> None:
+    """R and W of one x leave two intervals, (1, 5) and (20, 25); nothing asks between them."""
+    text = "SEQ(R r, SEQ(S s, D d), W w, O o, r.x = w.x) WITHIN 100"
+
+    def row(ts: int, kind: str, x: int = 0) -> dict[str, Any]:
+        return {"ts": ts, "type": kind, "id": 1, "x": x}
+
+    between = [row(ts, kind) for ts, kind in ((6, "S"), (7, "D"), (8, "D"), (9, "D"))]
+    history = pa.Table.from_pylist(
+        [
+            *(row(1, "R", 1), row(2, "S"), row(3, "D"), row(5, "W", 1)),
+            *between,
+            *(row(20, "R", 2), row(22, "S"), row(25, "W", 2), row(30, "O")),
+        ],
+        events("a1").schema,
+    )
+    computed, unused = {}, {}
+    for strategy in VIEWS:
+        driven = Driven(text, history, strategy)
+        assert driven.push(history) == 1
+        computed[strategy] = driven.view.counters.computed
+        unused[strategy] = driven.view.counters.unused
+    assert computed == {"views-aggressive": 7, "views-passive": 1, "views-balanced": 1}
+    assert unused == {"views-aggressive": 6, "views-passive": 0, "views-balanced": 0}
+    driven = Driven(text, history, "views-balanced")
+    driven.push(history)
+    assert driven.intervals(driven.view) == [(2, 5), (22, 25)]
+
+
 def test_example_6_an_interval_that_was_empty_is_empty_when_asked_again() -> None:
     for strategy in VIEWS:
         driven, first, second = halves(NEGATED, "r20 s22 w26 o30", "o31", strategy)

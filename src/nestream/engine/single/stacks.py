@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from nestream.engine.program import EVENT, LeafSpec
 from nestream.engine.single.formulas import Formulas, Row
+from nestream.model.event_types import ANY_TYPE
 
 Stack: TypeAlias = dict[Any, list[Row]]
 """The events of a leaf by the values of some attributes."""
@@ -30,6 +31,9 @@ class Stacks:
             tests = [formulas.test(test) for test in leaf.filters]
             for name in dict.fromkeys(leaf.types):
                 self._by_type.setdefault(name, []).append((number, tests))
+        self._of_any = self._by_type.pop(ANY_TYPE, [])
+        for tested in self._by_type.values():
+            tested += [leaf for leaf in self._of_any if leaf not in tested]
         self._kept: dict[int, list[tuple[Stack, Any]]] = {}
         for (leaf_number, attributes), stack in self.found.items():
             reads = [formulas.read(name) for name in attributes]
@@ -39,12 +43,12 @@ class Stacks:
 
     def knows(self, type: str) -> bool:
         """Whether some leaf takes events of a type."""
-        return type in self._by_type
+        return bool(self._of_any) or type in self._by_type
 
     def add(self, type: str, row: Row) -> list[int]:
         """Take the next event; the leaves that it belongs to."""
-        binding = {EVENT: row}
-        leaves = [leaf for leaf, tests in self._by_type.get(type, ()) if all(test(binding) for test in tests)]
+        binding, tested = {EVENT: row}, self._by_type.get(type, self._of_any)
+        leaves = [leaf for leaf, tests in tested if all(test(binding) for test in tests)]
         for leaf in leaves:
             for stack, reads in self._kept.get(leaf, ()):
                 key: Any = None

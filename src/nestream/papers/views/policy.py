@@ -20,8 +20,8 @@ def wanted(
 
     - aggressive: all from the oldest row to the furthest right end that is asked for, in each partition;
     - passive: the greatest of the query-intervals themselves;
-    - balanced: for the outer results of each trigger together the least interval around their
-      query-intervals, and of these the greatest.
+    - balanced: of the outer results of each trigger, the query-intervals that overlap are merged, and of the
+      merged ones the greatest are loaded. Between intervals without a common row nothing is computed.
     """
     match kind:
         case Views.PASSIVE:
@@ -32,12 +32,29 @@ def wanted(
             first, right, served = _grouped([own], queries.right[unknown], unknown, np.maximum)
             loaded = Intervals(oldest[unknown[first]], right)
         case Views.BALANCED:
-            keys = [trigger[unknown], partition[unknown]]
-            _, left, _ = _grouped(keys, queries.left[unknown], unknown, np.minimum)
-            _, right, served = _grouped(keys, queries.right[unknown], unknown, np.maximum)
-            loaded = Intervals(left, right)
+            loaded, first = _merged(trigger[unknown], partition[unknown], queries.only(unknown))
+            served = unknown[first]
     greatest = loaded.maximal()
     return loaded.only(greatest), served[greatest]
+
+
+def _merged(trigger: Ints, partition: Ints, asked: Intervals) -> tuple[Intervals, Ints]:
+    """The intervals with those of one trigger and partition merged that overlap, and a place of each.
+
+    Ranks take the place of coordinates, so that a group is told apart from the next by adding its number
+    times the number of ranks.
+    """
+    order = np.lexsort((asked.left, partition, trigger))
+    group = np.zeros(len(order), np.int64)
+    for key in (trigger[order], partition[order]):
+        group[1:] |= key[1:] != key[:-1]
+    values, ranks = np.unique(np.concatenate([asked.left[order], asked.right[order]]), return_inverse=True)
+    left, right = ranks.reshape(2, -1) + np.cumsum(group) * len(values)
+    reach = np.maximum.accumulate(right)
+    begins = np.concatenate(([True], left[1:] >= reach[:-1]))
+    starts = np.flatnonzero(begins)
+    merged = values[np.maximum.reduceat(right, starts) % len(values)]
+    return Intervals(asked.left[order[starts]], merged), order[starts]
 
 
 def _grouped(keys: list[Ints], values: Ints, places: Ints, reduce: np.ufunc) -> tuple[Ints, Ints, Ints]:
