@@ -68,7 +68,7 @@ class Single:
         """The state for single events; None where the query or its columns need the engine."""
         run = progress.run
         programs = [run.program] if isinstance(run, LocalRun) else [one.program for one in run.runs]
-        known = [program for program in programs if isinstance(program, NativeProgram)]
+        known = [one for one in programs if isinstance(one, NativeProgram) and one.keep is None]
         columns = run.schema.columns
         if len(known) < len(programs) or any(check_of(datatype) is None for datatype in columns.values()):
             return None
