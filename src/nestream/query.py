@@ -6,30 +6,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Unpack
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
-from nestream.compose.as_of import complete_up_to
 from nestream.compose.base import Matching
-from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
-from nestream.compose.missing_attributes import counted, lacking, read_by_several
-from nestream.compose.run import Run, refuse_endless
-from nestream.compose.settings import How, Settings
-from nestream.compose.spark import collected as collected_from_spark
-from nestream.compose.spark import (
-    counted_on_spark,
-    dataframe_of,
-    explained_on_spark,
-    is_dataframe,
-    zone_that_matters,
-)
-from nestream.compose.spark import spark_frame as spark_frame
-from nestream.compose.spark import spark_problem as spark_problem
-from nestream.compose.spark import spark_session as spark_session
 from nestream.language.ast import Dialect
 from nestream.language.literals import UnreadableError as UnreadableError  # for the command line
 from nestream.language.literals import shortened
@@ -40,22 +22,74 @@ from nestream.language.parser import read_query
 from nestream.language.printer import print_query, saved_spelling
 from nestream.language.type_header import Types, header_types, read_types
 from nestream.logical.nodes import Plan
-from nestream.model.columns import to_table
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
+from nestream.model.lazy import Lazy, lazy
 from nestream.model.output import ValueColumn
-from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema, attributes_of
-from nestream.model.unseen import unseen_types, warn_of
-from nestream.reference import match_reference
-from nestream.runtime.compiled import CompiledQuery
-from nestream.runtime.intake import check_computable
-from nestream.runtime.local import LocalRun
-from nestream.runtime.state import StateError as StateError  # a public name
-from nestream.show import Shown, query_html, show_matches
 from nestream.strategies import STRATEGIES as STRATEGIES  # for the command line
 from nestream.strategies import Options, known_options, known_strategy, tool
 from nestream.strategies import switches as switches
-from nestream.why import Why, explain_why
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    import pyarrow as pa
+
+    from nestream.compose.as_of import complete_up_to
+    from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
+    from nestream.compose.missing_attributes import counted, lacking, read_by_several
+    from nestream.compose.run import Run, refuse_endless
+    from nestream.compose.settings import How, Settings
+    from nestream.compose.spark import collected as collected_from_spark
+    from nestream.compose.spark import (
+        counted_on_spark,
+        dataframe_of,
+        explained_on_spark,
+        is_dataframe,
+        zone_that_matters,
+    )
+    from nestream.compose.spark import spark_frame as spark_frame
+    from nestream.compose.spark import spark_problem as spark_problem
+    from nestream.compose.spark import spark_session as spark_session
+    from nestream.model.columns import to_table
+    from nestream.model.plain import empty_table
+    from nestream.model.unseen import unseen_types, warn_of
+    from nestream.reference import match_reference
+    from nestream.runtime.compiled import CompiledQuery
+    from nestream.runtime.intake import check_computable
+    from nestream.runtime.local import LocalRun
+    from nestream.runtime.state import StateError as StateError
+    from nestream.show import Shown, query_html, show_matches
+    from nestream.why import Why, explain_why
+else:  # loaded when they are used: parsing and printing a query needs none of them
+    pa = Lazy("pyarrow")
+    (complete_up_to,) = lazy("nestream.compose.as_of", "complete_up_to")
+    analyzed, as_operators, explained = lazy(
+        "nestream.compose.explaining", "analyzed", "as_operators", "explained"
+    )
+    known_format, with_rewriting = lazy("nestream.compose.explaining", "known_format", "with_rewriting")
+    counted, lacking, read_by_several = lazy(
+        "nestream.compose.missing_attributes", "counted", "lacking", "read_by_several"
+    )
+    Run, refuse_endless = lazy("nestream.compose.run", "Run", "refuse_endless")
+    (Settings,) = lazy("nestream.compose.settings", "Settings")
+    collected_from_spark, dataframe_of, is_dataframe = lazy(
+        "nestream.compose.spark", "collected", "dataframe_of", "is_dataframe"
+    )
+    counted_on_spark, explained_on_spark, zone_that_matters = lazy(
+        "nestream.compose.spark", "counted_on_spark", "explained_on_spark", "zone_that_matters"
+    )
+    spark_frame, spark_problem, spark_session = lazy(
+        "nestream.compose.spark", "spark_frame", "spark_problem", "spark_session"
+    )
+    (to_table,) = lazy("nestream.model.columns", "to_table")
+    (empty_table,) = lazy("nestream.model.plain", "empty_table")
+    unseen_types, warn_of = lazy("nestream.model.unseen", "unseen_types", "warn_of")
+    (match_reference,) = lazy("nestream.reference", "match_reference")
+    (check_computable,) = lazy("nestream.runtime.intake", "check_computable")
+    (LocalRun,) = lazy("nestream.runtime.local", "LocalRun")
+    query_html, show_matches = lazy("nestream.show", "query_html", "show_matches")
+    (explain_why,) = lazy("nestream.why", "explain_why")
 
 
 def query(text: str, dialect: str | None = None, *, parameters: Mapping[str, Any] | None = None) -> Query:
@@ -267,7 +301,7 @@ class Query(Matching):
                 "explain takes events as a Spark DataFrame, or a mapping of them by type\n"
                 "  hint: use analyze= for other events"
             )
-        how = {name: on_spark.pop(name) for name in list(on_spark) if name in How.__annotations__}
+        how = {name: on_spark.pop(name) for name in list(on_spark) if name in Settings.names()}
         df, run = self._over_dataframe(events, Settings.of(how))
         return explained_on_spark(df, run.plan, run.compiled(), format, **on_spark)
 

@@ -5,29 +5,47 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from nestream.compose.settings import How, Settings, known_threads
-from nestream.compose.spark import dataframe_of, is_dataframe, refuse_dataframe, stream_files
 from nestream.logical.nodes import Plan, expressions, leaves
-from nestream.model.columns import check_events, quiet, to_table
 from nestream.model.event_types import named_types
 from nestream.model.expression import Attribute, Expression, attributes
-from nestream.model.lengths import Length
-from nestream.model.memory import collected
+from nestream.model.lazy import Lazy, lazy
 from nestream.model.output import EventColumn
-from nestream.model.plain import empty_table
 from nestream.model.schema import Order, Schema
 from nestream.model.time import WindowKind
-from nestream.model.unseen import warn_of
-from nestream.runtime.compiled import Compiled
-from nestream.runtime.intake import check_computable
-from nestream.runtime.many import AnyRun, started
-from nestream.runtime.stream import Compiler, Stream
-from nestream.strategies import Options
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+    from typing import Unpack
+
+    import pyarrow as pa
+
+    from nestream.compose.settings import How, Settings, known_threads
+    from nestream.compose.spark import dataframe_of, is_dataframe, refuse_dataframe, stream_files
+    from nestream.model.columns import check_events, quiet, to_table
+    from nestream.model.lengths import Length
+    from nestream.model.memory import collected
+    from nestream.model.plain import empty_table
+    from nestream.model.unseen import warn_of
+    from nestream.runtime.compiled import Compiled
+    from nestream.runtime.intake import check_computable
+    from nestream.runtime.many import AnyRun, started
+    from nestream.runtime.stream import Compiler, Stream
+    from nestream.strategies import Options
+else:  # loaded when they are used: parsing and printing a query needs none of them
+    pa = Lazy("pyarrow")
+    Settings, known_threads = lazy("nestream.compose.settings", "Settings", "known_threads")
+    dataframe_of, is_dataframe, refuse_dataframe, stream_files = lazy(
+        "nestream.compose.spark", "dataframe_of", "is_dataframe", "refuse_dataframe", "stream_files"
+    )
+    check_events, quiet, to_table = lazy("nestream.model.columns", "check_events", "quiet", "to_table")
+    (collected,) = lazy("nestream.model.memory", "collected")
+    (empty_table,) = lazy("nestream.model.plain", "empty_table")
+    (warn_of,) = lazy("nestream.model.unseen", "warn_of")
+    (check_computable,) = lazy("nestream.runtime.intake", "check_computable")
+    (started,) = lazy("nestream.runtime.many", "started")
+    Compiler, Stream = lazy("nestream.runtime.stream", "Compiler", "Stream")
 
 COUNTED = 2.0
 """For how many seconds the matches of a result that may not fit in memory are counted."""
@@ -132,7 +150,8 @@ class Matching(ABC):
         columns of RETURN, as text). Raises `TooManyMatchesError` where the matches do not fit in memory;
         `batches` gives them piece by piece.
         """
-        how = How(time=time, type=type, types=types, order=order, strategy=strategy, options=options)
+        how: How = {"time": time, "type": type, "types": types, "order": order}
+        how |= {"strategy": strategy, "options": options}
         if is_dataframe(events):
             return self.on_spark(events, **how, **on_spark)
         if on_spark:

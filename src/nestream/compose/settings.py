@@ -44,11 +44,16 @@ class Settings:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Settings:
         """The settings that were given by name; raises for a name that is none."""
-        known = [field.name for field in fields(cls)]
+        known = cls.names()
         unknown = [name for name in given if name not in known]
         if unknown:
             raise TypeError(f"unknown argument {unknown[0]!r}: use one of {', '.join(known)}")
         return cls(**given)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The names of all settings."""
+        return tuple(field.name for field in fields(cls))
 
     def schema(self, columns: pa.Schema, events: Any = None) -> Schema:
         """What events of these columns look like; a mapping of events by type says which types have which."""
