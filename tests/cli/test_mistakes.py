@@ -39,7 +39,8 @@ FILES: dict[str, bytes] = {
 MISTAKES: list[tuple[list[str], int, str]] = [
     (["run", QUERY, "nope.csv"], 1, "cannot read nope.csv: no such file"),
     (["run", "nope.neel", "e.csv"], 2, "there is no file 'nope.neel'"),
-    (["run", QUERY, "folder"], 1, "is a directory. Name one file in it"),
+    (["run", QUERY, "folder"], 1, "the folder folder names no files of events"),
+    (["run", QUERY, "*.none"], 1, "the pattern *.none names no files of events"),
     (["run", QUERY, "binary.csv"], 1, "not valid UTF-8"),
     (["run", QUERY, "binary.jsonl"], 1, "is not JSON lines"),
     (["run", QUERY, "binary.parquet"], 1, "is not a Parquet file"),
