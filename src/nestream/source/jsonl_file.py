@@ -41,7 +41,7 @@ class JsonLinesFile:
         self,
         source: Input,
         time: str,
-        type: str,
+        type: str | None,
         declared: Mapping[str, pa.DataType],
         letters: DeadLetters,
         batch_rows: int,
@@ -53,7 +53,7 @@ class JsonLinesFile:
         self._names: dict[str, None] = {}
         chunks = list(self._parse())
         if not self._names and not self._letters.count and not closed:  # a quiet day
-            self._names = {time: None, type: None}
+            self._names = dict.fromkeys(_named(time, type))
         if not self._names and not closed:
             first = self._letters.examples[0].raw[:60]
             raise SourceError(
@@ -61,10 +61,10 @@ class JsonLinesFile:
                 f"(the first is {first!r}). Write one object per line, or name the right format"
             )
         for role, name in (("time", time), ("type", type)):
-            if name not in self._names and not closed:
+            if name is not None and name not in self._names and not closed:
                 raise missing_column(source.where, role, name, list(self._names))
         self._chunks = self._checked(chunks)
-        used = {name for chunk in self._chunks for name in chunk.columns} | {time, type}
+        used = {name for chunk in self._chunks for name in chunk.columns}.union(_named(time, type))
         named = self._declared if closed else [name for name in self._names if name in used]
         self._names = dict.fromkeys(named)
         self._kinds = self._decide()
@@ -159,7 +159,7 @@ class JsonLinesFile:
         for name in names:
             values = [row.get(name) for row in rows]
             columns[name] = _time_column(values) if name == self._time else column_of(values)
-        if self._type in columns:
+        if self._type is not None and self._type in columns:
             columns[self._type] = cast_column_to_text(columns[self._type])
         return _Chunk(pa.array(kept, pa.int64()), columns)
 
@@ -196,6 +196,8 @@ class JsonLinesFile:
         for item in value.values():
             if type(item) is str and not item.isascii() and surrogates(item):
                 return "encoding", "a value is not valid Unicode"
+        if self._type is None:
+            return None
         kind = value.get(self._type)
         if kind is None or kind == "":
             return "type", "type is missing"
@@ -241,6 +243,11 @@ class JsonLinesFile:
                 reason = f"{name} {column.shown(at)} is not of type {wanted}"
                 wrong.setdefault(at, ("value", reason))
         return wrong
+
+
+def _named(time: str, type: str | None) -> list[str]:
+    """The columns that every event needs; those of one type need none for it."""
+    return [time] if type is None else [time, type]
 
 
 def cast_column_to_text(column: Column) -> Column:
