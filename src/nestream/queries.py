@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream.compose.run import known_order
+from nestream.compose.run import known_order, refuse_endless
 from nestream.compose.spark import (
     dataframe_of,
     is_dataframe,
@@ -382,6 +382,8 @@ class Queries:
         known_order(order)
         refuse_dataframe(events)
         self._without_limits("a stream of a set")
+        for member in self.members.values():
+            refuse_endless(member.plan, member.text)
 
         def start(known: Schema) -> SetRun:
             return self.run(known, order, strategy, options)
@@ -433,6 +435,8 @@ class Queries:
         self._without_limits("a set on Spark")
         df, schema = dataframe_of(events, time, type, types)
         members, _ = self.programs(schema, order, strategy, options)
+        for member in self.members.values() if df.isStreaming else ():
+            refuse_endless(member.plan, member.text)
         groups = [list(self)] if df.isStreaming or "partition_by" in partitioning else split_alike(members)
         parts = []
         for names in groups:

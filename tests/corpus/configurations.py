@@ -18,6 +18,7 @@ from nestream.papers.options import Options
 from nestream.papers.sase.plan import BASIC, PAPER
 from nestream.query import Query
 from nestream.strategies import VIEWS
+from tests.property.sets import is_endless
 
 Run = Callable[..., pa.Table]
 
@@ -46,7 +47,9 @@ def by(strategy: str) -> Run:
 
 
 def one_event_a_batch(query: Query, table: pa.Table, strategy: str = "auto", **options: Any) -> pa.Table:
-    """The engine on a stream, an event a batch, late events waited for."""
+    """The engine on a stream, an event a batch, late events waited for; on a table if a stream refuses it."""
+    if is_endless(query):
+        return query.match(table, strategy=strategy, **options)
     types = options.pop("types", None)
     times = table.column(options.get("time", "ts")).cast("int64").to_pylist()
     lateness = max((max(times[:n]) - times[n] for n in range(1, len(times))), default=0)

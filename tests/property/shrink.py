@@ -92,6 +92,10 @@ def simpler_queries(text: str) -> Iterator[str]:
 def _simpler(tree: Query) -> Iterator[Query]:
     if tree.limit is not None:
         yield replace(tree, limit=None)
+    if tree.keep is not None:
+        yield replace(tree, keep=None)
+        if tree.keep.per:
+            yield replace(tree, keep=replace(tree.keep, per=tree.keep.per[1:]))
     if tree.returns:
         yield replace(tree, returns=())
     if tree.where is not None:

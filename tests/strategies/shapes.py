@@ -49,6 +49,7 @@ class Style:
     windows: tuple[tuple[int, str], ...] = ((70, "number"), (20, "events"), (10, "unbounded"))
     returns: int = 30
     limit: int = 3
+    keep: int = 9
 
 
 @dataclass(eq=False)

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 
 from nestream.binding.declare import Declarations, declare, negation_with, span_of
 from nestream.binding.inner_windows import check_inner_window, window_conditions
+from nestream.binding.keep import bind_keep
 from nestream.binding.output import bind_output
 from nestream.binding.scopes import Scope, Scopes, Unseen
 from nestream.binding.where import (
@@ -94,6 +95,8 @@ class _Binding:
         unions = self.split_where(placed)
         output, problems = bind_output(self.tree.returns, self.declared)
         self.diagnostics += problems
+        keep, problems = bind_keep(self.tree.keep, self.declared, output)
+        self.diagnostics += problems
         self.check_window()
         self.check_inner_windows()
         if any(diagnostic.is_error for diagnostic in self.diagnostics):
@@ -105,6 +108,7 @@ class _Binding:
             output=output,
             exclusive=self.tree.sase,
             limit=self.limit,
+            keep=keep,
             variables=self.declared.order,
             window_span=self.tree.window_span,
         )

@@ -32,6 +32,7 @@ from nestream.model.event_types import fits
 from nestream.model.memory import memory_left, too_many
 from nestream.model.time import WindowKind
 from nestream.reference.events import Event, Order
+from nestream.reference.keeping import kept_of
 from nestream.reference.values import holds
 
 Binding = Mapping[str, Event]
@@ -72,7 +73,8 @@ def evaluate(
             kept.setdefault(match.positions, match)
             if len(kept) % _LOOK == 0 and (left := memory_left()) is not None and left < _RESERVE:
                 raise too_many(len(kept))
-    return sorted(kept.values(), key=lambda match: _output_order(match, plan))
+    found = sorted(kept.values(), key=lambda match: _output_order(match, plan))
+    return found if plan.keep is None else kept_of(found, plan.keep, order, per_microsecond)
 
 
 def _output_order(match: Match, plan: Plan) -> tuple[int, list[int]]:

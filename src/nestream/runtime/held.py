@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events
+from nestream.engine.keeper import Keeper
 from nestream.engine.program import Program
 from nestream.model.columns import computable
 from nestream.model.event_types import said_types
@@ -63,6 +64,24 @@ def saved_given(given: Given) -> pa.Table:
 def restored_given(table: pa.Table) -> npt.NDArray[np.int64]:
     """The same positions back."""
     return np.column_stack([column.to_numpy() for column in table.columns])
+
+
+KEPT = pa.schema(
+    [
+        ("what", pa.string()),
+        ("key", pa.string()),
+        ("end", pa.int64()),
+        ("until", pa.int64()),
+        ("start", pa.int64()),
+        ("positions", pa.list_(pa.int64())),
+    ]
+)
+"""The columns of what KEEP holds and remembers, in a saved state."""
+
+
+def saved_keeper(keeper: Keeper) -> pa.Table:
+    """What KEEP holds and remembers, as a table."""
+    return pa.Table.from_pylist(keeper.save(), KEPT)
 
 
 def describe_events(store: Events, programs: Sequence[Program], watermark: int | None) -> dict[str, Any]:

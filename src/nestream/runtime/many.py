@@ -24,6 +24,7 @@ from nestream.runtime.held import (
     restored_given,
     saved_events,
     saved_given,
+    saved_keeper,
 )
 from nestream.runtime.local import LocalRun, held_columns
 
@@ -76,6 +77,10 @@ class SetRun:
         """The matches decided by a watermark, each with the name of its query, one query after the other."""
         yield from self._named(self.matchers.decide(watermark, in_order=in_order))
         self.matchers.expire()
+
+    def pass_over(self, watermark: int) -> None:
+        """Take the matches that a watermark decides as emitted: they were found elsewhere."""
+        self.matchers.pass_over(watermark)
 
     def finish(self, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided at the end of the events."""
@@ -146,6 +151,11 @@ class SetRun:
         return any(run.awaits_time for run in self.runs)
 
     @property
+    def decided(self) -> list[list[int]]:
+        """For each operator of each program, the position up to which its matches were emitted."""
+        return [member.decided for member in self.matchers.members]
+
+    @property
     def watermark(self) -> int | None:
         """The greatest watermark so far."""
         return self.matchers.members[0].watermark
@@ -157,6 +167,8 @@ class SetRun:
         for name, matcher in zip(self.names, members, strict=True):
             if matcher.given is not None:
                 tables[f"given {name}"] = saved_given(matcher.given)
+            if matcher.keeper is not None:
+                tables[f"kept {name}"] = saved_keeper(matcher.keeper)
         decided = {name: member.decided for name, member in zip(self.names, members, strict=True)}
         return {"seen": self.store.seen, "decided": decided, "watermark": self.watermark}, tables
 
@@ -168,6 +180,9 @@ class SetRun:
             if matcher.given is not None and f"given {name}" in tables:
                 matcher.given.positions = restored_given(tables[f"given {name}"])
         restore_events(self.store, numbers["seen"], tables["held"])
+        for name, matcher in zip(self.names, self.matchers.members, strict=True):
+            if matcher.keeper is not None and f"kept {name}" in tables:
+                matcher.keeper.load(tables[f"kept {name}"].to_pylist())
 
     def describe(self) -> dict[str, Any]:
         """What is held, for a person or a monitor."""
@@ -177,6 +192,11 @@ class SetRun:
 
 AnyRun: TypeAlias = LocalRun | SetRun
 """A query or a set of them over events of one schema."""
+
+
+def _keep_keys(programs: Sequence[Program]) -> frozenset[str] | None:
+    keys = [program.keep_keys for program in programs if program.keep_keys is not None]
+    return frozenset.intersection(*keys) if keys else None
 
 
 def together(programs: Sequence[Program], leaves: Iterable[LeafSpec]) -> Scope:
@@ -195,4 +215,5 @@ def together(programs: Sequence[Program], leaves: Iterable[LeafSpec]) -> Scope:
         attributes=tuple(dict.fromkeys(name for program in programs for name in program.attributes)),
         distinct=any(program.distinct for program in programs),
         looks_back=any(program.looks_back for program in programs),
+        keep_keys=_keep_keys(programs),
     )

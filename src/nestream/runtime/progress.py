@@ -87,10 +87,20 @@ class Progress:
 
     def up_to(self, watermark: int) -> Iterator[pa.Table]:
         """Hand the events up to a time to the engine, by time and arrival; the matches that it decides."""
+        self._settle(watermark)
+        return self.run.advance(watermark)
+
+    def pass_over(self) -> None:
+        """Hand the events up to the watermark to the engine, whose matches were emitted already."""
+        watermark = self.watermark
+        if watermark is not None:
+            self._settle(watermark)
+            self.run.pass_over(watermark)
+
+    def _settle(self, watermark: int) -> None:
         ready = self.waiting.settled(watermark)
         if ready is not None:
             self.run.append(ready)
-        return self.run.advance(watermark)
 
     # -- a schema that grows -------------------------------------------------------------------------------
 
@@ -111,6 +121,7 @@ class Progress:
             **tables,
             "held": _scaled(with_columns(tables["held"], held, held=True), scale, run.schema.time),
         }
+        tables |= {name: _scaled_kept(table, scale) for name, table in tables.items() if _is_kept(name)}
         check_computable(tables["held"], read, run.unit)
         if numbers["watermark"] is not None:
             numbers = {**numbers, "watermark": max(numbers["watermark"] * scale, LEAST)}
@@ -160,6 +171,18 @@ def _scaled(held: pa.Table, scale: int, time: str) -> pa.Table:
     if len(times) and max(abs(int(times.min())), abs(int(times.max()))) >= END // scale:
         raise _too_fine(time)
     return held.set_column(held.schema.get_field_index(TIME), TIME, pa.array(times * scale))
+
+
+def _is_kept(name: str) -> bool:
+    return name == "kept" or name.startswith("kept ")
+
+
+def _scaled_kept(kept: pa.Table, scale: int) -> pa.Table:
+    """What KEEP holds and remembers, its times in a finer resolution."""
+    for name in ("end", "until", "start") if scale != 1 else ():
+        times = [min(max(time * scale, LEAST), END) for time in kept.column(name).to_pylist()]
+        kept = kept.set_column(kept.schema.get_field_index(name), name, pa.array(times, pa.int64()))
+    return kept
 
 
 def _too_fine(time: str) -> EventError:

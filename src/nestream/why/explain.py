@@ -223,7 +223,7 @@ def _shown(query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any]) -> 
         nonlocal first
         if not any(name in binding for name in kept):
             return False
-        if plan.limit is None:
+        if plan.limit is None and plan.keep is None:
             return True
         if first is None:
             first = _first_matches(query, table, read)
@@ -233,7 +233,7 @@ def _shown(query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any]) -> 
 
 
 def _first_matches(query: Any, table: pa.Table, read: Mapping[str, Any]) -> set[tuple[int | None, ...]]:
-    """The rows of the events of the matches that LIMIT lets through, found by running the query."""
+    """The rows of the events of the matches that KEEP and LIMIT let through, found by running the query."""
     name = _ROW
     while name in table.column_names:
         name += "_"
