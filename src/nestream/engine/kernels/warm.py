@@ -20,6 +20,7 @@ from nestream.engine.kernels.stack import (
     window_starts,
 )
 from nestream.engine.kernels.staircase import latest_starts
+from nestream.engine.kernels.sums import stretch_sums
 
 _ROWS = np.zeros(1, np.int32)
 _BEGIN = np.array((0, 1), np.int32)
@@ -46,6 +47,7 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (ends_of, (_GRID, _ROWS)),
     (sort_within, (_GRID, _ROWS, _ROWS.copy(), _ROWS.copy())),
     (taken, (_GRID, _ROWS)),
+    (stretch_sums, (np.zeros(1, np.float64), np.array((0, 1), np.int64))),
 )
 
 
