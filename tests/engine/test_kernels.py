@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.engine.kernels import Kernel, chain, order, scan, search, stack, staircase, warm
+from nestream.engine.kernels import Kernel, chain, order, ranges, scan, search, stack, staircase, sums, warm
 from nestream.engine.kernels import product as products
 from nestream.engine.ordering import in_output_order
 
@@ -217,7 +217,7 @@ def test_sorting_within_groups_leaves_groups_in_place(form: str, drawn: list[tup
 def test_every_kernel_is_compiled_in_advance() -> None:
     called = {kernel.__name__ for kernel, _ in warm.CALLS}
     inner = {"first_at_least", "before"}  # only other kernels call these
-    modules = (chain, order, products, scan, search, stack, staircase)
+    modules = (chain, order, products, ranges, scan, search, stack, staircase, sums)
     declared = {
         name for module in modules for name, value in vars(module).items() if isinstance(value, Kernel)
     }

@@ -21,12 +21,13 @@ from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import count_extensions, extend, extend_prefixes, running_maximum
 from nestream.engine.kernels.search import places
 from nestream.engine.kernels.stack import in_row_order, key_of_place, sorted_by_key
+from nestream.engine.operators.derived import keys_of
 from nestream.engine.operators.operator import Asked
 from nestream.engine.pieces import Counts, pieces
 from nestream.model.expression import Expression, variables
 
 if TYPE_CHECKING:
-    from nestream.engine.operators.chain import Chain, Composite
+    from nestream.engine.operators.chain import Chain, Composite, CountedGroup
 
 _EMPTY = np.empty(0, np.int32)
 _SAMPLE = 1024
@@ -159,6 +160,19 @@ class PreparedChain:
             start = running_maximum(firsts, begin) if composite else firsts
             return Step(rows, begin, start, firsts if composite else None, _EMPTY, _EMPTY)
         previous = self.steps[-1]
+        bound = self._bound(names[0], firsts)
+        for counted in self.chain.counted.get(names[0], ()):
+            latest, most = self._counted(counted, rows[names[0]])
+            if latest is not None:  # a predecessor comes before as many members as there must be
+                kept = latest >= 0
+                firsts = np.minimum(firsts, latest)[kept]
+                rows = {name: column[kept] for name, column in rows.items()}
+                begin = np.concatenate(([0], np.cumsum(kept, dtype=np.int32))).astype(np.int32)[begin]
+                bound = bound[kept] if len(bound) else bound
+                most = None if most is None else most[kept]
+            if most is not None:  # and not before more than there may be
+                bound = most if not len(bound) else np.maximum(bound, most)
+        ends = rows[names[-1]]
         stay, begin, own, lowest, end = extend_prefixes(
             previous.ends,
             previous.begin,
@@ -166,7 +180,7 @@ class PreparedChain:
             ends,
             begin,
             firsts,
-            self._bound(names[0], firsts),
+            bound,
             evaluation.low,
             evaluation.reach,
         )
@@ -174,6 +188,34 @@ class PreparedChain:
             rows = {name: column[stay] for name, column in rows.items()}
         start = running_maximum(own, begin) if composite else own
         return Step(rows, begin, start, own if composite else None, lowest, end)
+
+    def _counted(self, counted: CountedGroup, rows: Rows) -> tuple[Rows | None, Rows | None]:
+        """For each event r of a step, what a group before it says of its predecessors.
+
+        The row of the m-th latest member before r, -1 where there are fewer than m; and the first row at
+        which a predecessor has no more than n members after it, -1 where any has. Neither goes down with r.
+        """
+        evaluation, group = self.evaluation, counted.group
+        stack = evaluation.stack(counted.leaf, counted.key or None)
+        number = np.zeros(len(rows), np.int32)
+        if counted.key:
+            terms = [(attribute, rows) for _, attribute in counted.terms]
+            number = keys_of(evaluation, counted.key, terms)
+        end = places(stack.rows, stack.begin, number, evaluation.low[rows])
+        begin = stack.begin[np.maximum(number, 0)]
+
+        def latest(count: int) -> Rows:
+            place = end - np.int64(count)
+            exists = (number >= 0) & (place >= begin)
+            found = np.full(len(rows), -1, np.int32)
+            found[exists] = stack.rows[place[exists]]
+            return found
+
+        least = latest(group.least) if group.least > 0 else None
+        if group.most is None:
+            return least, None
+        beyond = latest(group.most + 1)
+        return least, np.where(beyond < 0, np.int32(-1), evaluation.low[beyond])
 
     def _bound(self, name: str, rows: Rows) -> Rows:
         """For each event the first row at which its predecessor may stand, given the negations of the gap."""
