@@ -16,7 +16,7 @@ import numpy.typing as npt
 from nestream.engine.aggregates import Expanded, exact_parts, from_parts, operand_values
 from nestream.engine.evaluation import Bindings, Evaluation, Mask, Stack
 from nestream.engine.kernels import Rows
-from nestream.engine.kernels.ranges import extremes, extremes_table, prefix_sums
+from nestream.engine.kernels.ranges import extremes, prefix_sums
 from nestream.model.expression import (
     Aggregate,
     Attribute,
@@ -149,7 +149,7 @@ class Table:
         if self.values.dtype.kind == "i":
             none = np.iinfo(np.int64).max if sign > 0 else -np.iinfo(np.int64).max
         filled = np.where(self.known, self.values, np.array(none, self.values.dtype))
-        return filled, extremes_table(filled, sign, _BLOCK)
+        return filled, _extremes_of_blocks(filled, sign, none)
 
     @cached_property
     def following(self) -> Ints:
@@ -162,6 +162,28 @@ class Table:
         """For each number of places the last one among them whose value is not NULL, -1 if none."""
         places = np.where(self.known, np.arange(self.count), -1)
         return np.concatenate(([-1], np.maximum.accumulate(places)))
+
+
+def _extremes_of_blocks(
+    values: npt.NDArray[np.generic], sign: int, none: float
+) -> tuple[npt.NDArray[np.generic], ...]:
+    """For the least (1) or greatest (-1) of ranges: the extremes within blocks, and of runs of blocks.
+
+    From the beginning of its block up to each place, from each place to the end of its block, and in row `k`
+    of a grid those of `2 ** k` blocks, from each block on.
+    """
+    better = np.minimum if sign > 0 else np.maximum
+    blocks = max(-(-len(values) // _BLOCK), 1)
+    padded = np.full(blocks * _BLOCK, none, values.dtype)
+    padded[: len(values)] = values
+    grouped = padded.reshape(blocks, _BLOCK)
+    before = better.accumulate(grouped, axis=1)
+    after = np.ascontiguousarray(better.accumulate(grouped[:, ::-1], axis=1)[:, ::-1])
+    grid = [after[:, 0]]
+    while (1 << len(grid)) <= blocks:
+        half, last = 1 << (len(grid) - 1), grid[-1]
+        grid.append(np.append(better(last[:-half], last[half:]), last[-half:]))
+    return before.ravel(), after.ravel(), np.ascontiguousarray(np.stack(grid))
 
 
 def _count(table: Table, first: Ints, end: Ints) -> Vector:

@@ -28,37 +28,6 @@ def prefix_sums(values: Any) -> Any:
 
 
 @kernel
-def extremes_table(values: Any, sign: int, size: int) -> Any:
-    """For the least (sign 1) or greatest (-1) of ranges: of each block of values up to and from each place.
-
-    Gives the extremes from the beginning of its block to each place, from each place to the end of its block,
-    and in each row `k` of a grid those of `2 ** k` blocks, from each block on.
-    """
-    blocks = (len(values) + size - 1) // size
-    before = values.copy()
-    after = values.copy()
-    for place in range(1, len(values)):
-        if place % size and sign * before[place - 1] < sign * before[place]:
-            before[place] = before[place - 1]
-    for place in range(len(values) - 2, -1, -1):
-        if (place + 1) % size and sign * after[place + 1] < sign * after[place]:
-            after[place] = after[place + 1]
-    levels = 1
-    while (1 << levels) <= blocks:
-        levels += 1
-    grid = np.empty((levels, blocks), values.dtype)
-    for block in range(blocks):
-        grid[0, block] = after[block * size]
-    for level in range(1, levels):
-        half = 1 << (level - 1)
-        for block in range(blocks):
-            grid[level, block] = grid[level - 1, block]
-            if block + half < blocks and sign * grid[level - 1, block + half] < sign * grid[level, block]:
-                grid[level, block] = grid[level - 1, block + half]
-    return before, after, grid
-
-
-@kernel
 def extremes(
     values: Any, sign: int, size: int, before: Any, after: Any, grid: Any, first: Any, end: Any
 ) -> Any:

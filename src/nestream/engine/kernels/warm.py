@@ -10,7 +10,7 @@ from nestream.engine.kernels import Kernel
 from nestream.engine.kernels.chain import count_extensions, extend, extend_prefixes, running_maximum
 from nestream.engine.kernels.order import ends_of, sort_within, taken
 from nestream.engine.kernels.product import combinations, combine
-from nestream.engine.kernels.ranges import extremes, extremes_table, prefix_sums
+from nestream.engine.kernels.ranges import extremes, prefix_sums
 from nestream.engine.kernels.scan import of_known_types
 from nestream.engine.kernels.search import latest, places
 from nestream.engine.kernels.stack import (
@@ -50,7 +50,6 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (sort_within, (_GRID, _ROWS, _ROWS.copy(), _ROWS.copy())),
     (taken, (_GRID, _ROWS)),
     (prefix_sums, (_FLOATS,)),
-    *((extremes_table, (some, 1, 32)) for some in (_LONG, _FLOATS)),
     *(
         (extremes, (some, 1, 32, some, some, some.reshape(1, 1), _LONG, _LONG + 1))
         for some in (_LONG, _FLOATS)
