@@ -6,7 +6,7 @@ chooses the operator that runs it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -74,3 +74,13 @@ class Negation:
         for inner in block.negations:
             names |= inner.needs(root)
         return names - set(block.leaves)
+
+
+def closure(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """Every pair that follows from the pairs."""
+    reach = frozenset(order)
+    while True:
+        more = {(a, d) for a, b in reach for c, d in reach if b == c} - reach
+        if not more:
+            return reach
+        reach |= more
