@@ -36,7 +36,7 @@ from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.event_types import named_types
-from nestream.model.expression import Attribute, Expression, attributes
+from nestream.model.expression import Attribute, Expression, attributes, column_name
 from nestream.model.memory import collected
 from nestream.model.output import EventColumn, ValueColumn
 from nestream.model.plain import empty_table
@@ -511,7 +511,9 @@ class Query:
     def read_by(self, variable: str) -> Iterator[str]:
         """The attributes of a variable that the query reads."""
         for expression in expressions(self.plan):
-            yield from (part.name for part in attributes(expression) if part.variable == variable)
+            yield from (
+                column_name(part.name) for part in attributes(expression) if part.variable == variable
+            )
 
     def count(self, events: Any, **options: Any) -> int:
         """The number of matches, without building them. Takes the options of `match`.
@@ -630,7 +632,7 @@ class Query:
 
 def attribute_names(formulas: Iterable[Expression]) -> tuple[str, ...]:
     """The attributes that formulas read, without time and type."""
-    read = dict.fromkeys(part.name for formula in formulas for part in attributes(formula))
+    read = dict.fromkeys(column_name(part.name) for formula in formulas for part in attributes(formula))
     return tuple(name for name in read if name not in ("ts", "type"))
 
 

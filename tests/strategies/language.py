@@ -34,6 +34,7 @@ from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
     ARITHMETIC,
     COMPARISONS,
+    PATH_MARK,
     And,
     Arithmetic,
     Attribute,
@@ -221,7 +222,8 @@ class Trees:
             return self.parameter()
         if chance(self.choices, 50):
             return self.literal()
-        return Attribute(self.name(), self.name())
+        path = self.several(self.name, 1, 3) if chance(self.choices, 15) else (self.name(),)
+        return Attribute(self.name(), PATH_MARK.join(path))
 
     # ---- patterns and queries ----
 

@@ -26,6 +26,7 @@ from nestream.language.literals import (
 )
 from nestream.model.diagnostics import Diagnostic, QueryError, Span
 from nestream.model.expression import (
+    PATH_MARK,
     And,
     Arithmetic,
     Attribute,
@@ -168,8 +169,8 @@ class FormulaBuilder:
     # ---- values ----
 
     def attribute(self, children: Children) -> Attribute:
-        variable, _, name = children
-        return Attribute(variable.text, name.text, span_over(children))
+        variable, *path = (child for child in children if isinstance(child, Name))
+        return Attribute(variable.text, PATH_MARK.join(name.text for name in path), span_over(children))
 
     def bare_attribute(self, children: Children) -> Attribute:
         (name,) = children
@@ -273,8 +274,9 @@ class FormulaBuilder:
         return self.nested(node, [operand], levels=0)
 
     def test(self, children: Children) -> Equivalence:
-        name, *rest = children
-        value = rest[1] if rest else None
+        path = [child for child in children if isinstance(child, Name)]
+        name = Name(PATH_MARK.join(part.text for part in path), path[0].span)
+        value = children[-1] if children[-1] is not path[-1] else None
         if value is not None and not isinstance(value, Literal | Parameter):
             self.report(
                 "equivalence-value",

@@ -7,7 +7,7 @@ NULL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from nestream.model.arithmetic import DIGITS
 from nestream.model.plain import plain_column
 from nestream.model.python_values import a, names_of_rows, python_column
-from nestream.model.schema import EventError, Kind, Schema, kind_of, refuse_repeated
+from nestream.model.schema import EventError, Kind, Schema, kind_of, path_of, refuse_repeated
 from nestream.model.widening import converted, mixing, widened
 
 
@@ -220,11 +220,20 @@ def attributes_by_type(events: Any) -> dict[str, list[str]] | None:
     return {name: table.column_names for name, table in tables.items() if table.num_columns}
 
 
+def _with_fields(datatype: pa.DataType) -> Iterator[pa.DataType]:
+    """The type and those of its fields, at any depth, where it is a struct."""
+    yield datatype
+    if pa.types.is_struct(datatype):
+        for place in range(datatype.num_fields):
+            yield from _with_fields(datatype.field(place).type)
+
+
 def resolution(schema: Schema) -> str:
     """The unit of times and durations in computations: "ns" where some column needs it, else "us"."""
     fine = any(
         (pa.types.is_timestamp(datatype) or pa.types.is_duration(datatype)) and datatype.unit == "ns"
-        for datatype in schema.columns.values()
+        for column in schema.columns.values()
+        for datatype in _with_fields(column)
     )
     return "ns" if fine else "us"
 
@@ -232,6 +241,16 @@ def resolution(schema: Schema) -> str:
 def per_microsecond(unit: str) -> int:
     """How many of the unit make a microsecond."""
     return 1000 if unit == "ns" else 1
+
+
+def field_of(column: pa.Array | pa.ChunkedArray, attribute: str) -> pa.Array | pa.ChunkedArray:
+    """The values of an attribute, given its column: those of a field, where it is one; NULL in NULL."""
+    path = path_of(attribute)
+    if not path:
+        return column
+    if pa.types.is_null(column.type):
+        return column
+    return pc.struct_field(column, list(path))
 
 
 def computable(column: pa.Array | pa.ChunkedArray, unit: str, name: str = "") -> pa.Array:

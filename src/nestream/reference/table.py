@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from nestream.logical.nodes import Plan
-from nestream.model.columns import computable, per_microsecond
-from nestream.model.expression import COLUMN_MARK
+from nestream.logical.nodes import Plan, expressions
+from nestream.model.columns import computable, field_of, per_microsecond
+from nestream.model.expression import COLUMN_MARK, PATH_MARK, attributes
 from nestream.model.output import UNBOUND, ValueColumn, build_matches, output_schema
 from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
@@ -29,6 +29,10 @@ def match_reference(
         for name, datatype in schema.columns.items()
     }
     computed |= {COLUMN_MARK + name: computed[name] for name in schema.shadowed}
+    for name in {part.name for expression in expressions(plan) for part in attributes(expression)}:
+        if PATH_MARK in name:
+            field = field_of(table.column(schema.column(name)), name)
+            computed[name] = computable(field, unit, name).to_pylist()
     rows = [{name: column[row] for name, column in computed.items()} for row in range(table.num_rows)]
     events = history(times, [str(row[schema.type]) for row in rows], rows)
     scale = per_microsecond(unit)

@@ -26,6 +26,7 @@ from nestream.model.schema import EventError, Kind, Schema
 from nestream.runtime.local import LocalRun, shown_columns
 from nestream.runtime.many import AnyRun, Member, SetRun
 from nestream.runtime.spark.columns import (
+    attribute_of,
     key_of,
     match_schema,
     named,
@@ -131,7 +132,7 @@ def relevant_events(program: Scope, schema: Schema, plan: Partitioning) -> Colum
     condition = pushed_filter(program, schema)
     if plan.key is not None and not any(outline.null_keys for outline in program.outlines):
         # a lone event with a NULL key can match: its negations then have nothing to equal
-        condition = condition & named(schema.column(plan.key)).isNotNull()
+        condition = condition & attribute_of(schema.column(plan.key), plan.key).isNotNull()
     return condition | named(schema.time).isNull() | named(schema.type).isNull()
 
 
@@ -149,7 +150,7 @@ def _distributed(
     keys = []
     if plan.key is not None:
         name = schema.column(plan.key)
-        keys = [key_of(task.carried(name), schema.columns[name])]
+        keys = [key_of(task.carried(name), plan.key, schema)]
     if plan.kind == "key":
         return df.repartition(*numbers, *keys), order
     if plan.kind == "single":
