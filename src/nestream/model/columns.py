@@ -7,7 +7,7 @@ NULL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -218,29 +218,6 @@ def attributes_by_type(events: Any) -> dict[str, list[str]] | None:
         return None
     tables = {name: to_table(part) for name, part in events.items()}
     return {name: table.column_names for name, table in tables.items() if table.num_columns}
-
-
-def _with_fields(datatype: pa.DataType) -> Iterator[pa.DataType]:
-    """The type and those of its fields, at any depth, where it is a struct."""
-    yield datatype
-    if pa.types.is_struct(datatype):
-        for place in range(datatype.num_fields):
-            yield from _with_fields(datatype.field(place).type)
-
-
-def resolution(schema: Schema) -> str:
-    """The unit of times and durations in computations: "ns" where some column needs it, else "us"."""
-    fine = any(
-        (pa.types.is_timestamp(datatype) or pa.types.is_duration(datatype)) and datatype.unit == "ns"
-        for column in schema.columns.values()
-        for datatype in _with_fields(column)
-    )
-    return "ns" if fine else "us"
-
-
-def per_microsecond(unit: str) -> int:
-    """How many of the unit make a microsecond."""
-    return 1000 if unit == "ns" else 1
 
 
 def field_of(column: pa.Array | pa.ChunkedArray, attribute: str) -> pa.Array | pa.ChunkedArray:

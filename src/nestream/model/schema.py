@@ -6,9 +6,10 @@ Columns of any Arrow type may ride along; the kinds below are those that a query
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -44,6 +45,22 @@ class Kind(StrEnum):
         return self in (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL)
 
 
+class Order(StrEnum):
+    """What comes before what."""
+
+    TIME = "time"
+    """Events with equal times do not follow one another."""
+    ARRIVAL = "arrival"
+    """Events with equal times follow one another as they arrived."""
+
+    @classmethod
+    def named(cls, name: str) -> Order:
+        """The order of that name."""
+        if name not in tuple(cls):
+            raise ValueError(f"unknown order {name!r}: use one of {', '.join(cls)}")
+        return cls(name)
+
+
 def kind_of(datatype: pa.DataType) -> Kind:
     """The kind of an Arrow type. Dates are timestamps at midnight."""
     if pa.types.is_dictionary(datatype):
@@ -71,6 +88,14 @@ def kind_of(datatype: pa.DataType) -> Kind:
     if pa.types.is_duration(datatype):
         return Kind.DURATION
     return Kind.OTHER
+
+
+def _with_fields(datatype: pa.DataType) -> Iterator[pa.DataType]:
+    """The type and those of its fields, at any depth, where it is a struct."""
+    yield datatype
+    if pa.types.is_struct(datatype):
+        for place in range(datatype.num_fields):
+            yield from _with_fields(datatype.field(place).type)
 
 
 def path_of(attribute: str) -> tuple[str, ...]:
@@ -118,7 +143,7 @@ def attributes_of(types: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ..
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of the events by name, and the names of the time and the type column.
+    """What the events look like: their columns by name, which of them are time and type, and their order.
 
     `types` says which attributes an event type has, where that is known; a type that is not in it is taken
     to have every column.
@@ -128,6 +153,7 @@ class Schema:
     time: str = TIME_ATTRIBUTE
     type: str = TYPE_ATTRIBUTE
     types: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    order: Order = Order.TIME
 
     def __post_init__(self) -> None:
         for role, name in (("time", self.time), ("type", self.type)):
@@ -158,11 +184,38 @@ class Schema:
         time: str = TIME_ATTRIBUTE,
         type: str = TYPE_ATTRIBUTE,
         types: Mapping[str, Iterable[str]] | None = None,
+        order: str = Order.TIME,
     ) -> Schema:
         """The schema of an Arrow table."""
         refuse_repeated(schema)
         known = {name: frozenset(own) for name, own in attributes_of(types or {}).items()}
-        return cls(dict(zip(schema.names, map(plain_type, schema.types), strict=True)), time, type, known)
+        columns = dict(zip(schema.names, map(plain_type, schema.types), strict=True))
+        return cls(columns, time, type, known, Order.named(order))
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """The columns as an Arrow schema."""
+        return pa.schema(list(self.columns.items()))
+
+    @cached_property
+    def unit(self) -> str:
+        """The unit of times and durations in computations: "ns" where some column needs it, else "us"."""
+        fine = any(
+            (pa.types.is_timestamp(datatype) or pa.types.is_duration(datatype)) and datatype.unit == "ns"
+            for column in self.columns.values()
+            for datatype in _with_fields(column)
+        )
+        return "ns" if fine else "us"
+
+    @property
+    def per_microsecond(self) -> int:
+        """How many of the unit make a microsecond."""
+        return 1000 if self.unit == "ns" else 1
+
+    @property
+    def by_arrival(self) -> bool:
+        """Whether events with equal times follow one another as they arrive."""
+        return self.order is Order.ARRIVAL
 
     def column(self, attribute: str) -> str:
         """The column that holds an attribute of a plan, where `ts` and `type` are the event's own."""
