@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from nestream.logical.nodes import Plan, branches
 from nestream.model.schema import Schema
-from nestream.papers.optimize.cost import Model
+from nestream.papers.optimize.cost import Model, Objective
 from nestream.papers.optimize.describe import shapes_of
 from nestream.papers.optimize.explain import Explained
 from nestream.papers.optimize.gathering import statistics_of
@@ -33,14 +33,19 @@ class Flat:
 
 
 def flat_plan(
-    plan: Plan, schema: Schema | None = None, events: pa.Table | None = None, *, whole: bool = False
+    plan: Plan,
+    schema: Schema | None = None,
+    events: pa.Table | None = None,
+    *,
+    whole: bool = False,
+    objective: Objective = Objective.TIME,
 ) -> Flat:
     """Rewrite a plan and group its expressions, for events of which the first (or all) are looked at."""
     normal, shapes = _expressions(plan)
     known = Statistics()
     if len(shapes) > 1 or whole:
         known = statistics_of(shapes, schema, events, whole=whole)
-    model = Model(known)
+    model = Model(known, objective=objective)
     hurried = events is not None and not whole
     found = find_plan(shapes, model, Search(effort=EFFORT if hurried else None))
     return Flat(normal, Explained(shapes, found, model))

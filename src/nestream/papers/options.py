@@ -22,6 +22,8 @@ class Options:
     - push_in: predicates are tested as soon as their variables are bound, not on complete results.
     - shortcut: nested execution asks whether an outer value occurs inside before it looks at what is inside.
 
+    - cost_in_time: the Plan-Finder groups flat expressions by time; without, by rows built, as its paper does.
+
     Those of SASE's plans; a sequence for which one of them, or `reach`, is off is run by `papers/sase`:
 
     - stacks: sequences are constructed from active instance stacks (AIS), not from all that came in a window.
@@ -42,6 +44,7 @@ class Options:
     once: bool = True
     push_in: bool = True
     shortcut: bool = True
+    cost_in_time: bool = True
     stacks: bool = True
     composite: bool = True
     multiple: bool = True
