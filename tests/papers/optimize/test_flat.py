@@ -44,7 +44,7 @@ def test_the_program_of_a_flat_run_has_the_groups() -> None:
 
 
 def test_a_flat_run_is_planned_by_time_and_by_rows_only_if_you_ask() -> None:
-    """The paper's grouping builds fewer rows, and takes three times as long by the optimizer's own estimate."""
+    """The paper's grouping builds fewer rows, and takes longer by the optimizer's own estimate."""
     query = nestream.query(MIXED)
     by_time, by_rows = (
         query.explain("json", strategy="flat", options=options, analyze=TRADES)["sharing"]
