@@ -183,6 +183,8 @@ class Member:
     block: int
     start: int = 0
     own: tuple[Constraint, ...] = ()
+    names: tuple[str, ...] = ()
+    """For marking, its variables in the order of those of the core; empty where they are the same."""
 
 
 @dataclass(frozen=True)
