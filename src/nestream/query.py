@@ -228,6 +228,7 @@ class Query:
         types: Mapping[str, Iterable[str]] | None = None,
         order: str = "time",
         strategy: str = "auto",
+        sample: Any = None,
         **partitioning: Any,
     ) -> Any:
         if not is_dataframe(events):
@@ -235,7 +236,7 @@ class Query:
                 "explain takes events as a Spark DataFrame, or a mapping of them by type\n"
                 "  hint: use analyze= for other events"
             )
-        found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options)
+        found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options, sample)
         return found.explained(format, **partitioning)
 
     def match(
@@ -316,6 +317,7 @@ class Query:
         partitions: int | None = None,
         slice_length: int | None = None,
         statistics: bool = True,
+        sample: Any = None,
     ) -> Any:
         """The matches over a Spark DataFrame, or a mapping of them by event type, as a DataFrame.
 
@@ -323,12 +325,13 @@ class Query:
         by `explain`; `partition_by` ("key", "time", "key+time" or "single"), the number of `partitions` and
         the `slice_length` of time slices (in the unit of the time column, microseconds for timestamps)
         override it. Of a batch that may have a key with too many events for one task, the first rows are
-        looked at for the choice, unless `statistics` is False.
+        looked at for the choice, unless `statistics` is False. A strategy that is planned by statistics looks
+        at the first events of each partition, or at a `sample` of events of this process.
 
         A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
         split by key or not at all, and `partitions` is the number of key buckets.
         """
-        found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options)
+        found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options, sample)
         matches = found.matches(
             self.identity(order, strategy),
             partition_by=partition_by,

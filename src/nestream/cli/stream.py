@@ -16,6 +16,7 @@ from nestream.cli.arguments import (
     DialectOption,
     InputFormatOption,
     QueriesArgument,
+    StrategyOption,
     TimeOption,
     TypeOption,
     queries_of,
@@ -91,6 +92,7 @@ def stream(
         StreamFormat.PARQUET
     ),
     master: Annotated[str, typer.Option("--master", metavar="URL", help="Spark master.")] = "local[*]",
+    strategy: StrategyOption = "auto",
     types: TypesOption = None,
     dialect: DialectOption = None,
     input_format: InputFormatOption = None,
@@ -108,6 +110,8 @@ def stream(
         raise typer.BadParameter(f"{sink!r} is not a folder.", param_hint="--to")
     if late is not None and Path(late).exists() and not Path(late).is_dir():
         raise typer.BadParameter(f"{late!r} is not a folder.", param_hint="--late")
+    if strategy == "reference":
+        raise typer.BadParameter("the reference evaluator does not run on Spark.", param_hint="--strategy")
     log = None if progress is None else ProgressFile(progress_path(progress))
     aside = None if late is None else str(Path(late).absolute())  # workers run in folders of their own
     kept = checkpoint or str(Path(sink) / "_checkpoint")
@@ -121,6 +125,7 @@ def stream(
                 checkpoint=kept,
                 time=time,
                 type=type,
+                strategy=strategy,
                 watermark=watermark,
                 late=aside,
                 format=None if input_format is None else input_format.value,

@@ -13,7 +13,7 @@ from nestream.compose.run import Run, known_order
 from nestream.engine.program import Program
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, expressions
-from nestream.model.columns import resolution
+from nestream.model.columns import resolution, to_table
 from nestream.model.expression import constants
 from nestream.model.plain import empty_table
 from nestream.model.schema import EventError, Kind, Schema
@@ -45,8 +45,12 @@ class SparkRun:
         order: str,
         strategy: str,
         options: Options | None,
+        sample: Any = None,
     ) -> SparkRun:
-        """The events, a DataFrame or a mapping of them by type, as one DataFrame with the plan for it."""
+        """The events, a DataFrame or a mapping of them by type, as one DataFrame with the plan for it.
+
+        `sample` are events of this process, to plan from.
+        """
         known_strategy(strategy)
         if strategy == "reference":
             raise ValueError("the reference evaluator does not run on Spark")
@@ -54,7 +58,12 @@ class SparkRun:
         plan, kinds = typed(schema)
         empty = empty_table(pa.schema(list(schema.columns.items())))
         run = Run(plan, empty, schema, kinds, resolution(schema), known_order(order), strategy)
-        return cls(df, run, run.program(options), zone_that_matters([typed], schema, df))
+        program = run.program(options)
+        if sample is not None:
+            table = to_table(sample, type)
+            known = Schema.of(table.schema, time, type, schema.types)
+            program = program.planned_for(table, known)
+        return cls(df, run, program, zone_that_matters([typed], schema, df))
 
     def matches(self, identity: str, **settings: Any) -> Any:
         """The matches as a DataFrame, batch or streaming."""
@@ -76,16 +85,17 @@ class SparkRun:
         """The plan, and how the events are split, read and filtered."""
         from nestream.runtime.spark.columns import session_zone
         from nestream.runtime.spark.explain import explain_dataframe, explain_dataframe_text
+        from nestream.runtime.spark.statistics import first_events
 
-        run = self.run
-        described = explain_dataframe(
-            self.df, run.plan.output, self.program, run.schema, run.unit, **partitioning
-        )
+        run, program = self.run, self.program
+        if program.is_planned_by_statistics and not self.df.isStreaming:
+            program = program.planned_for(first_events(self.df), run.schema)
+        described = explain_dataframe(self.df, run.plan.output, program, run.schema, run.unit, **partitioning)
         if any(isinstance(value, datetime) for part in expressions(run.plan) for value in constants(part)):
             described["zone"] = session_zone(self.df)
         if format == "json":
-            return {**explain_json(run.plan), **self.program.explain_json(), "spark": described}
-        parts = [explain(run.plan), self.program.explain(), explain_dataframe_text(described)]
+            return {**explain_json(run.plan), **program.explain_json(), "spark": described}
+        parts = [explain(run.plan), program.explain(), explain_dataframe_text(described)]
         return "\n".join(parts)
 
     def count(self, limit: int | None) -> int:
@@ -168,13 +178,14 @@ def stream_files(
     *,
     time: str,
     type: str,
+    strategy: str = "auto",
     **options: Any,
 ) -> Any:
     """Match the files of a folder, those there and those to come, into files of another."""
     from nestream.runtime.spark.stream_files import stream_files as stream
 
     def match(events: Any) -> Any:
-        return on_spark(events, time=time, type=type)
+        return on_spark(events, time=time, type=type, strategy=strategy)
 
     if "watermark" in options:
         options["watermark"] = in_words_of_spark(options["watermark"])

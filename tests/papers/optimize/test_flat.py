@@ -1,11 +1,15 @@
 """From text to groups: flat runs follow the Plan-Finder, and explain shows estimates beside measurements."""
 
+from random import Random
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 import nestream
 from nestream.data import generate
+from nestream.model.schema import Schema
+from nestream.papers.engine.program import BlockProgram
 from nestream.papers.flat import flat_plan
 from nestream.papers.optimize.cost import Objective
 from nestream.papers.optimize.operators import Operator
@@ -119,3 +123,80 @@ def test_equal_numbers_of_other_kinds_are_other_plans() -> None:
     texts = [f"SEQ(A a, !SEQ(B b, C c), D d, a.x = {value}) WITHIN 9" for value in ("1", "1.0", "TRUE")]
     normal = [flat_plan(nestream.query(text).plan).normal for text in texts]
     assert len({repr(form.plan) for form in normal}) == 3
+
+
+# -- planned anew while it runs ----------------------------------------------------------------------------
+
+
+def skewed(kinds: str, count: int = 400) -> pa.Table:
+    """Events of these types in turns."""
+    return pa.table(
+        {
+            "ts": pa.array(range(count), pa.int64()),
+            "type": [kinds[number % len(kinds)] for number in range(count)],
+            "id": pa.array([0] * count, pa.int64()),
+            "x": pa.array([number % 3 for number in range(count)], pa.int64()),
+        }
+    )
+
+
+CHANGING = (
+    "OR(SEQ(A a, !SEQ(B b, C c), D d), SEQ(A a2, B b2, C c2), SEQ(A a3, B b3, D d3), AND(A a4, !B b4)) "
+    "WITHIN 7"
+)
+
+
+def flat_program(text: str, table: pa.Table) -> BlockProgram:
+    run = nestream.query(text).prepare(
+        table, time="ts", type="type", types=None, order="time", strategy="flat"
+    )
+    return in_blocks(run.program(BY_ROWS))
+
+
+def test_a_running_program_is_planned_anew_when_the_share_of_a_type_has_doubled() -> None:
+    even, changed = skewed("ABCD"), skewed("ABDABDABDC")
+    schema = Schema.of(even.schema)
+    planned = flat_program(CHANGING, even.slice(0, 0)).planned_for(even, schema)
+    assert isinstance(planned, BlockProgram)
+    assert planned.sharing is not None
+    assert planned.sharing.model.statistics.counts == {"A": 100, "B": 100, "C": 100, "D": 100}
+    assert planned.planned_for(even, schema) is planned
+    assert planned.planned_for(skewed("AAABBBCCD", 200), schema) is planned, "so few events say too little"
+    anew = planned.planned_for(changed, schema)
+    assert isinstance(anew, BlockProgram)
+    assert anew is not planned
+    assert anew.outlines == planned.outlines
+    assert anew.blocks == planned.blocks
+
+
+def test_a_program_that_no_statistics_decide_stays_as_it_is() -> None:
+    table = skewed("ABCD")
+    for strategy in ("native", "nested", "views-balanced"):
+        run = nestream.query(CHANGING).prepare(
+            table, time="ts", type="type", types=None, order="time", strategy=strategy
+        )
+        program = run.program()
+        assert not program.is_planned_by_statistics
+        assert program.planned_for(table, run.schema) is program
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_run_that_is_planned_anew_between_batches_gives_each_match_once(seed: int) -> None:
+    random = Random(seed)
+    events = pa.concat_tables([skewed("".join(random.choices("ABCD", k=9)), 40) for _ in range(4)])
+    events = events.set_column(0, "ts", pa.array(range(events.num_rows), pa.int64()))
+    query = nestream.query(CHANGING)
+    run = query.prepare(events, time="ts", type="type", types=None, order="time", strategy="flat")
+    local = run.local(random.choice(({}, BY_ROWS)))
+    groups, found, done = set(), [], 0
+    while done < events.num_rows:
+        local.plan_for(skewed("".join(random.choices("ABCD", k=9)), 300))
+        groups.add(tuple(group.operator for group in in_blocks(local.program).groups))
+        batch = events.slice(done, random.randint(5, 40))
+        done += batch.num_rows
+        local.append(batch)
+        found += list(local.advance(done - 1))
+    found += list(local.finish())
+    wanted = query.match(events, strategy="reference")
+    shown = sorted(map(repr, pa.concat_tables(found).to_pylist()))
+    assert shown == sorted(map(repr, wanted.to_pylist()))

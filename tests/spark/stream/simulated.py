@@ -116,10 +116,11 @@ class SimulatedStream:
         buckets: int = 3,
         delay: int = 0,
         after: int = 0,
+        strategy: str = "auto",
     ) -> None:
         query = nestream.query(text)
         run = query.prepare(
-            schema.empty_table(), time="ts", type="type", types=None, order=order, strategy="auto"
+            schema.empty_table(), time="ts", type="type", types=None, order=order, strategy=strategy
         )
         program = run.program()
         partitioning = stream_partitioning(program)
@@ -136,7 +137,7 @@ class SimulatedStream:
             wanted=output_schema(run.plan.output, run.schema, run.kinds, run.unit),
         )
         self.numbers = spread(buckets, 3) if partitioning.kind == "key" else (0,)
-        self.task = stream_task(task, schema, f"{text} {order}", self.numbers, whole=True)
+        self.task = stream_task(task, schema, f"{text} {order} {strategy}", self.numbers, whole=True)
         self.wanted = task.wanted
         self.handle = Handle()
         self.delay = delay

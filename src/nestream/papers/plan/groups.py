@@ -46,7 +46,15 @@ class Choice(Protocol):
 
 def shared(program: BlockProgram, plan: Plan, chosen: Sequence[Choice]) -> BlockProgram:
     """The program with its blocks in the groups that were chosen."""
-    return grouped(program, plan, tuple(_as_chosen(program, plan, chosen)))
+    return grouped(program, plan, tuple(_as_chosen(program, blocks_of_expressions(plan), chosen)))
+
+
+def regrouped(
+    program: BlockProgram, blocks: Sequence[Sequence[int]], chosen: Sequence[Choice]
+) -> BlockProgram:
+    """A program that runs already with its blocks in other groups; `blocks` are those of each expression."""
+    found = tuple(_as_chosen(program, blocks, chosen))
+    return replace(program, groups=found, distinct=program.distinct or _repeats(program, found))
 
 
 def grouped(program: BlockProgram, plan: Plan, found: tuple[Group, ...]) -> BlockProgram:
@@ -66,9 +74,11 @@ def _repeats(program: BlockProgram, groups: Sequence[Group]) -> bool:
 # -- as chosen ---------------------------------------------------------------------------------------------
 
 
-def _as_chosen(program: BlockProgram, plan: Plan, chosen: Sequence[Choice]) -> Iterator[Group]:
+def _as_chosen(
+    program: BlockProgram, blocks: Sequence[Sequence[int]], chosen: Sequence[Choice]
+) -> Iterator[Group]:
     """The groups of a choice; an expression that is no single block, or fits no other, is run alone."""
-    numbers = [own[0] if len(own) == 1 else None for own in blocks_of_expressions(plan)]
+    numbers = [own[0] if len(own) == 1 else None for own in blocks]
     operators = {operator.value: operator for operator in Sharing}
     for choice in chosen:
         members = [numbers[n] for n in choice.members if numbers[n] is not None]
