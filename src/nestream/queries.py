@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from nestream.compose.run import known_order
+from nestream.compose.run import known_order, refuse_endless
 from nestream.compose.spark import (
     dataframe_of,
     is_dataframe,
@@ -32,7 +33,8 @@ from nestream.model.memory import collected, collected_each
 from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 from nestream.model.unseen import warn_of
-from nestream.query import Query, query
+from nestream.query import Query, known_parameters, own_parameters, query
+from nestream.runtime.intake import check_computable
 from nestream.runtime.many import Member, SetRun
 from nestream.runtime.stream import Stream
 from nestream.strategies import Options, known_options, known_strategy, program_of
@@ -54,27 +56,53 @@ class QuerySetError(QueryError):
         return type(self), (self.errors,)
 
 
-def queries(source: Any, dialect: str | None = None) -> Queries:
+def queries(
+    source: Any, dialect: str | None = None, *, parameters: Mapping[str, Any] | None = None
+) -> Queries:
     """Parse and check a query set: a folder of `.neel` files, a mapping of names to queries, or a list.
 
-    Queries from files are named after their files, those of a list q1, q2 and so on. Raises `QueryError` with
-    all problems of all queries.
+    Queries from files are named after their files, those of a list q1, q2 and so on. Each query takes the
+    values of its own `parameters`. Raises `QueryError` with all problems of all queries.
     """
     found: dict[str, Query] = {}
     errors: dict[str, QueryError] = {}
+    given = known_parameters(parameters)
+    unused = set(given)
     for name, text in _named(source):
         try:
-            found[name] = text if isinstance(text, Query) else query(text, dialect)
+            if isinstance(text, Query):
+                found[name] = text
+                continue
+            own = own_parameters(text, dialect, given)
+            unused -= own.keys()
+            found[name] = query(text, dialect, parameters=own)
         except QueryError as error:
             errors[name] = error
     if errors:
         raise QuerySetError(errors)
+    if unused:
+        raise unknown_parameters(unused, found)
     return Queries(found)
+
+
+def unknown_parameters(unused: Iterable[str], members: Mapping[str, Query]) -> QueryError:
+    """What to say of values that no query of a set names."""
+    known = sorted({name for member in members.values() for name in member.parameters})
+    said = []
+    for name in sorted(unused):
+        close = get_close_matches(name, known, 1)
+        listed = ", ".join(f"`${other}`" for other in known) or "none"
+        hint = f"did you mean `{close[0]}`?" if close else f"the parameters of the queries are {listed}"
+        said.append(Diagnostic("unknown-parameter", f"no query has a parameter `${name}`", hint=hint))
+    return QueryError(said)
 
 
 def _named(source: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(source, Mapping):
-        yield from source.items()
+        for name, text in source.items():
+            if not isinstance(name, str):
+                raise TypeError(f"the name of a query is a string, not {name!r}")
+            yield name, text
     elif isinstance(source, str | Path):
         folder = Path(source)
         if not folder.is_dir():
@@ -87,6 +115,11 @@ def _named(source: Any) -> Iterator[tuple[str, Any]]:
             raise FileNotFoundError(f"there is no {SUFFIX} file in {folder}")
         for file in files:
             yield file.stem, file.read_text(encoding="utf-8")
+    elif isinstance(source, Query) or not isinstance(source, Iterable):
+        raise TypeError(
+            f"a query set is made of several queries, not of a {source.__class__.__name__}\n"
+            f"  hint: pass a folder of {SUFFIX} files, a mapping of names to queries or a list of queries"
+        )
     else:
         for number, text in enumerate(source, 1):
             yield f"q{number}", text
@@ -119,17 +152,28 @@ class Queries:
     def __getitem__(self, name: str) -> Query:
         return self.members[name]
 
-    def adding(self, name: str, text: str | Query, dialect: str | None = None) -> Queries:
+    def adding(
+        self,
+        name: str,
+        text: str | Query,
+        dialect: str | None = None,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Queries:
         """The set with one more query."""
         if name in self.members:
             raise ValueError(f"the query set already has a query named {name!r}")
-        member = text if isinstance(text, Query) else query(text, dialect)
+        member = text if isinstance(text, Query) else query(text, dialect, parameters=parameters)
         planned = {key: (dict(kept), dict(leaves)) for key, (kept, leaves) in self.planned.items()}
         return Queries({**self.members, name: member}, planned)
 
     def with_types(self, types: str | Mapping[str, Iterable[str]]) -> Queries:
         """The set with the attributes of event types, as `Query.with_types` has it."""
         return Queries({name: member.with_types(types) for name, member in self.members.items()})
+
+    def as_of(self, time: Any) -> Queries:
+        """The set over events that are complete up to a time, as `Query.as_of` has it."""
+        return Queries({name: member.as_of(time) for name, member in self.members.items()})
 
     def infer_types(self, events: Any, type: str = "type") -> tuple[Queries, list[Diagnostic]]:
         """The set with attributes of types guessed from the events, as `Query.infer_types` has it."""
@@ -257,7 +301,12 @@ class Queries:
         check_events(table, schema)
         warn_of(self.unseen(table, type))
         members, leaves = self.programs(schema, order, strategy, options)
+        check_computable(table, self._computed, resolution(schema))
         return SetRun(members, leaves, schema, resolution(schema)), table
+
+    @property
+    def _computed(self) -> dict[str, None]:
+        return dict.fromkeys(name for member in self.members.values() for name in member.computed)
 
     def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
         """What to say of the types of the queries that no event has, most likely misspelt."""
@@ -333,6 +382,8 @@ class Queries:
         known_order(order)
         refuse_dataframe(events)
         self._without_limits("a stream of a set")
+        for member in self.members.values():
+            refuse_endless(member.plan, member.text)
 
         def start(known: Schema) -> SetRun:
             return self.run(known, order, strategy, options)
@@ -343,6 +394,7 @@ class Queries:
             start,
             self.identity(order, strategy),
             dict.fromkeys(name for member in self.members.values() for name in member.mentioned),
+            self._computed,
             time=time,
             type=type,
             schema=schema,
@@ -383,6 +435,8 @@ class Queries:
         self._without_limits("a set on Spark")
         df, schema = dataframe_of(events, time, type, types)
         members, _ = self.programs(schema, order, strategy, options)
+        for member in self.members.values() if df.isStreaming else ():
+            refuse_endless(member.plan, member.text)
         groups = [list(self)] if df.isStreaming or "partition_by" in partitioning else split_alike(members)
         parts = []
         for names in groups:

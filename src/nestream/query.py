@@ -14,29 +14,37 @@ import pyarrow as pa
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
+from nestream.compose.as_of import complete_up_to
 from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
 from nestream.compose.missing_attributes import counted, lacking, read_by_several
-from nestream.compose.run import Run, known_order, known_threads
+from nestream.compose.run import Run, known_order, known_threads, refuse_endless
 from nestream.compose.spark import SparkRun, is_dataframe, refuse_dataframe, stream_files
+from nestream.compose.spark import collected as collected_from_spark
 from nestream.compose.spark import spark_frame as spark_frame
 from nestream.compose.spark import spark_problem as spark_problem
 from nestream.compose.spark import spark_session as spark_session
 from nestream.language.ast import Dialect
+from nestream.language.literals import UnreadableError as UnreadableError  # for the command line
 from nestream.language.literals import shortened
+from nestream.language.parameters import known_parameters as known_parameters
+from nestream.language.parameters import names_of, spelled, with_values
+from nestream.language.parameters import read_value as read_value
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query, saved_spelling
 from nestream.language.type_header import Types, header_types, read_types
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
-from nestream.model.expression import attributes
+from nestream.model.event_types import named_types
+from nestream.model.expression import Attribute, Expression, attributes
 from nestream.model.memory import collected
 from nestream.model.output import EventColumn, ValueColumn
 from nestream.model.plain import empty_table
-from nestream.model.schema import Kind, Schema
+from nestream.model.schema import Kind, Schema, attributes_of
 from nestream.model.time import WindowKind
 from nestream.model.unseen import unseen_types, warn_of
 from nestream.reference import match_reference
+from nestream.runtime.intake import check_computable
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.runtime.stream import Stream
@@ -50,17 +58,21 @@ COUNTED = 2.0
 """For how many seconds the matches of a result that may not fit in memory are counted."""
 
 
-def query(text: str, dialect: str | None = None) -> Query:
+def query(text: str, dialect: str | None = None, *, parameters: Mapping[str, Any] | None = None) -> Query:
     """Parse and check a query.
 
-    The dialect is detected; `dialect` ("neel", "neel+" or "sase") accepts only that one. Raises `QueryError`
-    with all problems of the query.
+    The dialect is detected; `dialect` ("neel", "neel+" or "sase") accepts only that one. `parameters` are the
+    values of `$name` in the query: numbers, texts, booleans, times, durations, and lists of them for IN.
+    Raises `QueryError` with all problems of the query.
     """
     tree, problems = read_query(text, dialect)
     if tree is None:
         raise QueryError(problems, text)
+    given = known_parameters(parameters)
+    filled, misgiven = with_values(tree, given)
+    problems += misgiven
     try:
-        bound = bind(tree, text)
+        bound = replace(bind(filled, text), tree=tree)
         problems += check_types(bound.plan)[1]
     except QueryError as error:  # with what was wrong in reading, so that all is said at once
         found = [said for said in error.diagnostics if said.is_error or not problems]
@@ -69,7 +81,25 @@ def query(text: str, dialect: str | None = None) -> Query:
     problems += misread
     if problems:
         raise QueryError([*problems, *bound.warnings], text)
-    return Query(bound, types)
+    return Query(bound, types, given)
+
+
+def format_query(text: str, dialect: str | None = None) -> str:
+    """The query as `nestream fmt` prints it; the values of its parameters need not be known."""
+    tree, problems = read_query(text, dialect)
+    if tree is None or problems or not names_of(tree):
+        return query(text, dialect).formatted
+    bind(with_values(tree, {})[0], text)
+    return print_query(tree)
+
+
+def own_parameters(text: Any, dialect: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the values that are given to a set of queries those that one of them names."""
+    if not given:
+        return {}
+    tree, _ = read_query(text, dialect)
+    names = names_of(tree) if tree is not None else tuple(given)
+    return {name: value for name, value in given.items() if name in names}
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,8 +107,10 @@ class Query:
     """A checked query: match it, stream it, explain it, or ask why events do not match."""
 
     bound: BoundQuery
-    types: Types = field(default_factory=dict)
+    types: Types = field(default_factory=dict, hash=False)
     """The attributes of event types, where the query declares them in a header or `with_types` was called."""
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """The values of its parameters."""
 
     @property
     def text(self) -> str:
@@ -129,8 +161,16 @@ class Query:
 
         In the SASE spelling a comparison on an attribute that the event's type does not have is true.
         """
-        known = read_types(types) if isinstance(types, str) else {n: tuple(own) for n, own in types.items()}
+        known = read_types(types) if isinstance(types, str) else attributes_of(types)
         return replace(self, types=known)
+
+    def as_of(self, time: Any) -> Query:
+        """The query over events that are complete up to a time: a number, a datetime or its text.
+
+        Later events are left out. A match that ends in a negation is pending until its window has passed, so
+        what is still open at that time is not reported.
+        """
+        return replace(self, bound=replace(self.bound, plan=complete_up_to(self.plan, time)))
 
     @property
     def undeclared(self) -> tuple[str, ...]:
@@ -168,7 +208,12 @@ class Query:
 
         `picked` are row numbers from 0, or with `by="column"` values of that column; a mapping assigns them
         to variables. Takes the options of `match` for reading events.
+
+        A Spark DataFrame is collected into this process, and `by` is required: its rows have no numbers.
+        Times are in the zone of its session.
         """
+        if is_dataframe(events):
+            events, options = collected_from_spark(events, options)
         return explain_why(self, events, picked, **options)
 
     def show(self, events: Any, **options: Any) -> Shown:
@@ -315,7 +360,7 @@ class Query:
         options: Options | None = None,
         partition_by: str | None = None,
         partitions: int | None = None,
-        slice_length: int | None = None,
+        slice_length: int | timedelta | str | None = None,
         statistics: bool = True,
         sample: Any = None,
     ) -> Any:
@@ -323,15 +368,19 @@ class Query:
 
         Nothing runs before the result is used. How the events are split over partitions is chosen and shown
         by `explain`; `partition_by` ("key", "time", "key+time" or "single"), the number of `partitions` and
-        the `slice_length` of time slices (in the unit of the time column, microseconds for timestamps)
-        override it. Of a batch that may have a key with too many events for one task, the first rows are
-        looked at for the choice, unless `statistics` is False. A strategy that is planned by statistics looks
-        at the first events of each partition, or at a `sample` of events of this process.
+        the `slice_length` of time slices override it. A slice length is written like the `lateness` of
+        `stream`: "1 day", a timedelta, or a number in the unit of the time column.
+
+        Of a batch that may have a key with too many events for one task, the first rows are looked at for the
+        choice, unless `statistics` is False. A strategy that is planned by statistics looks at the first
+        events of each partition, or at a `sample` of events of this process.
 
         A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
         split by key or not at all, and `partitions` is the number of key buckets.
         """
         found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options, sample)
+        if found.df.isStreaming:
+            refuse_endless(self.plan, self.text)
         matches = found.matches(
             self.identity(order, strategy),
             partition_by=partition_by,
@@ -368,6 +417,7 @@ class Query:
             raise TypeError("outcomes takes a streaming DataFrame: a batch has no late events; use match")
         if self.plan.limit is not None:
             raise ValueError("outcomes does not support LIMIT, which would count late events too")
+        refuse_endless(self.plan, self.text)
         settings = {"partition_by": partition_by, "partitions": partitions, "outcomes": True}
         return found.matches(self.identity(order, strategy), **settings)
 
@@ -385,7 +435,7 @@ class Query:
         flat = "\nSTRATEGY flat" if strategy == "flat" else ""
         declared = sorted(self.types.items())
         types = "".join(f"\nTYPE {name}({', '.join(sorted(own))})" for name, own in declared)
-        return f"{saved_spelling(self.formatted)}\nORDER {order}{flat}{types}"
+        return f"{saved_spelling(self.formatted)}\nORDER {order}{flat}{types}{spelled(self.parameters)}"
 
     def stream(
         self,
@@ -418,6 +468,7 @@ class Query:
         chosen = known_order(order)
         known_options(options)
         refuse_dataframe(events)
+        refuse_endless(self.plan, self.text)
 
         def start(known: Schema) -> LocalRun:
             plan, kinds = self.typed(known)
@@ -431,6 +482,7 @@ class Query:
             start,
             self.identity(order, strategy),
             self.mentioned,
+            self.computed,
             time=time,
             type=type,
             schema=schema,
@@ -453,6 +505,11 @@ class Query:
         """The attributes that the query reads of its events."""
         read = (name for leaf in leaves(self.plan.root) for name in self.read_by(leaf.variable))
         return tuple(dict.fromkeys(read))
+
+    @property
+    def computed(self) -> tuple[str, ...]:
+        """The attributes that the query computes with, and does not only show; without time and type."""
+        return attribute_names(part for part in expressions(self.plan) if not isinstance(part, Attribute))
 
     def read_by(self, variable: str) -> Iterator[str]:
         """The attributes of a variable that the query reads."""
@@ -514,13 +571,14 @@ class Query:
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
         plan, kinds = self.typed(schema)
+        check_computable(table, self.computed, resolution(schema))
         warn_of(self.unseen(table, type))
         return Run(plan, table, schema, kinds, resolution(schema), chosen, strategy)
 
     @property
     def event_types(self) -> tuple[str, ...]:
         """The event types that the query names."""
-        return tuple(dict.fromkeys(name for leaf in leaves(self.plan.root) for name in leaf.types))
+        return named_types(name for leaf in leaves(self.plan.root) for name in leaf.types)
 
     def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
         """What to say of the types of the query that no event has, most likely misspelt."""
@@ -532,6 +590,8 @@ class Query:
 
     def check(self, columns: pa.Schema, time: str = "ts", type: str = "type") -> None:
         """Raise a `QueryError` if the query does not fit events with these columns."""
+        if not isinstance(columns, pa.Schema):
+            raise TypeError(f"the columns are an Arrow schema, not a {columns.__class__.__name__}")
         self.typed(Schema.of(self.fitted(columns.empty_table(), time, type).schema, time, type))
 
     @property
@@ -542,8 +602,7 @@ class Query:
     @property
     def attributes_read(self) -> tuple[str, ...]:
         """The attributes that the query reads, without time and type."""
-        read = (part.name for formula in expressions(self.plan) for part in attributes(formula))
-        return tuple(name for name in dict.fromkeys(read) if name not in ("ts", "type"))
+        return attribute_names(expressions(self.plan))
 
     def rewritten(self, plan: Plan) -> Plan:
         """The normal form of a plan of this query: an OR of flat sequences, as far as there is one."""
@@ -572,7 +631,15 @@ class Query:
         return plan, kinds
 
 
-def matching(text: str, **options: Any) -> Callable[[Any], Any]:
+def attribute_names(formulas: Iterable[Expression]) -> tuple[str, ...]:
+    """The attributes that formulas read, without time and type."""
+    read = dict.fromkeys(part.name for formula in formulas for part in attributes(formula))
+    return tuple(name for name in read if name not in ("ts", "type"))
+
+
+def matching(
+    text: str, *, parameters: Mapping[str, Any] | None = None, **options: Any
+) -> Callable[[Any], Any]:
     """A function for `df.transform(nestream.matching(text))`; takes the options of `Query.match`."""
-    chosen = query(text)
+    chosen = query(text, parameters=parameters)
     return lambda events: chosen.match(events, **options)

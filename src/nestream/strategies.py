@@ -7,14 +7,17 @@ of the packages that make them, so that a strategy can be added, or left out, wi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from nestream.engine.keeper import keep_keys
 from nestream.engine.program import LeafSpec, Program
 from nestream.logical.nodes import Plan
 from nestream.model.schema import Schema
+from nestream.model.time import Duration
 
 OWN = frozenset({"memory"})
 """The options of the core itself. Every other one is a switch of the papers' engine."""
@@ -83,7 +86,7 @@ def program_of(
     if target == NATIVE and not _is_own(options):
         target = SWITCHED
     planner: Planner = _found(target)
-    return planner(
+    program = planner(
         plan,
         schema,
         scale=scale,
@@ -93,6 +96,13 @@ def program_of(
         events=events,
         whole=whole,
     )
+    if plan.keep is None:
+        return program
+    every = plan.keep.every
+    if isinstance(every, Duration):
+        every = min(every.microseconds * scale, 2**63 - 1)
+    keep = replace(plan.keep, every=every)
+    return replace(program, keep=keep, keep_keys=keep_keys(program, keep))
 
 
 def known_strategy(strategy: str) -> None:
@@ -103,10 +113,15 @@ def known_strategy(strategy: str) -> None:
 
 def known_options(options: Options | None) -> None:
     """Raise for an unknown option, or for one with a value of the wrong kind."""
+    if isinstance(options, str | bytes | list | tuple | set):
+        raise TypeError(
+            f"options is a mapping from names to values, not {options!r}\n"
+            '  hint: write options={"memory": 1 << 30}'
+        )
     if _is_own(options):
         for name, value in (options or {}).items():
-            if type(value) is not int:
-                raise ValueError(f"the option {name} is a number")
+            if type(value) is not int or value < 1:
+                raise ValueError(f"the option {name} is a number from 1 on, not {value!r}")
     else:
         tool("options_of")(options)
 

@@ -18,6 +18,7 @@ from nestream.papers.options import Options
 from nestream.papers.sase.plan import BASIC, PAPER
 from nestream.query import Query
 from nestream.strategies import VIEWS
+from tests.property.sets import is_endless
 
 Run = Callable[..., pa.Table]
 
@@ -46,7 +47,9 @@ def by(strategy: str, **switches: Any) -> Run:
 
 
 def one_event_a_batch(query: Query, table: pa.Table, strategy: str = "auto", **options: Any) -> pa.Table:
-    """The engine on a stream, an event a batch, late events waited for."""
+    """The engine on a stream, an event a batch, late events waited for; on a table if a stream refuses it."""
+    if is_endless(query):
+        return query.match(table, strategy=strategy, **options)
     types = options.pop("types", None)
     times = table.column(options.get("time", "ts")).cast("int64").to_pylist()
     lateness = max((max(times[:n]) - times[n] for n in range(1, len(times))), default=0)
@@ -83,3 +86,16 @@ CONFIGURATIONS: Mapping[str, Run] = {
     "views-balanced, one event a batch": partial(one_event_a_batch, strategy="views-balanced"),
     "flat, one event a batch": partial(one_event_a_batch, strategy="flat"),
 }
+
+EVERY_TIME = frozenset(
+    (
+        "reference",
+        "engine",
+        "engine, one event a batch",
+        "nested",
+        "flat",
+        "views-balanced",
+        "engine, no bounds",
+    )
+)
+"""The ways that run on every change; `scripts/slow-test` runs the others. Random cases run in all of them."""

@@ -43,7 +43,8 @@ def _value(value: Any) -> Any:
 def complete(plan: Plan) -> Plan:
     """The plan with every variable in its output, and all its matches."""
     kept = tuple(name for name in plan.variables if name in target_variables(plan.root))
-    return replace(plan, output=replace(plan.output, kept=kept, distinct=False, columns=()), limit=None)
+    output = replace(plan.output, kept=kept, distinct=False, columns=())
+    return replace(plan, output=output, limit=None, keep=None)
 
 
 def matches_of(plan: Plan, table: pa.Table, order: str = "time") -> set[Match]:

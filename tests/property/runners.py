@@ -23,7 +23,7 @@ from nestream.query import query
 from nestream.reference import match_reference
 from nestream.runtime.stream import Stream
 from nestream.strategies import VIEWS
-from tests.property.sets import together, together_split
+from tests.property.sets import is_endless, together, together_split
 
 
 class Run(Protocol):
@@ -69,6 +69,8 @@ def split(
     times = table.column("ts").to_pylist()
     lateness = max((max(times[:n]) - times[n] for n in range(1, len(times))), default=0)
     chosen = query(text)
+    if is_endless(chosen):
+        return chosen.match(table, order=order, strategy=strategy, options=options)
 
     def start() -> Stream:
         started: Stream = chosen.stream(
@@ -91,6 +93,8 @@ def split(
 def one_by_one(text: str, table: pa.Table, *, order: str, seed: int, strategy: str = "auto") -> pa.Table:
     """The engine event by event, as dictionaries, in the order of time."""
     chosen = query(text)
+    if is_endless(chosen):
+        return chosen.match(table, order=order, strategy=strategy)
     ordered = table.take(pa.array(np.argsort(table.column("ts").to_numpy(), kind="stable")))
     stream = chosen.stream(schema=table.schema, order=order, strategy=strategy)
     wanted = chosen.match(table.slice(0, 0), order=order).schema

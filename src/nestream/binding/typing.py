@@ -19,7 +19,9 @@ from nestream.binding.zones import in_their_zones
 from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, Proj, Witness, leaves
 from nestream.model.arithmetic import DIGITS, places
 from nestream.model.diagnostics import Diagnostic
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
+    TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
     And,
     Arithmetic,
@@ -37,8 +39,10 @@ from nestream.model.expression import (
     Or,
     attributes,
 )
+from nestream.model.expression import Parameter as Given
 from nestream.model.functions import FUNCTIONS, Function, Parameter
 from nestream.model.functions.define import ORDERED, TIMES, size
+from nestream.model.keep import Keep
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.text import print_expression
@@ -66,15 +70,18 @@ def check_types(plan: Plan, schema: Schema | None = None) -> tuple[Plan, list[Di
         else column
         for column in plan.output.columns
     )
+    keep = checking.keep(plan.keep)
     if schema is not None:
         checking.check_window(schema)
+        keep = keep and keep.with_expressions(lambda part: in_their_zones(part, schema))
         columns = tuple(
             replace(column, expression=in_their_zones(column.expression, schema))
             if isinstance(column, ValueColumn)
             else column
             for column in columns
         )
-    return replace(plan, root=root, output=replace(plan.output, columns=columns)), checking.diagnostics
+    output = replace(plan.output, columns=columns)
+    return replace(plan, root=root, output=output, keep=keep), checking.diagnostics
 
 
 def result_kind(plan: Plan, expression: Expression, schema: Schema) -> Kind:
@@ -88,6 +95,13 @@ class _Checking:
         self.schema = schema
         self.types: Mapping[str, tuple[str, ...]] = {leaf.variable: leaf.types for leaf in leaves(plan.root)}
         self.diagnostics: list[Diagnostic] = []
+
+    def of(self, variable: str) -> tuple[str, ...]:
+        """The types of a variable; of any type those whose attributes are declared, and any other."""
+        types = self.types[variable]
+        if ANY_TYPE not in types or self.schema is None:
+            return types
+        return (*self.schema.types, ANY_TYPE)
 
     def report(self, code: str, message: str, at: Expression, hint: str | None = None) -> None:
         self.diagnostics.append(Diagnostic(code, message, at.span, hint=hint))
@@ -120,6 +134,29 @@ class _Checking:
                 "compare it with something",
             )
         return checked
+
+    def keep(self, keep: Keep | None) -> Keep | None:
+        """KEEP with its expressions checked: their values can be compared, and EVERY fits the times."""
+        if keep is None:
+            return None
+        for item in keep.expressions:
+            typed = self.checked(item)
+            if typed[1] is Kind.OTHER:
+                self.comparable("=", typed, typed, item)
+        kind = self.schema.kind(TIME_ATTRIBUTE) if self.schema is not None else None
+        is_duration = isinstance(keep.every, Duration)
+        if keep.every is not None and kind is not None:
+            numbers = kind is Kind.INTEGER
+            if is_duration and numbers:
+                message, hint = "is a duration, and the times are integers", "write a number in their unit"
+            elif not is_duration and not numbers and kind is not Kind.UNKNOWN:
+                message, hint = "has no unit, and the times are timestamps", f"write `EVERY {keep.every} s`"
+            else:
+                message = hint = ""
+            if message:
+                said = f"EVERY {keep.every} {message}"
+                self.diagnostics.append(Diagnostic("window-unit", said, keep.span, hint=hint))
+        return keep.with_expressions(lambda item: self.checked(item)[0])
 
     # -- expressions ---------------------------------------------------------------------------------------
 
@@ -164,14 +201,15 @@ class _Checking:
                 return self.call(expression)
             case Equivalence():
                 return expression, Kind.BOOLEAN
+            case Given():  # it has got its value before
+                return expression, Kind.UNKNOWN
 
     def attribute(self, attribute: Attribute) -> Kind:
         if self.schema is None:
             return Kind.UNKNOWN  # of `type` too: the data may have a column of that name
         variable = attribute.variable or ""
         kind = self.schema.kind(attribute.name)
-        owners = [name for name in self.types[variable] if self.schema.has(name, attribute.name)]
-        if owners and kind is not None:
+        if kind is not None and any(self.schema.has(name, attribute.name) for name in self.of(variable)):
             return kind
         if self.plan.exclusive and self.schema.types:
             return kind or Kind.UNKNOWN
@@ -181,11 +219,7 @@ class _Checking:
     def unknown_attribute(self, attribute: Attribute, variable: str) -> Diagnostic:
         assert self.schema is not None
         known = sorted(
-            {
-                name
-                for name in self.schema.columns
-                if any(self.schema.has(t, name) for t in self.types[variable])
-            }
+            {name for name in self.schema.columns if any(self.schema.has(t, name) for t in self.of(variable))}
         )
         close = get_close_matches(attribute.name, known, 1)
         base, hyphen, rest = attribute.name.partition("-")
@@ -195,7 +229,7 @@ class _Checking:
             hint = f"did you mean `{variable}.{close[0]}`?"
         else:
             hint = f"the attributes are {', '.join(f'`{name}`' for name in known)}"
-        owner = " or ".join(self.types[variable])
+        owner = "the" if ANY_TYPE in self.types[variable] else " or ".join(self.types[variable])
         return Diagnostic(
             "unknown-attribute",
             f"{owner} events have no attribute `{attribute.name}`",
@@ -378,7 +412,7 @@ class _Checking:
         """For every attribute that some type of its variable lacks, the test for those types."""
         assert self.schema is not None
         for part in dict.fromkeys(attributes(predicate)):
-            types = self.types[part.variable or ""]
+            types = self.of(part.variable or "")
             lacking = tuple(name for name in types if not self.schema.has(name, part.name))
             if len(lacking) == len(types):
                 yield Literal(True)

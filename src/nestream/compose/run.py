@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from nestream.engine.keeper import endless
 from nestream.engine.program import Program
 from nestream.logical.nodes import Plan
 from nestream.model.columns import per_microsecond
+from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.schema import Kind, Schema
 from nestream.reference import Order
 from nestream.runtime.local import LocalRun
@@ -46,6 +48,21 @@ class Run:
             events=self.table,
             whole=whole,
         )
+
+
+def refuse_endless(plan: Plan, text: str) -> None:
+    """Raise where a stream would never know which matches KEEP keeps."""
+    if plan.keep is None:
+        return
+    reason = endless(program_of(plan, None, "native"))
+    if reason is not None:
+        said = Diagnostic(
+            "endless-keep",
+            f"a stream never knows the {plan.keep.kind.lower()} match: {reason}",
+            plan.keep.span,
+            hint="name a variable in PER, and give the query a window; or write KEEP FIRST",
+        )
+        raise QueryError([said], text)
 
 
 def known_order(order: str) -> Order:

@@ -10,7 +10,8 @@ from nestream.engine.operator import Measured
 from nestream.engine.operators.chain import Chain
 from nestream.engine.operators.derived import MatchStair
 from nestream.engine.operators.operator import PhysicalOperator
-from nestream.engine.program import EVENT, Decided, Edge, Interval, Scope
+from nestream.engine.program import EVENT, Decided, Edge, Interval, Program, Scope
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import Attribute, Expression, transform
 from nestream.model.text import print_expression, print_name
 
@@ -27,12 +28,16 @@ def explain_native(
     """The operators as indented text, with what was measured of each, if they have run."""
     lines = ["Engine"]
     depth = 1
+    keep = scope.keep if isinstance(scope, Program) else None
+    if keep is not None:
+        lines.append(f"  Keep {keep}, of the matches in the order of the output")
+        depth += 1
     if len(operators) > 1:
-        lines.append("  Union" + (", then Distinct" if scope.distinct else ""))
-        depth = 2
+        lines.append("  " * depth + "Union" + (", then Distinct" if scope.distinct else ""))
+        depth += 1
     elif scope.distinct:
-        lines.append("  Distinct")
-        depth = 2
+        lines.append("  " * depth + "Distinct")
+        depth += 1
     for number, (operator, decided) in enumerate(zip(operators, scope.decided, strict=True)):
         lines.append("  " * depth + f"{_headline(operator)}; {EMITTED[decided]}")
         lines += ["  " * (depth + 1) + line for line in _inside(operator, scope)]
@@ -73,11 +78,11 @@ def _inside(operator: PhysicalOperator, scope: Scope) -> Iterator[str]:
 
 def _scan(name: str, leaf: int, scope: Scope) -> str:
     spec = scope.leaves[leaf]
-    types = (
-        print_name(spec.types[0])
-        if len(spec.types) == 1
-        else f"ANY({', '.join(map(print_name, spec.types))})"
-    )
+    if ANY_TYPE in spec.types:
+        types = "ANY"
+    else:
+        names = [print_name(kind) for kind in spec.types]
+        types = names[0] if len(names) == 1 else f"ANY({', '.join(names)})"
     filters = ", ".join(filters_text(name, spec.filters))
     return f"Scan {types} {print_name(name)}" + (f" where {filters}" if filters else "")
 

@@ -24,7 +24,7 @@ class Matchers:
         self._always: list[int] = []
         self._awaiting: dict[int, list[int]] = {}
         for number, program in enumerate(programs):
-            if any(decided is not Decided.LAST for decided in program.decided):
+            if program.keep is not None or any(decided is not Decided.LAST for decided in program.decided):
                 self._always.append(number)
                 continue
             lasts = {leaf for outline in program.outlines for leaf in outline.ends(by_last=True)}

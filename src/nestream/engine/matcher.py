@@ -14,6 +14,7 @@ import numpy as np
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events, Ints
+from nestream.engine.keeper import NEVER, Keeper
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.stack import first_of_time
 from nestream.engine.keys import key_classes
@@ -49,6 +50,7 @@ class Matcher:
         """How many matches of one moment may be held."""
         self.limit = min(PIECE, self.budget)
         self.execution = program.start(self.limit)
+        self.keeper = Keeper(program, events) if program.keep is not None else None
 
     def go_on_with(self, program: Program) -> None:
         """Run another program for the same query from here on; what was decided stays decided."""
@@ -79,9 +81,28 @@ class Matcher:
             at_once = self.watermark == END and not any(self.decided)
             found = self._decide(targets, at_once=at_once, cache=cache)
             sorted_already = found_in_order(self.program, at_once=at_once)
-            yield from found if sorted_already or not in_order else self._all_in_order(found)
+            if self.keeper is None:
+                yield from found if sorted_already or not in_order else self._all_in_order(found)
+            elif at_once:
+                yield from self.keeper.all_of(found if sorted_already else self._all_in_order(found))
+            else:
+                found = iter(list(found))  # how far it is decided is known when all is found
+                yield from self.keeper.up_to(found, self._frontier(), self.watermark)
         if cache is None:
             self._expire()
+
+    def _frontier(self) -> int:
+        """A time: all the matches that end before it have been found."""
+        store, watermark = self.store, self.watermark
+        assert watermark is not None
+        if watermark == END:
+            return NEVER + 1
+        moments = [watermark]
+        for decided, done in zip(self.program.decided, self.decided, strict=True):
+            row = int(np.searchsorted(store.pos, done - store.base, "left"))
+            if decided is Decided.WINDOW and row < len(store):
+                moments.append(int(store.ts[row]))
+        return min(moments)
 
     def between(self, first: int, end: int, cache: EvaluationCache | None = None) -> Iterator[Matches]:
         """Give the matches that end from a time on and before another, all the events having arrived."""
@@ -106,7 +127,7 @@ class Matcher:
         self.events.seal()
         if not len(self.store):
             return
-        if self.given is not None:
+        if self.given is not None or self.keeper is not None:
             yield from (matches.count for matches in self.advance(END, in_order=False))
             return
         length = int(self.store.pos[-1]) + 1
@@ -289,6 +310,12 @@ class Matcher:
             self.forget_given()
 
     def forgettable(self) -> int:
+        """How many of the first events no match needs any more that is still to be decided or given."""
+        held = None if self.keeper is None else self.keeper.first
+        expired = self._expired()
+        return expired if held is None else min(expired, held - self.events.forgotten)
+
+    def _expired(self) -> int:
         """How many of the first events can take part in no match that is still to be decided."""
         store, program, watermark = self.store, self.program, self.watermark
         if not len(store) or watermark in (None, END) or program.measure is Measure.NONE:

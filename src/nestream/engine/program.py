@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import Expression
+from nestream.model.keep import Keep
 from nestream.model.schema import Schema
 
 if TYPE_CHECKING:
@@ -122,10 +124,18 @@ class Scope:
     looks_back: bool
     """Whether a negation looks before the match: then two windows are held where matches wait for one."""
 
+    keep_keys: frozenset[str] | None = field(default=None, kw_only=True)
+    """The keys that matches have in common which KEEP compares; None without KEEP."""
+
     @property
     def types(self) -> tuple[str, ...]:
         """The event types that are read."""
-        return tuple(dict.fromkeys(name for leaf in self.leaves for name in leaf.types))
+        return named_types(name for leaf in self.leaves for name in leaf.types)
+
+    @property
+    def any_type(self) -> bool:
+        """Whether events of every type are read."""
+        return any(ANY_TYPE in leaf.types for leaf in self.leaves)
 
     @property
     def decided(self) -> tuple[Decided, ...]:
@@ -142,6 +152,8 @@ class Program(Scope, ABC):
 
     kept: tuple[str, ...]
     memory: int
+    keep: Keep | None = field(default=None, kw_only=True)
+    """Which of the matches are kept; a length of time in it is in the unit of the times."""
 
     @abstractmethod
     def start(self, limit: int) -> Execution:

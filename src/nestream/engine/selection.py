@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from nestream.engine.program import LeafSpec
 from nestream.engine.values import Evaluator
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import Expression, attributes
 from nestream.model.vector import Vector
 
@@ -29,7 +30,7 @@ class Selection:
         tests: dict[Expression, int] = {}
         self._by_types: dict[tuple[int, ...], list[tuple[int, _Tests]]] = {}
         for place, leaf in enumerate(leaves):
-            kinds = tuple(sorted({number[name] for name in leaf.types}))
+            kinds = () if ANY_TYPE in leaf.types else tuple(sorted({number[name] for name in leaf.types}))
             wanted = tuple(tests.setdefault(test, len(tests)) for test in leaf.filters)
             self._by_types.setdefault(kinds, []).append((place, wanted))
         self._tests = list(tests)
@@ -38,13 +39,20 @@ class Selection:
         """For each leaf that has some, the rows of its events, given their types and attributes."""
         found: dict[int, Ints] = {}
         for kinds, leaves in self._by_types.items():
-            mask = types == kinds[0]
-            for kind in kinds[1:]:
-                mask |= types == kind
-            rows = np.flatnonzero(mask)
+            rows = _of_kinds(types, kinds)
             if len(rows):
                 found.update(_Tested(self.evaluator, self._tests, rows, column).members(leaves))
         return found
+
+
+def _of_kinds(types: npt.NDArray[np.int16], kinds: tuple[int, ...]) -> Ints:
+    """The rows with one of some numbers of types; without a number, all of them."""
+    if not kinds:
+        return np.arange(len(types))
+    mask = types == kinds[0]
+    for kind in kinds[1:]:
+        mask |= types == kind
+    return np.flatnonzero(mask)
 
 
 class _Tested:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from lark import Token
 
 from nestream.language.ast import (
     Dialect,
+    KeepClause,
     Query,
     ReturnExpression,
     ReturnVariable,
@@ -17,22 +18,26 @@ from nestream.language.build_formula import Children, span_of, span_over
 from nestream.language.build_pattern import PatternBuilder
 from nestream.language.literals import (
     GREATEST_INTEGER,
-    UnreadableError,
-    duration_value,
     integer_too_large,
     shortened,
 )
 from nestream.model.diagnostics import Span
-from nestream.model.expression import And, Attribute, Equivalence, Expression, Not, Or, walk
+from nestream.model.expression import (
+    And,
+    Attribute,
+    Equivalence,
+    Expression,
+    Literal,
+    Not,
+    Or,
+    Parameter,
+    walk,
+)
+from nestream.model.keep import Kept
 from nestream.model.text import print_expression, print_name
-from nestream.model.time import UNBOUNDED, Window, WindowKind
 
-CLAUSES = ("WHERE", "WITHIN", "RETURN", "LIMIT")
+CLAUSES = ("WHERE", "WITHIN", "RETURN", "KEEP", "LIMIT")
 """The clauses after the pattern, in their order."""
-
-
-_ANY_WINDOW = Window(WindowKind.NUMBER, 1)
-"""Stands for a window that could not be read: nothing more is said about it."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,13 @@ class Clause:
 
     keyword: Token
     value: Any
+    span: Span
+
+
+class Length(NamedTuple):
+    """The length of time after EVERY."""
+
+    value: Literal | Parameter
     span: Span
 
 
@@ -77,14 +89,6 @@ class QueryBuilder(PatternBuilder):
         keyword, (window, span) = children
         return Clause(keyword, window, span_of(keyword).to(span))
 
-    def window(self, children: Children) -> tuple[Window, Span]:
-        span = span_over(children)
-        try:
-            return _read_window(*children), span
-        except UnreadableError as wrong:
-            self._report_unreadable(wrong, span)
-            return _ANY_WINDOW, span
-
     def returns(self, children: Children) -> Clause:
         return Clause(children[0], tuple(children[1::2]), span_over(children))
 
@@ -104,9 +108,34 @@ class QueryBuilder(PatternBuilder):
         self._check_closed(formula, "an expression of RETURN")
         return ReturnExpression(formula, named[1].text if named else None, span)
 
+    def keep(self, children: Children) -> Clause:
+        keyword, kind, *rest = children
+        span = span_over(children)
+        every = next((part.value for part in rest if isinstance(part, Length)), None)
+        per: list[str | Expression] = []
+        for formula in (part for part in rest if not isinstance(part, Token | Length)):
+            if isinstance(formula, Attribute) and formula.variable is None:
+                per.append(formula.name)
+            else:
+                self._check_closed(formula, "PER")
+                per.append(formula)
+        return Clause(keyword, KeepClause(Kept(kind.upper()), tuple(per), every, span), span)
+
+    def length(self, children: Children) -> Length:
+        span = span_over(children)
+        match children[0].type:
+            case "PARAMETER":
+                return Length(self.parameter(children), span)
+            case "NUMBER":
+                return Length(self.number(children), span)
+            case _:
+                return Length(self.timestamp(children), span)
+
     def limit(self, children: Children) -> Clause:
         keyword, number = children
         span = span_of(number)
+        if number.type == "PARAMETER":
+            return Clause(keyword, self.parameter([number]), span_over(children))
         value = 0
         if not number.isdigit():
             self.report("bad-limit", f"LIMIT takes a whole number, not {shortened(number)}", span)
@@ -132,6 +161,7 @@ class QueryBuilder(PatternBuilder):
             window=within.value if within else None,
             returns=values["RETURN"].value if "RETURN" in values else (),
             limit=values["LIMIT"].value if "LIMIT" in values else None,
+            keep=values["KEEP"].value if "KEEP" in values else None,
             sase=sase,
             dialect=self._recognised(sase),
             window_span=within.span if within else Span(span.end, span.end),
@@ -165,41 +195,9 @@ class QueryBuilder(PatternBuilder):
                     "clause-order",
                     f"{keyword} comes after {CLAUSES[latest]}",
                     clause.span,
-                    hint="the clauses are PATTERN (or EVENT), WHERE, WITHIN, RETURN and LIMIT, in this order",
+                    hint=f"the clauses are PATTERN (or EVENT), {', '.join(CLAUSES[:-1])} and {CLAUSES[-1]}, "
+                    "in this order",
                 )
             latest = max(latest, CLAUSES.index(keyword))
             values.setdefault(keyword, clause)
         return values
-
-
-def _read_window(size: Token, unit: Token | None = None) -> Window:
-    if size.type == "NAME":
-        if size.upper() == "UNBOUNDED":
-            return UNBOUNDED
-        raise UnreadableError(
-            "bad-window",
-            f"`{shortened(size)}` is not a window",
-            "write a duration (`WITHIN 1 hour`), a number (`WITHIN 100`), a count (`WITHIN 100 EVENTS`) "
-            "or `WITHIN UNBOUNDED`",
-        )
-    if unit is not None and unit.upper() not in {"EVENTS", "EVENT"}:
-        duration = duration_value(size, unit)
-        window = Window(WindowKind.TIME, duration.microseconds)
-    else:
-        if not size.isdigit():
-            what = "a window in events" if unit else "a window without a unit"
-            raise UnreadableError(
-                "bad-window",
-                f"{what} must be a whole number, not {shortened(size)}",
-                None if unit else "add a unit to make it a duration, as in `1.5 hours`",
-            )
-        if len(size.lstrip("0")) > 19 or int(size) > GREATEST_INTEGER:
-            raise integer_too_large(size)
-        window = Window(WindowKind.EVENTS if unit else WindowKind.NUMBER, int(size))
-    if window.size == 0:
-        raise UnreadableError(
-            "empty-window",
-            f"the window `{shortened(str(size))}{f' {unit}' if unit else ''}` is empty",
-            "a window must be greater than 0",
-        )
-    return window

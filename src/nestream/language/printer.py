@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from nestream.language.ast import (
     Composite,
     Exists,
+    KeepClause,
     Negation,
     Pattern,
     Primitive,
@@ -18,7 +19,8 @@ from nestream.language.ast import (
     ReturnExpression,
     ReturnVariable,
 )
-from nestream.model.expression import And, Expression, Or
+from nestream.model.event_types import ANY_TYPE
+from nestream.model.expression import And, Expression, Or, Parameter
 from nestream.model.text import print_expression, print_name, print_operands
 
 __all__ = ["print_expression", "print_name", "print_pattern", "print_query", "saved_spelling"]
@@ -52,8 +54,11 @@ def print_query(query: Query) -> str:
         lines.append(f"WITHIN {query.window}")
     if query.returns:
         lines.append(_returns(query.returns))
+    if query.keep is not None:
+        lines.append(_keep(query.keep))
     if query.limit is not None:
-        lines.append(f"LIMIT {query.limit}")
+        limit = query.limit
+        lines.append(f"LIMIT {print_expression(limit) if isinstance(limit, Parameter) else limit}")
     return "\n".join(lines)
 
 
@@ -79,13 +84,18 @@ def _parts(pattern: Pattern) -> tuple[str, list[Pattern | str], str]:
         case Primitive(predicates=predicates):
             return f"({_event(pattern)} : ", list(map(print_expression, predicates)), ")"
         case Composite(operator=operator, components=components, predicates=predicates):
-            return f"{operator}(", [*components, *map(print_expression, predicates)], ")"
+            tail = ")" + "".join(f" WITHIN {inner.window})" for inner in pattern.windows)
+            opening = "(" * len(pattern.windows)
+            return f"{opening}{operator}(", [*components, *map(print_expression, predicates)], tail
 
 
 def _event(primitive: Primitive) -> str:
     types = list(map(print_name, primitive.types))
     kind = types[0] if len(types) == 1 else f"ANY({', '.join(types)})"
-    return kind if primitive.variable is None else f"{kind} {print_name(primitive.variable)}"
+    if primitive.types == (ANY_TYPE,):
+        kind = "ANY"
+    step = f"{primitive.step} " if primitive.step else ""
+    return step + (kind if primitive.variable is None else f"{kind} {print_name(primitive.variable)}")
 
 
 def _laid_out(pattern: Pattern, indent: str, used: int) -> str:
@@ -116,6 +126,13 @@ def _returns(items: Sequence[ReturnVariable | ReturnExpression]) -> str:
     if len(line) <= WIDTH:
         return line
     return "RETURN\n" + ",\n".join(_INDENT + item for item in printed)
+
+
+def _keep(keep: KeepClause) -> str:
+    items = [print_name(item) if isinstance(item, str) else print_expression(item) for item in keep.per]
+    every = "" if keep.every is None else f" EVERY {print_expression(keep.every)}"
+    per = f" PER {', '.join(items)}" if items else ""
+    return f"KEEP {keep.kind}{per}{every}"
 
 
 def _return_item(item: ReturnVariable | ReturnExpression) -> str:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from nestream.model.diagnostics import NOWHERE, Span
 from nestream.model.expression import Expression, variables
+from nestream.model.keep import Keep
 from nestream.model.output import Output, ValueColumn
 from nestream.model.time import Window
 
@@ -113,6 +114,7 @@ class Plan:
     output: Output
     exclusive: bool = False
     limit: int | None = None
+    keep: Keep | None = None
     variables: tuple[str, ...] = field(default=())
     window_span: Span = field(default=NOWHERE, compare=False, repr=False)
 
@@ -193,13 +195,15 @@ def free_variables(component: Component) -> frozenset[str]:
 
 
 def expressions(plan: Plan) -> Iterator[Expression]:
-    """Every expression of a plan: its predicates, then what it returns."""
+    """Every expression of a plan: its predicates, then what it returns and keeps by."""
     for node in walk(plan.root):
         if not isinstance(node, Negation | Witness):
             yield from node.predicates
     for column in plan.output.columns:
         if isinstance(column, ValueColumn):
             yield column.expression
+    if plan.keep is not None:
+        yield from plan.keep.expressions
 
 
 def branches(plan: Plan) -> tuple[Node, ...]:

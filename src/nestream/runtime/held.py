@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events
+from nestream.engine.keeper import Keeper
 from nestream.engine.program import Program
 from nestream.model.columns import computable
+from nestream.model.event_types import said_types
 
 POSITION, TIME, TYPE = "nestream position", "nestream time", "nestream type"
 """The columns beside the events' own in a saved state."""
@@ -64,6 +66,24 @@ def restored_given(table: pa.Table) -> npt.NDArray[np.int64]:
     return np.column_stack([column.to_numpy() for column in table.columns])
 
 
+KEPT = pa.schema(
+    [
+        ("what", pa.string()),
+        ("key", pa.string()),
+        ("end", pa.int64()),
+        ("until", pa.int64()),
+        ("start", pa.int64()),
+        ("positions", pa.list_(pa.int64())),
+    ]
+)
+"""The columns of what KEEP holds and remembers, in a saved state."""
+
+
+def saved_keeper(keeper: Keeper) -> pa.Table:
+    """What KEEP holds and remembers, as a table."""
+    return pa.Table.from_pylist(keeper.save(), KEPT)
+
+
 def describe_events(store: Events, programs: Sequence[Program], watermark: int | None) -> dict[str, Any]:
     """What is held, for a person or a monitor."""
     store.seal()
@@ -88,4 +108,4 @@ def _labels(store: Events, programs: Sequence[Program]) -> Iterator[tuple[str, i
                     names.append(name)
     for leaf, names in users.items():
         own = f" {', '.join(names)}" if len(programs) == 1 else f" #{leaf}"
-        yield f"{' | '.join(store.leaves[leaf].types)}{own}", leaf
+        yield f"{said_types(store.leaves[leaf].types, ' | ')}{own}", leaf

@@ -26,6 +26,7 @@ from nestream.runtime.held import (
     restored_given,
     saved_events,
     saved_given,
+    saved_keeper,
 )
 
 
@@ -112,9 +113,12 @@ class LocalRun:
         matcher, program = self.matcher, self.program
         store = self.store
         store.seal()
+        held = None if matcher.keeper is None else matcher.keeper.due
+        if held is not None:
+            held = held if matcher.watermark is None else max(held, matcher.watermark + 1)
         if not len(store) or (program.measure is Measure.EVENTS and Decided.CLOSED not in program.decided):
-            return None
-        moments = []
+            return held
+        moments = [] if held is None else [held]
         for decided, done in zip(program.decided, matcher.decided, strict=True):
             row = int(np.searchsorted(store.pos, done - store.base, "left"))
             if row == len(store) or decided is Decided.LAST:
@@ -135,6 +139,8 @@ class LocalRun:
         tables = {"held": saved_events(self.store)}
         if self.matcher.given is not None:
             tables["given"] = saved_given(self.matcher.given)
+        if self.matcher.keeper is not None:
+            tables["kept"] = saved_keeper(self.matcher.keeper)
         matcher = self.matcher
         numbers = {"seen": self.store.seen, "decided": matcher.decided, "watermark": matcher.watermark}
         return numbers, tables
@@ -147,6 +153,8 @@ class LocalRun:
         restore_events(self.store, numbers["seen"], tables["held"])
         if matcher.given is not None and "given" in tables:
             matcher.given.positions = restored_given(tables["given"])
+        if matcher.keeper is not None and "kept" in tables:
+            matcher.keeper.load(tables["kept"].to_pylist())
 
     @property
     def watermark(self) -> int | None:
@@ -166,7 +174,8 @@ class LocalRun:
     @cached_property
     def awaits_time(self) -> bool:
         """Whether some matches are decided by the passing of time, not by an event of theirs."""
-        return any(decided is not Decided.LAST for decided in self.program.decided)
+        keeps = self.program.keep is not None  # a match may wait for others
+        return keeps or any(decided is not Decided.LAST for decided in self.program.decided)
 
     def table(self, matches: Matches) -> pa.Table:
         """Matches as a table."""

@@ -24,6 +24,7 @@ from nestream.runtime.held import (
     restored_given,
     saved_events,
     saved_given,
+    saved_keeper,
 )
 from nestream.runtime.local import LocalRun, held_columns
 
@@ -162,6 +163,8 @@ class SetRun:
         for name, matcher in zip(self.names, members, strict=True):
             if matcher.given is not None:
                 tables[f"given {name}"] = saved_given(matcher.given)
+            if matcher.keeper is not None:
+                tables[f"kept {name}"] = saved_keeper(matcher.keeper)
         decided = {name: member.decided for name, member in zip(self.names, members, strict=True)}
         return {"seen": self.store.seen, "decided": decided, "watermark": self.watermark}, tables
 
@@ -173,6 +176,9 @@ class SetRun:
             if matcher.given is not None and f"given {name}" in tables:
                 matcher.given.positions = restored_given(tables[f"given {name}"])
         restore_events(self.store, numbers["seen"], tables["held"])
+        for name, matcher in zip(self.names, self.matchers.members, strict=True):
+            if matcher.keeper is not None and f"kept {name}" in tables:
+                matcher.keeper.load(tables[f"kept {name}"].to_pylist())
 
     def describe(self) -> dict[str, Any]:
         """What is held, for a person or a monitor."""
@@ -182,6 +188,11 @@ class SetRun:
 
 AnyRun: TypeAlias = LocalRun | SetRun
 """A query or a set of them over events of one schema."""
+
+
+def _keep_keys(programs: Sequence[Program]) -> frozenset[str] | None:
+    keys = [program.keep_keys for program in programs if program.keep_keys is not None]
+    return frozenset.intersection(*keys) if keys else None
 
 
 def together(programs: Sequence[Program], leaves: Iterable[LeafSpec]) -> Scope:
@@ -200,4 +211,5 @@ def together(programs: Sequence[Program], leaves: Iterable[LeafSpec]) -> Scope:
         attributes=tuple(dict.fromkeys(name for program in programs for name in program.attributes)),
         distinct=any(program.distinct for program in programs),
         looks_back=any(program.looks_back for program in programs),
+        keep_keys=_keep_keys(programs),
     )

@@ -83,7 +83,13 @@ def _leaves(query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any]) ->
         own = leaf_alone(leaf, query.plan)
         output = Output((leaf.variable,), False, (EventColumn(leaf.variable),))
         alone = replace(
-            query.plan, root=own, window=UNBOUNDED, output=output, limit=None, variables=(leaf.variable,)
+            query.plan,
+            root=own,
+            window=UNBOUNDED,
+            output=output,
+            limit=None,
+            keep=None,
+            variables=(leaf.variable,),
         )
         known[leaf.variable] = int(_asked(query, alone).count(table, **read))
     for leaf in leaves(plan.root):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from nestream.logical.nodes import Leaf
+from nestream.model.event_types import fits, said_types
 from nestream.model.text import print_name
 from nestream.reference import Event
 from nestream.why.obstacles import Judge, Obstacle
@@ -102,6 +103,10 @@ class Completing:
         if not any(name in binding for name in plan.output.kept):
             told = "this is a match, but none of its events is returned, so it is not shown"
             return Obstacle("output", told, tuple(binding), rows)
+        if plan.keep is not None:
+            left = f", or LIMIT {plan.limit} leaves it out" if plan.limit is not None else ""
+            told = f"this is a match, but KEEP {plan.keep} keeps another{left}"
+            return Obstacle("keep", told, tuple(binding), rows, plan.keep.span)
         told = f"this is a match, but others come before it and LIMIT {plan.limit} leaves it out"
         return Obstacle("limit", told, tuple(binding), rows, self.judge.places.limit())
 
@@ -118,7 +123,7 @@ class Completing:
 
     def _alone(self, shape: Shape, binding: Binding, leaf: Leaf) -> Iterator[Obstacle]:
         """The obstacle of a missing variable that no event can be beside the bound ones."""
-        kinds = " or ".join(leaf.types)
+        kinds = said_types(leaf.types)
         name = print_name(leaf.variable)
         span = self.judge.places.variable(leaf.variable)
         candidates = self._candidates(binding, leaf)
@@ -168,7 +173,7 @@ class Completing:
                 for stopping in [self._stopping(shape, chosen, leaf, event)]
             ]
             if not ranked:
-                told = f"no {' or '.join(leaf.types)} event is left for {print_name(leaf.variable)}"
+                told = f"no {said_types(leaf.types)} event is left for {print_name(leaf.variable)}"
                 break
             _, _, event, stopping = min(ranked, key=lambda item: item[:2])
             chosen[leaf.variable] = event
@@ -190,7 +195,7 @@ class Completing:
         )
 
     def _taken(self, binding: Binding, leaf: Leaf) -> bool:
-        return any(event.type in leaf.types for event in binding.values())
+        return any(fits(event.type, leaf.types) for event in binding.values())
 
     def _distance(self, binding: Binding, event: Event) -> int:
         return min((abs(other.ts - event.ts) for other in binding.values()), default=0)

@@ -196,7 +196,8 @@ class SimulatedStream:
             NO_TIME if moment is None else NO_TYPE if name is None else hash(repr(value)) % len(self.numbers)
             for moment, name, value in zip(self._micros(events), names, keys, strict=True)
         ]
-        events = events.append_column(CODE, pa.array(codes, pa.int16()))
+        numbers = pa.array(names if self.task.task.program.any_type else codes)
+        events = events.append_column(CODE, numbers.cast(self.task.carried.field(CODE).type))
         events = events.append_column(SLOT, pa.array(np.asarray(slots), pa.int32()))
         yield from events.combine_chunks().to_batches()
 
