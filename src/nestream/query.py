@@ -7,22 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
-from nestream.compose.as_of import complete_up_to
-from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
-from nestream.compose.missing_attributes import counted, lacking, read_by_several
-from nestream.compose.run import Run, known_order, known_threads, refuse_endless
-from nestream.compose.spark import SparkRun, is_dataframe, refuse_dataframe, stream_files
-from nestream.compose.spark import collected as collected_from_spark
-from nestream.compose.spark import spark_frame as spark_frame
-from nestream.compose.spark import spark_problem as spark_problem
-from nestream.compose.spark import spark_session as spark_session
 from nestream.language.ast import Dialect
 from nestream.language.literals import UnreadableError as UnreadableError  # for the command line
 from nestream.language.literals import shortened
@@ -33,26 +22,71 @@ from nestream.language.parser import read_query
 from nestream.language.printer import print_query, saved_spelling
 from nestream.language.type_header import Types, header_types, read_types
 from nestream.logical.nodes import Plan, expressions, leaves
-from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.event_types import named_types
 from nestream.model.expression import Attribute, Expression, attributes
-from nestream.model.memory import collected
+from nestream.model.lazy import Lazy, lazy
 from nestream.model.output import EventColumn, ValueColumn
-from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema, attributes_of
 from nestream.model.time import WindowKind
-from nestream.model.unseen import unseen_types, warn_of
-from nestream.reference import match_reference
-from nestream.runtime.intake import check_computable
-from nestream.runtime.local import LocalRun
-from nestream.runtime.state import StateError as StateError  # a public name
-from nestream.runtime.stream import Stream
-from nestream.show import Shown, query_html, show_matches
 from nestream.strategies import STRATEGIES as STRATEGIES  # for the command line
 from nestream.strategies import Options, known_options, known_strategy, tool
 from nestream.strategies import switches as switches
-from nestream.why import Why, explain_why
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from nestream.compose.as_of import complete_up_to
+    from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
+    from nestream.compose.missing_attributes import counted, lacking, read_by_several
+    from nestream.compose.run import Run, known_order, known_threads, refuse_endless
+    from nestream.compose.spark import SparkRun, is_dataframe, refuse_dataframe, stream_files
+    from nestream.compose.spark import collected as collected_from_spark
+    from nestream.compose.spark import spark_frame as spark_frame
+    from nestream.compose.spark import spark_problem as spark_problem
+    from nestream.compose.spark import spark_session as spark_session
+    from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
+    from nestream.model.memory import collected
+    from nestream.model.plain import empty_table
+    from nestream.model.unseen import unseen_types, warn_of
+    from nestream.reference import match_reference
+    from nestream.runtime.intake import check_computable
+    from nestream.runtime.local import LocalRun
+    from nestream.runtime.state import StateError as StateError
+    from nestream.runtime.stream import Stream
+    from nestream.show import Shown, query_html, show_matches
+    from nestream.why import Why, explain_why
+else:  # loaded when they are used: parsing and printing a query needs none of them
+    pa = Lazy("pyarrow")
+    (complete_up_to,) = lazy("nestream.compose.as_of", "complete_up_to")
+    analyzed, as_operators, explained = lazy(
+        "nestream.compose.explaining", "analyzed", "as_operators", "explained"
+    )
+    known_format, with_rewriting = lazy("nestream.compose.explaining", "known_format", "with_rewriting")
+    counted, lacking, read_by_several = lazy(
+        "nestream.compose.missing_attributes", "counted", "lacking", "read_by_several"
+    )
+    Run, known_order, known_threads, refuse_endless = lazy(
+        "nestream.compose.run", "Run", "known_order", "known_threads", "refuse_endless"
+    )
+    (collected_from_spark,) = lazy("nestream.compose.spark", "collected")
+    SparkRun, is_dataframe, refuse_dataframe, stream_files = lazy(
+        "nestream.compose.spark", "SparkRun", "is_dataframe", "refuse_dataframe", "stream_files"
+    )
+    spark_frame, spark_problem, spark_session = lazy(
+        "nestream.compose.spark", "spark_frame", "spark_problem", "spark_session"
+    )
+    attributes_by_type, check_events, quiet, resolution, to_table = lazy(
+        "nestream.model.columns", "attributes_by_type", "check_events", "quiet", "resolution", "to_table"
+    )
+    (collected,) = lazy("nestream.model.memory", "collected")
+    (empty_table,) = lazy("nestream.model.plain", "empty_table")
+    unseen_types, warn_of = lazy("nestream.model.unseen", "unseen_types", "warn_of")
+    (match_reference,) = lazy("nestream.reference", "match_reference")
+    (check_computable,) = lazy("nestream.runtime.intake", "check_computable")
+    (Stream,) = lazy("nestream.runtime.stream", "Stream")
+    query_html, show_matches = lazy("nestream.show", "query_html", "show_matches")
+    (explain_why,) = lazy("nestream.why", "explain_why")
 
 COUNTED = 2.0
 """For how many seconds the matches of a result that may not fit in memory are counted."""

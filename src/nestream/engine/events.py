@@ -29,7 +29,7 @@ from nestream.model.vector import Vector
 Ints = npt.NDArray[np.int64]
 _MANY_LEAVES = 16
 """From this number of leaves on, it is worth joining small batches before they are tested."""
-_MOST_TYPES = 1 << 15
+MOST_TYPES = 1 << 15
 """How many types there may be: they are numbered in 16 bits."""
 _FEW_WORDS = 64
 """So many words of a dictionary may be out of use before it is made anew."""
@@ -158,9 +158,9 @@ class Events:
         if not fresh:
             return
         self.types += tuple(fresh)
-        if len(self.types) > _MOST_TYPES:
+        if len(self.types) > MOST_TYPES:
             raise EventError(
-                f"the events have more than {_MOST_TYPES:,} types, too many for ANY\n"
+                f"the events have more than {MOST_TYPES:,} types, too many for ANY\n"
                 "  hint: name the types of the query, or put what differs into an attribute"
             )
         self._types = pa.array(self.types, pa.string())

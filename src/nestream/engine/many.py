@@ -51,6 +51,13 @@ class Matchers:
         for number in self._due():
             yield number, self.members[number].advance(watermark, cache, in_order=in_order)
 
+    def pass_over(self, watermark: int) -> None:
+        """Take the matches that a watermark decides as emitted: they were found elsewhere."""
+        for member in self.members:
+            member.pass_over(watermark, several=True)
+        self.events.take_fresh()
+        self.expire()
+
     def cache(self) -> EvaluationCache:
         """What the programs share over the events held now."""
         return EvaluationCache(self.events, self.key_classes, several=True)

@@ -104,6 +104,18 @@ class Matcher:
                 moments.append(int(store.ts[row]))
         return min(moments)
 
+    def pass_over(self, watermark: int, *, several: bool = False) -> None:
+        """Take the matches that a watermark decides as emitted: they were found elsewhere.
+
+        With `several` matchers over the same events, these are not forgotten here.
+        """
+        self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
+        self.events.seal()
+        targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
+        self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
+        if not several:
+            self._expire()
+
     def between(self, first: int, end: int, cache: EvaluationCache | None = None) -> Iterator[Matches]:
         """Give the matches that end from a time on and before another, all the events having arrived."""
         self.watermark = END

@@ -73,6 +73,10 @@ class LocalRun:
         for matches in self.matcher.advance(watermark, in_order=in_order):
             yield self.table(matches)
 
+    def pass_over(self, watermark: int) -> None:
+        """Take the matches that a watermark decides as emitted: they were found elsewhere."""
+        self.matcher.pass_over(watermark)
+
     def finish(self, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided at the end of the events."""
         return self.advance(END, in_order=in_order)
@@ -155,6 +159,11 @@ class LocalRun:
             matcher.given.positions = restored_given(tables["given"])
         if matcher.keeper is not None and "kept" in tables:
             matcher.keeper.load(tables["kept"].to_pylist())
+
+    @property
+    def decided(self) -> list[list[int]]:
+        """For each operator of the program, the position up to which its matches were emitted."""
+        return [self.matcher.decided]
 
     @property
     def watermark(self) -> int | None:

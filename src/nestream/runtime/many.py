@@ -83,6 +83,10 @@ class SetRun:
         yield from self._named(self.matchers.decide(watermark, in_order=in_order))
         self.matchers.expire()
 
+    def pass_over(self, watermark: int) -> None:
+        """Take the matches that a watermark decides as emitted: they were found elsewhere."""
+        self.matchers.pass_over(watermark)
+
     def finish(self, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided at the end of the events."""
         return self.advance(END, in_order=in_order)
@@ -150,6 +154,11 @@ class SetRun:
     def awaits_time(self) -> bool:
         """Whether some matches are decided by the passing of time, not by an event of theirs."""
         return any(run.awaits_time for run in self.runs)
+
+    @property
+    def decided(self) -> list[list[int]]:
+        """For each operator of each program, the position up to which its matches were emitted."""
+        return [member.decided for member in self.matchers.members]
 
     @property
     def watermark(self) -> int | None:

@@ -87,10 +87,20 @@ class Progress:
 
     def up_to(self, watermark: int) -> Iterator[pa.Table]:
         """Hand the events up to a time to the engine, by time and arrival; the matches that it decides."""
+        self._settle(watermark)
+        return self.run.advance(watermark)
+
+    def pass_over(self) -> None:
+        """Hand the events up to the watermark to the engine, whose matches were emitted already."""
+        watermark = self.watermark
+        if watermark is not None:
+            self._settle(watermark)
+            self.run.pass_over(watermark)
+
+    def _settle(self, watermark: int) -> None:
         ready = self.waiting.settled(watermark)
         if ready is not None:
             self.run.append(ready)
-        return self.run.advance(watermark)
 
     # -- a schema that grows -------------------------------------------------------------------------------
 

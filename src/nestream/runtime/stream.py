@@ -44,6 +44,7 @@ from nestream.runtime.intake import (
 )
 from nestream.runtime.many import AnyRun
 from nestream.runtime.progress import Progress
+from nestream.runtime.single import Single
 from nestream.runtime.state import SavedState, StateError
 from nestream.runtime.waiting import Times
 
@@ -52,6 +53,8 @@ Start = Callable[[Schema], AnyRun]
 
 _MOST_PENDING = 4096
 """So many events that cannot decide a match are looked at together."""
+_FEW = 256
+"""Batches of at most so many events between single ones are held for these too."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,10 @@ class Stream:
         self._pending: list[dict[str, Any]] = []
         self._limit = limit
         self._finished = False
+        self._single: Single | None = None
+        self._alone = 0
+        """How many events were pushed one by one since the engine last got others."""
+        self._never_singly = False
         self._seen = Seen(types)
         self.late_count = 0
         self.dead_count = 0
@@ -137,7 +144,14 @@ class Stream:
 
         An event that cannot be used becomes a dead letter.
         """
-        self._refuse_if_finished()
+        if self._single is None:
+            self._refuse_if_finished()
+            self._begin_singly()
+        single = self._single
+        if single is not None:
+            time = single.time_of(event)
+            if time is not None:
+                return self._push_plain(single, event, time)
         if not isinstance(event, Mapping):
             if is_batch(event):
                 raise EventError(
@@ -146,10 +160,64 @@ class Stream:
                 )
             self._bury(event, f"an event is a dictionary, not a value of type {event.__class__.__name__}")
             return []
+        self._hand_over()
         self._pending.append(dict(event))
-        if not self._is_awaited(event):
+        if single is None and not self._is_awaited(event):
             return []
-        return self.flush()
+        return self._emitted(self._taken(self._flushed()))
+
+    def _push_plain(self, single: Single, event: Mapping[str, Any], time: int) -> list[dict[str, Any]]:
+        """Take one event that every column takes as it is."""
+        if time < single.watermark:
+            self.events_in += 1
+            self._leave(event)
+            return []
+        if self._has_all:
+            self.events_in += 1
+            return []
+        own = dict(event)
+        found = single.take(own, time)
+        if found is None:
+            return self._round(single, own)
+        self.events_in += 1
+        self._pending.append(own)
+        if len(self._pending) >= _MOST_PENDING:
+            self._hand_over()
+        if found:
+            if self._limit is not None:
+                found = found[: self._limit - self.matches_out]
+            self.matches_out += len(found)
+        return found
+
+    def _round(self, single: Single, event: dict[str, Any]) -> list[dict[str, Any]]:
+        """Let the engine look at an event."""
+        self._hand_over()
+        arrival = self._look(single.table([event]))
+        found = self._emitted([self._take(arrival, [event].__getitem__, known=True)])
+        if not single.is_worth_it:
+            self._single, self._never_singly = None, True
+        return found
+
+    def _begin_singly(self) -> None:
+        """Keep single events apart once there are as many as the engine holds, so that it pays."""
+        progress = self._progress
+        if progress is None or self._never_singly:
+            return
+        self._alone += 1
+        if self._alone > len(progress.run.store) + len(progress.waiting):
+            self._take_pending()
+            assert self._progress is not None
+            self._single = Single.of(self._progress, whole=self._used is None)
+            self._never_singly = self._single is None
+
+    def _hand_over(self) -> None:
+        """Give the engine the events pushed one by one whose matches were emitted."""
+        if self._single is None or self._progress is None or not self._pending:
+            return
+        table = self._single.table(self._flushed())
+        self._seen.note(table.column(self.type))
+        self._progress.take(table, self._progress.times(table))
+        self._progress.pass_over()
 
     def push_batch(self, events: Any) -> pa.Table:
         """Take events in the order of their arrival; the matches they decide, as a table.
@@ -170,7 +238,7 @@ class Stream:
     def finish_batch(self) -> pa.Table:
         """The same as `finish`, as a table."""
         self._take_pending()
-        self._finished = True
+        self._single, self._finished = None, True
         if self._progress is None:
             return pa.table({})
         warn_of(self._seen.sentences())
@@ -200,8 +268,15 @@ class Stream:
 
     def flush(self) -> list[dict[str, Any]]:
         """Look at the events pushed one by one that wait for a later one to decide something."""
+        self._hand_over()
+        return self._emitted(self._taken(self._flushed()))
+
+    def _flushed(self) -> list[dict[str, Any]]:
         pending, self._pending = self._pending, []
-        return [match for found in self._taken(pending) for match in self._joined(found).to_pylist()]
+        return pending
+
+    def _emitted(self, parts: Iterable[Iterator[pa.Table]]) -> list[dict[str, Any]]:
+        return [match for found in parts for match in self._joined(found).to_pylist()]
 
     def _joined(self, tables: Iterator[pa.Table]) -> pa.Table:
         """The matches together, counted; no more are looked for than the LIMIT of the query leaves."""
@@ -305,12 +380,22 @@ class Stream:
         known = {} if self._progress is None else dict(self._progress.run.schema.columns)
         return grown(known, table, {*self._declared, self.time, self.type}, self._mentioned)
 
-    def _take(self, arrival: _Arrival, event: Callable[[int], Any]) -> Iterator[pa.Table]:
-        """Take events that were looked at; the matches that they decide."""
+    def _take(
+        self, arrival: _Arrival, event: Callable[[int], Any], *, known: bool = False
+    ) -> Iterator[pa.Table]:
+        """Take events that were looked at; the matches that they decide.
+
+        They are `known` where they are held for single events already.
+        """
         for row, reason in arrival.dead:
             self._bury(event(row), reason)
         for row in arrival.late:
             self._leave(event(row))
+        if self._single is not None and not known:
+            if self._progress is arrival.progress and len(arrival.times) <= _FEW:
+                self._single.absorb(arrival.table, arrival.times)
+            else:
+                self._single, self._alone = None, 0
         self._progress = arrival.progress
         self.events_in += len(arrival.times) + len(arrival.late)
         if self._progress is None or self._has_all:
