@@ -27,11 +27,12 @@ from nestream.model.columns import roomy, with_columns
 from nestream.model.diagnostics import QueryError
 from nestream.model.event_types import fits
 from nestream.model.lengths import length_of_time
-from nestream.model.memory import collected
+from nestream.model.memory import collected, first_rows
 from nestream.model.plain import empty_table
 from nestream.model.python_values import a
 from nestream.model.schema import EventError, Schema
 from nestream.model.unseen import Seen, warn_of
+from nestream.runtime.compiled import Compiled
 from nestream.runtime.intake import (
     Columns,
     batch_of,
@@ -42,19 +43,35 @@ from nestream.runtime.intake import (
     table_of_events,
     without_role,
 )
-from nestream.runtime.many import AnyRun
+from nestream.runtime.many import AnyRun, started
 from nestream.runtime.progress import Progress
 from nestream.runtime.single import Single
 from nestream.runtime.state import SavedState, StateError
 from nestream.runtime.waiting import Times
 
-Start = Callable[[Schema], AnyRun]
-"""Makes a run for events of a schema; raises where the query does not fit it."""
-
 _MOST_PENDING = 4096
 """So many events that cannot decide a match are looked at together."""
 _FEW = 256
 """Batches of at most so many events between single ones are held for these too."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A query before its events are known: what it asks of them, and how it is compiled for their schema.
+
+    `compiled` raises where the query does not fit the schema. `identity` is what a saved state must agree
+    with. `attributes` are those that the query reads, `computed` those that it does not only show, and
+    `types` the event types that it names. With `whole` a match shows events with all their columns; otherwise
+    those that the query does not read do not matter.
+    """
+
+    compiled: Callable[[Schema], Compiled]
+    identity: str
+    attributes: tuple[str, ...]
+    computed: tuple[str, ...]
+    types: tuple[str, ...]
+    whole: bool
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,16 +88,12 @@ class _Arrival:
 class Stream:
     """A running query.
 
-    `late` and `dead_letter` are called with each event that is too late, or that cannot be used and why. With
-    `whole` events are shown with all their columns; otherwise those that are not mentioned do not matter.
+    `late` and `dead_letter` are called with each event that is too late, or that cannot be used and why.
     """
 
     def __init__(
         self,
-        start: Start,
-        identity: str,
-        mentioned: Iterable[str],
-        computed: Iterable[str],
+        compiler: Compiler,
         *,
         time: str,
         type: str,
@@ -88,9 +101,6 @@ class Stream:
         lateness: int | timedelta | str = 0,
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
-        limit: int | None = None,
-        types: Iterable[str] = (),
-        whole: bool = True,
     ) -> None:
         for name, handler in (("late", late), ("dead_letter", dead_letter)):
             if handler is not None and not callable(handler):
@@ -100,29 +110,28 @@ class Stream:
                 f"the schema is an Arrow schema, not a {schema.__class__.__name__}\n"
                 '  hint: write schema=pyarrow.schema([("ts", pyarrow.int64()), ("type", pyarrow.string())])'
             )
-        self._start = start
-        self._identity = identity
-        self._reads = frozenset(mentioned)
-        self._computed = tuple(computed)
-        self._mentioned = [name for name in dict.fromkeys(mentioned) if name not in ("ts", "type")]
+        self._compiler = compiler
+        self._identity = compiler.identity
+        self._reads = frozenset(compiler.attributes)
+        self._mentioned = [name for name in compiler.attributes if name not in ("ts", "type")]
         self.time = time
         self.type = type
         self.lateness = length_of_time(lateness, "lateness")
         self._types = schema.types if schema is not None else {}
-        self._used = None if whole else {*self._reads, time, type}
+        self._used = None if compiler.whole else {*self._reads, time, type}
         declared = {} if schema is None else schema.columns
         self._declared = {name: roomy(kind) for name, kind in declared.items() if self._is_used(name)}
         self._progress: Progress | None = self._begun(self._declared) if schema is not None else None
         self._late = late
         self._dead_letter = dead_letter
         self._pending: list[dict[str, Any]] = []
-        self._limit = limit
+        self._limit = compiler.limit
         self._finished = False
         self._single: Single | None = None
         self._alone = 0
         """How many events were pushed one by one since the engine last got others."""
         self._never_singly = False
-        self._seen = Seen(types)
+        self._seen = Seen(compiler.types)
         self.late_count = 0
         self.dead_count = 0
         self.events_in = 0
@@ -283,7 +292,7 @@ class Stream:
         if self._progress is None:
             return pa.table({})
         if self._limit is not None:
-            tables = _first_rows(tables, self._limit - self.matches_out)
+            tables = first_rows(tables, self._limit - self.matches_out)
         first = next(tables, None)
         if first is None:
             return empty_table(self._progress.run.wanted)
@@ -342,7 +351,7 @@ class Stream:
         dead: list[tuple[int, str]] = []
         table, rows = self._readable(table, np.arange(table.num_rows), dead)
         progress = self._progress
-        known = progress is not None and table.schema.equals(progress.run.events)
+        known = progress is not None and table.schema.equals(progress.run.schema.arrow)
         if table.num_rows and not known:
             table = table.select([name for name in table.column_names if self._is_used(name)])
             columns = self._grown(table)
@@ -354,9 +363,9 @@ class Stream:
             progress = self._begun(columns)
         elif not known and columns != progress.run.schema.columns:
             self._refuse_shadows(columns, progress.run.schema)
-            progress = progress.going_on(self._run(columns), self.lateness, self._computed)
+            progress = progress.going_on(self._run(columns), self.lateness, self._compiler.computed)
         times = progress.times(table)
-        check_computable(table, self._computed, progress.run.unit)
+        check_computable(table, self._compiler.computed, progress.run.schema.unit)
         behind = progress.late(times)
         if not behind.any():
             return _Arrival(progress, table, times, dead, [])
@@ -424,7 +433,7 @@ class Stream:
             warnings.warn(said, stacklevel=2)
 
     def _run(self, columns: Columns) -> AnyRun:
-        return self._start(Schema(columns, self.time, self.type, self._types))
+        return started(self._compiler.compiled(Schema(columns, self.time, self.type, self._types)))
 
     def _refuse_shadows(self, columns: Columns, before: Schema) -> None:
         """Raise where a column would change what the query has read so far by its name."""
@@ -508,15 +517,6 @@ class Stream:
             "late": self.late_count,
             "dead_letters": self.dead_count,
         }
-
-
-def _first_rows(tables: Iterator[pa.Table], left: int) -> Iterator[pa.Table]:
-    """The first rows; no more are looked for."""
-    for table in tables:
-        yield table.slice(0, left)
-        left -= table.num_rows
-        if left <= 0:
-            return
 
 
 def _indented(text: str) -> str:

@@ -13,6 +13,7 @@ from nestream.papers.engine.program import BlockProgram
 from nestream.papers.flat import flat_plan
 from nestream.papers.optimize.cost import Objective
 from nestream.papers.optimize.operators import Operator
+from nestream.runtime.local import LocalRun
 from tests.papers.tools import in_blocks
 
 MIXED = (
@@ -37,8 +38,8 @@ def test_the_mixed_workload_is_rewritten_and_grouped_as_in_the_paper() -> None:
 
 def test_the_program_of_a_flat_run_has_the_groups() -> None:
     query = nestream.query(MIXED)
-    run = query.prepare(TRADES, time="ts", type="type", types=None, order="time", strategy="flat")
-    program = in_blocks(run.program(BY_ROWS))
+    run = query.prepare(TRADES, strategy="flat", options=BY_ROWS)
+    program = in_blocks(run.compiled().program)
     assert [(group.operator, len(group.members)) for group in program.groups] == [
         ("bit-marking", 3),
         ("suffix clustering", 2),
@@ -147,10 +148,7 @@ CHANGING = (
 
 
 def flat_program(text: str, table: pa.Table) -> BlockProgram:
-    run = nestream.query(text).prepare(
-        table, time="ts", type="type", types=None, order="time", strategy="flat"
-    )
-    return in_blocks(run.program(BY_ROWS))
+    return in_blocks(nestream.query(text).prepare(table, strategy="flat", options=BY_ROWS).compiled().program)
 
 
 def test_a_running_program_is_planned_anew_when_the_share_of_a_type_has_doubled() -> None:
@@ -172,10 +170,8 @@ def test_a_running_program_is_planned_anew_when_the_share_of_a_type_has_doubled(
 def test_a_program_that_no_statistics_decide_stays_as_it_is() -> None:
     table = skewed("ABCD")
     for strategy in ("native", "nested", "views-balanced"):
-        run = nestream.query(CHANGING).prepare(
-            table, time="ts", type="type", types=None, order="time", strategy=strategy
-        )
-        program = run.program()
+        run = nestream.query(CHANGING).prepare(table, strategy=strategy)
+        program = run.compiled().program
         assert not program.is_planned_by_statistics
         assert program.planned_for(table, run.schema) is program
 
@@ -186,8 +182,8 @@ def test_a_run_that_is_planned_anew_between_batches_gives_each_match_once(seed: 
     events = pa.concat_tables([skewed("".join(random.choices("ABCD", k=9)), 40) for _ in range(4)])
     events = events.set_column(0, "ts", pa.array(range(events.num_rows), pa.int64()))
     query = nestream.query(CHANGING)
-    run = query.prepare(events, time="ts", type="type", types=None, order="time", strategy="flat")
-    local = run.local(random.choice(({}, BY_ROWS)))
+    run = query.prepare(events, strategy="flat", options=random.choice(({}, BY_ROWS)))
+    local = LocalRun(run.compiled())
     groups, found, done = set(), [], 0
     while done < events.num_rows:
         local.plan_for(skewed("".join(random.choices("ABCD", k=9)), 300))

@@ -123,7 +123,7 @@ def case(random: Random, count: int = 24) -> tuple[pa.Table, BlockProgram]:
 
 def round_of(program: BlockProgram, table: pa.Table) -> Round:
     schema = Schema.of(table.schema)
-    held = Events(program.leaves, schema, "us", table.column_names, by_arrival=program.by_arrival)
+    held = Events(program.leaves, schema, table.column_names)
     held.append(table)
     held.seal()
     return Round(Store(held, program))
@@ -260,8 +260,8 @@ def test_branches_as_written_give_their_matches_by_their_own_variables(text: str
 @pytest.mark.parametrize("text", WRITTEN)
 def test_branches_as_written_are_marked_together_whatever_their_variables(text: str) -> None:
     history = dense_history(Random(1), 60)
-    run = query(text).prepare(history, time="ts", type="type", types=None, order="time", strategy="flat")
-    program = run.program({"cost_in_time": False})
+    run = query(text).prepare(history, strategy="flat", options={"cost_in_time": False})
+    program = run.compiled().program
     assert isinstance(program, BlockProgram)
     (group,) = program.groups
     assert group.operator is Sharing.MARKING
@@ -270,9 +270,7 @@ def test_branches_as_written_are_marked_together_whatever_their_variables(text: 
 
 def test_the_same_negation_of_two_branches_is_one_column() -> None:
     history = dense_history(Random(1), 60)
-    run = query(WRITTEN[1]).prepare(
-        history, time="ts", type="type", types=None, order="time", strategy="flat"
-    )
-    program = run.program({"cost_in_time": False})
+    run = query(WRITTEN[1]).prepare(history, strategy="flat", options={"cost_in_time": False})
+    program = run.compiled().program
     assert isinstance(program, BlockProgram)
     assert len(EMap.of_group(program.groups[0]).columns) == 1
