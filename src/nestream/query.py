@@ -21,7 +21,7 @@ from nestream.language.parameters import read_value as read_value
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query, saved_spelling
 from nestream.language.type_header import Types, header_types, read_types
-from nestream.logical.nodes import Plan
+from nestream.logical.nodes import Plan, has_groups
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.lazy import Lazy, lazy
 from nestream.model.output import ValueColumn
@@ -458,11 +458,15 @@ class Query(Matching):
 
     def rewritten(self, plan: Plan) -> Plan:
         """The normal form of a plan of this query: an OR of flat sequences, as far as there is one."""
+        if has_groups(plan):  # which no rule of the papers covers
+            return plan
         found: Plan = tool("normal_form")(plan)
         return found
 
     def estimated_rows(self, plan: Plan, table: pa.Table, schema: Schema) -> dict[int | None, float]:
         """The expected rows of each component of a plan, by its identity; None is the whole."""
+        if has_groups(plan):
+            return {}
         found: dict[int | None, float] = tool("estimated_rows")(plan, table, schema)
         return found
 

@@ -70,6 +70,7 @@ def _in_order_of(matches: pa.Table, wanted: pa.Table) -> pa.Table:
 
 CONFIGURATIONS: Mapping[str, Run] = {
     "reference": reference,
+    "native": by("native"),
     "engine": engine(),
     "engine, one event a batch": one_event_a_batch,
     "engine, no bounds": engine(bounds=False),
@@ -87,6 +88,8 @@ CONFIGURATIONS: Mapping[str, Run] = {
     "flat, one event a batch": partial(one_event_a_batch, strategy="flat"),
 }
 
+GROUPED = frozenset(("reference", "native", "engine, one event a batch"))
+"""The configurations that run groups; the papers' strategies refuse them."""
 EVERY_TIME = frozenset(
     (
         "reference",

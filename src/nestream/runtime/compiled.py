@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from nestream.engine.program import LeafSpec, Measure, Program, Scope
 from nestream.model.expression import Attribute
-from nestream.model.output import EventColumn, Output, ValueColumn, output_schema
+from nestream.model.output import Output, ValueColumn, output_schema
 from nestream.model.schema import Kind, Schema
 from nestream.model.together import set_schema
 
@@ -128,7 +128,7 @@ def _keep_keys(programs: Sequence[Program]) -> frozenset[str] | None:
 
 def _shown_columns(output: Output, schema: Schema) -> list[str]:
     """The columns that the output shows of an event: all for a variable, else those it returns."""
-    if any(isinstance(column, EventColumn) for column in output.columns):
+    if output.shows_events:
         return list(schema.columns)
     plain = [
         schema.column(column.expression.name)

@@ -87,7 +87,7 @@ class SetRun:
         for number, matches in found:
             run = self.runs[number]
             values = run.values(matches)
-            gathered.add(self.names[number], run.output, matches.rows, matches.count, values)
+            gathered.add(self.names[number], run.output, matches.rows, matches.count, values, matches.members)
             if gathered.count >= _ROWS_AT_ONCE:
                 yield gathered
                 gathered = Gathered(self.wanted, self.schema.time)
