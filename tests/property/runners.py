@@ -256,6 +256,8 @@ RUNNERS: dict[str, Runner] = {
     "papers-split": Runner(partial(split, options=Options())),
     "flat": Runner(by("flat"), ordered=True),
     "flat-split": Runner(partial(split, strategy="flat")),
+    "flat-by-rows": Runner(by("flat", cost_in_time=False), ordered=True),
+    "flat-by-rows-split": Runner(partial(split, strategy="flat", options=Options(cost_in_time=False))),
     "flat-one-by-one": Runner(partial(one_by_one, strategy="flat")),
     "nested": Runner(by("nested"), ordered=True),
     "nested-split": Runner(partial(split, strategy="nested")),

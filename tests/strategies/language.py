@@ -222,8 +222,10 @@ class Trees:
             return self.parameter()
         if chance(self.choices, 50):
             return self.literal()
-        path = self.several(self.name, 1, 3) if chance(self.choices, 15) else (self.name(),)
-        return Attribute(self.name(), PATH_MARK.join(path))
+        if chance(self.choices, 15):
+            path = self.several(self.name, 1, 2)
+            return Attribute(self.name(), PATH_MARK.join(path), inner=self.name())
+        return Attribute(self.name(), self.name())
 
     # ---- patterns and queries ----
 

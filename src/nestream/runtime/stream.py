@@ -43,6 +43,7 @@ from nestream.runtime.intake import (
     table_of_events,
     without_role,
 )
+from nestream.runtime.local import LocalRun
 from nestream.runtime.many import AnyRun, started
 from nestream.runtime.progress import Progress
 from nestream.runtime.single import Single
@@ -503,6 +504,15 @@ class Stream:
             "in": self.events_in,
             "out": self.matches_out,
         }
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether every match comes with its last event, and so in the order of the output.
+
+        Known once the columns of the events are; of a query set, whose matches are ordered by query, never.
+        """
+        run = None if self._progress is None else self._progress.run
+        return isinstance(run, LocalRun) and not run.awaits_time and not run.program.distinct
 
     def describe(self) -> dict[str, Any]:
         """What is held: events by leaf, bytes, the oldest time, the watermark, and the counts so far."""
