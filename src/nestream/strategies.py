@@ -52,8 +52,6 @@ class Planner(Protocol):
         plan: Plan,
         schema: Schema | None,
         *,
-        scale: int,
-        by_arrival: bool,
         options: Options,
         leaves: dict[LeafSpec, int] | None,
         events: pa.Table | None,
@@ -61,9 +59,8 @@ class Planner(Protocol):
     ) -> Program:
         """The program of a plan that was typed for a schema; without a schema, one to be explained.
 
-        `scale` is the number of time units in a microsecond. The leaves of the program are added to `leaves`,
-        which other programs over the same events share. A planner may look at the `events`: at the first
-        ones, or with `whole` at all of them.
+        The leaves of the program are added to `leaves`, which other programs over the same events share. A
+        planner may look at the `events`: at the first ones, or with `whole` at all of them.
         """
 
 
@@ -72,8 +69,6 @@ def program_of(
     schema: Schema | None,
     strategy: str,
     *,
-    scale: int = 1,
-    by_arrival: bool = False,
     options: Options | None = None,
     leaves: dict[LeafSpec, int] | None = None,
     events: pa.Table | None = None,
@@ -86,20 +81,12 @@ def program_of(
     if target == NATIVE and not _is_own(options):
         target = SWITCHED
     planner: Planner = _found(target)
-    program = planner(
-        plan,
-        schema,
-        scale=scale,
-        by_arrival=by_arrival,
-        options=options,
-        leaves=leaves,
-        events=events,
-        whole=whole,
-    )
+    program = planner(plan, schema, options=options, leaves=leaves, events=events, whole=whole)
     if plan.keep is None:
         return program
     every = plan.keep.every
     if isinstance(every, Duration):
+        scale = 1 if schema is None else schema.per_microsecond
         every = min(every.microseconds * scale, 2**63 - 1)
     keep = replace(plan.keep, every=every)
     return replace(program, keep=keep, keep_keys=keep_keys(program, keep))

@@ -33,7 +33,7 @@ def set_of(text: str, table: pa.Table, order: str, chance: random.Random) -> Que
     for _ in range(chance.randrange(5)):
         drawn = query(text) if chance.random() < 0.2 else query(random_query(chance))
         try:
-            drawn.prepare(table, time="ts", type="type", types=None, order=order, strategy="auto")
+            drawn.prepare(table, order=order)
         except QueryError:
             continue
         if drawn.plan.limit is None and not is_endless(drawn):

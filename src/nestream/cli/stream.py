@@ -67,6 +67,8 @@ def stream(
     """
     parsed = with_types(queries_of(query, dialect, set), types)
     warn_of_undeclared(parsed)
+    if source is not None and Path(source).is_dir():
+        _apart(source, {"--to": sink, "--late": late, "--checkpoint": checkpoint})
     log = None if progress is None else ProgressFile(progress_path(progress))
     read_as = None if input_format is None else input_format.stored
     if local:
@@ -114,6 +116,16 @@ def stream(
         master=master or "local[*]",
         format=None if input_format is None else input_format.value,
     )
+
+
+def _apart(source: str, written: dict[str, str | None]) -> None:
+    """Refuse to write into the folder of the events, whose files are read as events."""
+    for option, place in written.items():
+        if place is not None and Path(place).resolve().is_relative_to(Path(source).resolve()):
+            raise typer.BadParameter(
+                f"{place!r} is in the folder of the events, where files are read as events.",
+                param_hint=option,
+            )
 
 
 def _piped() -> str:

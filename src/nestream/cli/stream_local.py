@@ -49,7 +49,6 @@ class LocalStream:
 
 def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None:
     """Run the stream until its source ends or somebody stops it."""
-    members = list(parsed.members.values()) if isinstance(parsed, Queries) else [parsed]
     status = StatusLine()
     told = _Told(wanted, status)
     lateness: Any = int(wanted.lateness) if str(wanted.lateness).isdigit() else wanted.lateness
@@ -71,7 +70,7 @@ def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None
                 format=wanted.input_format,
                 once=wanted.once or wanted.flush,
                 whole=wanted.flush,
-                moments={attribute for member in members for attribute in member.mentioned},
+                moments=set(parsed.attributes_read),
             ),
             _Above(_sink(wanted, name), status),
             aside=None if wanted.late is None else open_sink(wanted.late, "jsonl", encode=first_column),

@@ -9,6 +9,7 @@ from nestream.compose.run import Run
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan
 from nestream.runtime.held import in_order
+from nestream.runtime.local import LocalRun
 from nestream.strategies import Options, program_of, tool
 
 FORMATS = ("text", "json")
@@ -43,12 +44,11 @@ def as_operators(plan: Plan, format: str, options: Options | None, dialect: str)
     return tool("explain_operators")(plan, format, options)
 
 
-def analyzed(run: Run, format: str, options: Options | None) -> Any:
+def analyzed(run: Run, format: str) -> Any:
     """The explanation, with what a run over the events found and how long each part of it took."""
-    if run.strategy == "reference":
-        raise ValueError("the reference evaluator has no plan to analyze: choose another strategy")
-    local = run.local(options, whole=True)
-    local.append(in_order(run.table, run.schema.time, run.unit))
+    run.settings.without_reference("has no plan to analyze: choose another strategy")
+    local = LocalRun(run.compiled(whole=True))
+    local.append(in_order(run.table, run.schema))
     found = measured(local.matcher, run.table.num_rows)
     if format == "json":
         return {**explain_json(run.plan), **found.json()}

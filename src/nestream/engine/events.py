@@ -19,7 +19,7 @@ from nestream.engine.kernels.scan import of_known_types
 from nestream.engine.program import LeafSpec
 from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator
-from nestream.model.columns import computable, per_microsecond
+from nestream.model.columns import computable
 from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
 from nestream.model.plain import empty_table
@@ -67,21 +67,13 @@ class Events:
     event i (its own where arrival orders). Rows are numbers into these columns.
     """
 
-    def __init__(
-        self,
-        leaves: Sequence[LeafSpec],
-        schema: Schema,
-        unit: str,
-        columns: Sequence[str],
-        *,
-        by_arrival: bool = False,
-    ) -> None:
+    def __init__(self, leaves: Sequence[LeafSpec], schema: Schema, columns: Sequence[str]) -> None:
         self.leaves = tuple(leaves)
         self.schema = schema
-        self.unit = unit
+        self.unit = schema.unit
         self.columns = list(columns)
-        self.by_arrival = by_arrival
-        self.evaluator = Evaluator(per_microsecond(unit))
+        self.by_arrival = schema.by_arrival
+        self.evaluator = Evaluator(schema.per_microsecond)
         self.types = named_types(name for leaf in leaves for name in leaf.types)
         """The names of the types, by number; where a leaf takes any type, those that have been seen too."""
         self.any_type = any(ANY_TYPE in leaf.types for leaf in leaves)

@@ -59,14 +59,14 @@ class Output:
     columns: tuple[EventColumn | ValueColumn, ...]
 
 
-def output_schema(output: Output, schema: Schema, kinds: Mapping[str, Kind], unit: str) -> pa.Schema:
+def output_schema(output: Output, schema: Schema, kinds: Mapping[str, Kind]) -> pa.Schema:
     """The columns of the matches, known before any event is."""
     fields = []
     for column in output.columns:
         if isinstance(column, EventColumn):
             fields.append(pa.field(column.name, event_type(schema)))
         else:
-            fields.append(pa.field(column.name, value_type(column, schema, kinds[column.name], unit)))
+            fields.append(pa.field(column.name, value_type(column, schema, kinds[column.name])))
     time = schema.columns[schema.time]
     return pa.schema([*fields, pa.field("match_start", time), pa.field("match_end", time)])
 
@@ -76,13 +76,13 @@ def event_type(schema: Schema) -> pa.DataType:
     return pa.struct([pa.field(name, datatype) for name, datatype in schema.columns.items()])
 
 
-def value_type(column: ValueColumn, schema: Schema, kind: Kind, unit: str) -> pa.DataType:
+def value_type(column: ValueColumn, schema: Schema, kind: Kind) -> pa.DataType:
     """The type of a returned expression: the column's own for a plain attribute, else that of its kind."""
     if isinstance(column.expression, Attribute):
         return schema.columns[schema.column(column.expression.name)]
     zones = (schema.columns[schema.column(part.name)] for part in attributes(column.expression))
     zone = next((datatype.tz for datatype in zones if pa.types.is_timestamp(datatype) and datatype.tz), None)
-    return result_type(kind, unit, zone, decimal_places(column.expression, schema))
+    return result_type(kind, schema.unit, zone, decimal_places(column.expression, schema))
 
 
 def decimal_places(expression: Expression, schema: Schema) -> int:

@@ -13,15 +13,11 @@ from nestream.papers.optimize.describe import shapes_of
 from nestream.papers.optimize.explain import Explained
 from nestream.papers.optimize.gathering import statistics_of
 from nestream.papers.optimize.plan_finder import Search, find_plan
-from nestream.papers.optimize.shape import Shape
 from nestream.papers.optimize.statistics import Statistics
 from nestream.papers.rewrite.normalise import Normalised, normalise
 
 EFFORT = 0.1
 """The share of a run's estimated time that the search for its plan may take."""
-REMEMBERED = 256
-"""How many plans are remembered in normal form."""
-_KNOWN: dict[str, tuple[Normalised, list[Shape]]] = {}
 
 
 @dataclass(frozen=True)
@@ -36,7 +32,8 @@ def flat_plan(
     plan: Plan, schema: Schema | None = None, events: pa.Table | None = None, *, whole: bool = False
 ) -> Flat:
     """Rewrite a plan and group its expressions, for events of which the first (or all) are looked at."""
-    normal, shapes = _expressions(plan)
+    normal = normalise(plan)
+    shapes = shapes_of(normal.plan, branches(normal.plan))
     known = Statistics()
     if len(shapes) > 1 or whole:
         known = statistics_of(shapes, schema, events, whole=whole)
@@ -44,14 +41,3 @@ def flat_plan(
     hurried = events is not None and not whole
     found = find_plan(shapes, model, Search(effort=EFFORT if hurried else None))
     return Flat(normal, Explained(shapes, found, model))
-
-
-def _expressions(plan: Plan) -> tuple[Normalised, list[Shape]]:
-    """The normal form of a plan and the shapes of its expressions; those of the last plans are remembered."""
-    text = repr(plan)  # equal plans may differ: 1 = 1.0 = TRUE
-    if text not in _KNOWN:
-        if len(_KNOWN) >= REMEMBERED:
-            _KNOWN.clear()
-        normal = normalise(plan)
-        _KNOWN[text] = normal, shapes_of(normal.plan, branches(normal.plan))
-    return _KNOWN[text]

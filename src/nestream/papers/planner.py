@@ -28,8 +28,6 @@ def _blocks(
     plan: Plan,
     schema: Schema | None,
     *,
-    scale: int,
-    by_arrival: bool,
     options: Options | Mapping[str, Any] | None,
     leaves: dict[LeafSpec, int] | None,
     events: pa.Table | None = None,
@@ -38,9 +36,7 @@ def _blocks(
     views: Views | None = None,
 ) -> BlockProgram:
     """The blocks of a plan as it is written, whatever the events."""
-    return compile_plan(
-        plan, schema, scale, by_arrival, options_of(options), nested=nested, views=views, leaves=leaves
-    )
+    return compile_plan(plan, schema, options_of(options), nested=nested, views=views, leaves=leaves)
 
 
 bounds = _blocks
@@ -56,8 +52,6 @@ def flat(
     plan: Plan,
     schema: Schema | None,
     *,
-    scale: int,
-    by_arrival: bool,
     options: Options | Mapping[str, Any] | None,
     leaves: dict[LeafSpec, int] | None,
     events: pa.Table | None = None,
@@ -67,7 +61,7 @@ def flat(
     chosen = options_of(options)
     found = flat_plan(plan, schema, events, whole=whole)
     groups = found.shared.plan.groups
-    program = compile_plan(found.normal.plan, schema, scale, by_arrival, chosen, groups=groups, leaves=leaves)
+    program = compile_plan(found.normal.plan, schema, chosen, groups=groups, leaves=leaves)
     blocks = blocks_of_expressions(found.normal.plan)
     return replace(program, sharing=replace(found.shared, blocks=blocks))
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from nestream.model.keep import Keep, Kept
+from nestream.model.schema import Order
 from nestream.model.time import Duration
-from nestream.reference.events import Event, Order
+from nestream.reference.events import Event
 from nestream.reference.values import value
 
 

@@ -30,8 +30,9 @@ from nestream.logical.nodes import (
 )
 from nestream.model.event_types import fits
 from nestream.model.memory import memory_left, too_many
+from nestream.model.schema import Order
 from nestream.model.time import WindowKind
-from nestream.reference.events import Event, Order
+from nestream.reference.events import Event
 from nestream.reference.keeping import kept_of
 from nestream.reference.values import holds
 

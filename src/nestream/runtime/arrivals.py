@@ -6,7 +6,7 @@ begins where the one before is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +16,31 @@ import pyarrow as pa
 from nestream.model.columns import roomy, to_table, with_columns
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
+from nestream.runtime.compiled import Compiled
 from nestream.runtime.intake import Columns, check_computable, grown, without_role
-from nestream.runtime.many import AnyRun
+from nestream.runtime.many import AnyRun, started
 from nestream.runtime.progress import Progress
 from nestream.runtime.state import StateError
 from nestream.runtime.waiting import Times
 
-Start = Callable[[Schema], AnyRun]
-"""Makes a run for events of a schema; raises where the query does not fit it."""
+
+@dataclass(frozen=True)
+class Compiler:
+    """A query before its events are known: what it asks of them, and how it is compiled for their schema.
+
+    `compiled` raises where the query does not fit the schema. `identity` is what a saved state must agree
+    with. `attributes` are those that the query reads, `computed` those that it does not only show, and
+    `types` the event types that it names. With `whole` a match shows events with all their columns; otherwise
+    those that the query does not read do not matter.
+    """
+
+    compiled: Callable[[Schema], Compiled]
+    identity: str
+    attributes: tuple[str, ...]
+    computed: tuple[str, ...]
+    types: tuple[str, ...]
+    whole: bool
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -38,32 +55,17 @@ class Arrival:
 
 
 class Arrivals:
-    """What a stream knows of its events before they come.
-
-    The query mentions some attributes, and computes with some of them. With `whole` events are shown with all
-    their columns; otherwise those that are not mentioned do not matter.
-    """
+    """What a stream knows of its events before they come."""
 
     def __init__(
-        self,
-        start: Start,
-        mentioned: Iterable[str],
-        computed: Iterable[str],
-        *,
-        time: str,
-        type: str,
-        lateness: int | Duration,
-        schema: Schema | None,
-        whole: bool,
+        self, compiler: Compiler, *, time: str, type: str, lateness: int | Duration, schema: Schema | None
     ) -> None:
-        self.start = start
+        self.compiler = compiler
         self.time = time
         self.type = type
         self.lateness = lateness
-        self.whole = whole
-        self._reads = frozenset(mentioned)
-        self._mentioned = [name for name in dict.fromkeys(mentioned) if name not in ("ts", "type")]
-        self._computed = tuple(computed)
+        self._reads = frozenset(compiler.attributes)
+        self._mentioned = [name for name in compiler.attributes if name not in ("ts", "type")]
         self._types = schema.types if schema is not None else {}
         self._used = {*self._reads, time, type}
         declared = {} if schema is None else schema.columns
@@ -78,13 +80,13 @@ class Arrivals:
         return Progress.of(self._run(self._declared if columns is None else columns), self.lateness)
 
     def _run(self, columns: Columns) -> AnyRun:
-        return self.start(self._schema(columns))
+        return started(self.compiler.compiled(self._schema(columns)))
 
     def _schema(self, columns: Columns) -> Schema:
         return Schema(columns, self.time, self.type, self._types)
 
     def _is_used(self, name: str) -> bool:
-        return self.whole or name in self._used
+        return self.compiler.whole or name in self._used
 
     # -- batches -------------------------------------------------------------------------------------------
 
@@ -109,7 +111,7 @@ class Arrivals:
         """Sort out the events. Raises where they do not fit; changes nothing."""
         dead: list[tuple[int, str]] = []
         table, rows = self._readable(table, None, dead)
-        known = progress is not None and table.schema.equals(progress.run.events)
+        known = progress is not None and table.schema.equals(progress.run.schema.arrow)
         if table.num_rows and not known:
             table = table.select([name for name in table.column_names if self._is_used(name)])
             columns = self._grown(table, progress)
@@ -121,9 +123,9 @@ class Arrivals:
             progress = self.begin(columns)
         elif not known and columns != progress.run.schema.columns:
             self._refuse_shadows(columns, progress.run.schema)
-            progress = progress.going_on(self._run(columns), self.lateness, self._computed)
+            progress = progress.going_on(self._run(columns), self.lateness, self.compiler.computed)
         times = progress.times(table)
-        check_computable(table, self._computed, progress.run.unit)
+        check_computable(table, self.compiler.computed, progress.run.schema.unit)
         behind = progress.late(times)
         if behind is None:
             return Arrival(progress, table, times, dead, [])

@@ -15,25 +15,26 @@ from nestream.engine.keeper import Keeper
 from nestream.engine.program import Program
 from nestream.model.columns import computable
 from nestream.model.event_types import said_types
+from nestream.model.schema import Schema
 
 POSITION, TIME, TYPE = "nestream position", "nestream time", "nestream type"
 """The columns beside the events' own in a saved state."""
 
 
-def in_order(events: pa.Table, time: str, unit: str) -> pa.Table:
+def in_order(events: pa.Table, schema: Schema) -> pa.Table:
     """The events by time and arrival; looked at chunk by chunk, as most tables are so already."""
-    column = events.column(time)
+    column = events.column(schema.time)
     last: int | None = None
     for chunk in column.chunks:
-        times = _times(chunk, time, unit)
+        times = _times(chunk, schema)
         if len(times) and ((times[1:] < times[:-1]).any() or (last is not None and times[0] < last)):
-            return events.take(pa.array(np.argsort(_times(column, time, unit), kind="stable")))
+            return events.take(pa.array(np.argsort(_times(column, schema), kind="stable")))
         last = int(times[-1]) if len(times) else last
     return events
 
 
-def _times(column: pa.Array | pa.ChunkedArray, time: str, unit: str) -> npt.NDArray[np.int64]:
-    return np.asarray(computable(column, unit, time).to_numpy(zero_copy_only=False), np.int64)
+def _times(column: pa.Array | pa.ChunkedArray, schema: Schema) -> npt.NDArray[np.int64]:
+    return np.asarray(computable(column, schema.unit, schema.time).to_numpy(zero_copy_only=False), np.int64)
 
 
 def saved_events(store: Events) -> pa.Table:

@@ -13,12 +13,12 @@ import pyarrow as pa
 from nestream.engine.events import Events
 from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import Matches
-from nestream.engine.program import Decided, Measure, Program
-from nestream.model.expression import Attribute
-from nestream.model.output import EventColumn, Output, ValueColumn, build_matches, output_schema
-from nestream.model.schema import Kind, Schema
+from nestream.engine.program import Decided, Measure
+from nestream.model.memory import first_rows
+from nestream.model.output import ValueColumn, build_matches
 from nestream.model.vector import Vector
 from nestream.runtime.ahead import in_threads
+from nestream.runtime.compiled import CompiledQuery
 from nestream.runtime.held import (
     describe_events,
     in_order,
@@ -36,26 +36,14 @@ class LocalRun:
     `store` are the events it shares with other runs, which then are taken in and forgotten elsewhere.
     """
 
-    def __init__(
-        self,
-        output: Output,
-        program: Program,
-        schema: Schema,
-        kinds: Mapping[str, Kind],
-        unit: str,
-        store: Events | None = None,
-    ) -> None:
-        self.output = output
-        self.program = program
-        self.schema = schema
-        self.unit = unit
-        self.events = pa.schema(list(schema.columns.items()))
-        self.wanted = output_schema(output, schema, kinds, unit)
-        if store is None:
-            columns = held_columns(output, program, schema)
-            store = Events(program.leaves, schema, unit, columns, by_arrival=program.by_arrival)
-        self.store = store
-        self.matcher = Matcher(program, self.store)
+    def __init__(self, compiled: CompiledQuery, store: Events | None = None) -> None:
+        self.compiled = compiled
+        self.output = compiled.output
+        self.program = compiled.program
+        self.schema = compiled.schema
+        self.wanted = compiled.wanted
+        self.store = Events(self.program.leaves, self.schema, compiled.held) if store is None else store
+        self.matcher = Matcher(self.program, self.store)
 
     def append(self, events: pa.Table | pa.RecordBatch) -> None:
         """Take events in the order of time and arrival."""
@@ -80,27 +68,31 @@ class LocalRun:
             yield self.table(matches)
 
     def over(self, events: pa.Table, threads: int = 1) -> Iterator[pa.Table]:
-        """The matches over a finite table of events, in any order of arrival.
+        """The matches over a finite table of events, in any order of arrival, up to the limit of the query.
 
         With several threads, others build tables of matches while this one looks for more.
         """
-        self.append(in_order(events, self.schema.time, self.unit))
-        return in_threads(self.table, self.matcher.advance(END), threads)
+        self.append(in_order(events, self.schema))
+        found = in_threads(self.table, self.matcher.advance(END), threads)
+        return first_rows(found, self.compiled.limit)
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are over a finite table."""
-        self.append(in_order(events, self.schema.time, self.unit))
-        return self.matcher.count()
+        self.append(in_order(events, self.schema))
+        return self._limited(self.matcher.count())
 
     def count_within(self, events: pa.Table, seconds: float) -> int | None:
         """The same, None where counting takes longer."""
-        self.append(in_order(events, self.schema.time, self.unit))
+        self.append(in_order(events, self.schema))
         total, end = 0, clock.monotonic() + seconds
         for found in self.matcher.counts():
             total += found
             if clock.monotonic() > end:
                 return None
-        return total
+        return self._limited(total)
+
+    def _limited(self, total: int) -> int:
+        return total if self.compiled.limit is None else min(total, self.compiled.limit)
 
     def due(self) -> int | None:
         """The least watermark that decides or forgets more than the last one did, without another event.
@@ -206,21 +198,3 @@ class LocalRun:
 
         vector = store.evaluator.value(column.expression, fetch)
         return vector.column(self.wanted.field(column.name).type, bound.count)
-
-
-def shown_columns(output: Output, schema: Schema) -> list[str]:
-    """The columns that the output shows of an event: all for a variable, else those it returns."""
-    if any(isinstance(column, EventColumn) for column in output.columns):
-        return list(schema.columns)
-    plain = [
-        schema.column(column.expression.name)
-        for column in output.columns
-        if isinstance(column, ValueColumn) and isinstance(column.expression, Attribute)
-    ]
-    return list(dict.fromkeys([schema.time, *plain]))
-
-
-def held_columns(output: Output, program: Program, schema: Schema) -> list[str]:
-    """The columns that are held of an event: those that the output shows or that predicates read."""
-    read = [schema.column(name) for name in program.attributes]
-    return list(dict.fromkeys([*shown_columns(output, schema), *read]))

@@ -14,7 +14,6 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.engine.single.formulas import Read, Row
-from nestream.model.columns import per_microsecond
 from nestream.model.expression import TIME_ATTRIBUTE
 from nestream.model.schema import Schema
 
@@ -69,7 +68,7 @@ def _is_valid_text(value: Any) -> bool:
     return True
 
 
-def reader(attribute: str, schema: Schema, unit: str) -> Read:
+def reader(attribute: str, schema: Schema) -> Read:
     """How an attribute of an event is read to compute with: NaN is NULL, a time is an integer."""
     if attribute == TIME_ATTRIBUTE:
         return itemgetter(0)
@@ -83,7 +82,7 @@ def reader(attribute: str, schema: Schema, unit: str) -> Read:
 
         return number
     if pa.types.is_timestamp(datatype):
-        moment = as_time(datatype, unit)
+        moment = as_time(datatype, schema.per_microsecond)
 
         def time(row: Row) -> Any:
             value = row[2].get(name)
@@ -93,11 +92,11 @@ def reader(attribute: str, schema: Schema, unit: str) -> Read:
     return lambda row: row[2].get(name)
 
 
-def as_time(datatype: pa.DataType, unit: str) -> Callable[[Any], int]:
-    """A time of a column as an integer in the resolution of a run."""
+def as_time(datatype: pa.DataType, scale: int) -> Callable[[Any], int]:
+    """A time of a column as an integer, of which `scale` make a microsecond."""
     if not pa.types.is_timestamp(datatype):
         return int
-    epoch, scale = (_ZONED_EPOCH if datatype.tz else _EPOCH), per_microsecond(unit)
+    epoch = _ZONED_EPOCH if datatype.tz else _EPOCH
     return lambda value: (value - epoch) // _MICROSECOND * scale
 
 

@@ -21,7 +21,6 @@ from nestream.engine.single.formulas import Binding, Formulas, OwnFunctionError,
 from nestream.engine.single.matcher import Ready, SingleMatcher
 from nestream.engine.single.search import TooManyError
 from nestream.engine.single.stacks import position
-from nestream.model.columns import per_microsecond
 from nestream.model.expression import Attribute
 from nestream.model.output import EventColumn
 from nestream.runtime.local import LocalRun
@@ -44,13 +43,13 @@ class Single:
         self._checks = {name: check_of(datatype) for name, datatype in self.schema.columns.items()}
         time = self.schema.columns[self.schema.time]
         self._time_name, self._type_name = self.schema.time, self.schema.type
-        self._time = as_time(time, run.unit)
+        self._time = as_time(time, self.schema.per_microsecond)
         self._zones = {
             name: pa.lib.string_to_tzinfo(datatype.tz)
             for name, datatype in self.schema.columns.items()
             if pa.types.is_timestamp(datatype) and datatype.tz is not None
         }
-        formulas = Formulas(lambda name: reader(name, self.schema, run.unit), per_microsecond(run.unit))
+        formulas = Formulas(lambda name: reader(name, self.schema), self.schema.per_microsecond)
         self.matcher = SingleMatcher(programs, run.store.leaves, formulas)
         self._knows = self.matcher.stacks.knows
         self.shown = Shown.of(run, formulas) if isinstance(run, LocalRun) else None

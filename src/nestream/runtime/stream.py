@@ -23,12 +23,13 @@ from nestream.engine.matcher import END
 from nestream.model.diagnostics import QueryError
 from nestream.model.event_types import fits
 from nestream.model.lengths import length_of_time
-from nestream.model.memory import collected
+from nestream.model.memory import collected, first_rows
 from nestream.model.plain import empty_table
 from nestream.model.python_values import a
 from nestream.model.schema import EventError, Schema
 from nestream.model.unseen import Seen, warn_of
-from nestream.runtime.arrivals import Arrival, Arrivals, Start
+from nestream.runtime.arrivals import Arrival, Arrivals
+from nestream.runtime.arrivals import Compiler as Compiler
 from nestream.runtime.intake import event_at, is_batch, table_of_events
 from nestream.runtime.progress import Progress
 from nestream.runtime.set_aside import SetAside
@@ -44,16 +45,12 @@ _FEW = 256
 class Stream:
     """A running query.
 
-    `late` and `dead_letter` are called with each event that is too late, or that cannot be used and why. With
-    `whole` events are shown with all their columns; otherwise those that are not mentioned do not matter.
+    `late` and `dead_letter` are called with each event that is too late, or that cannot be used and why.
     """
 
     def __init__(
         self,
-        start: Start,
-        identity: str,
-        mentioned: Iterable[str],
-        computed: Iterable[str],
+        compiler: Compiler,
         *,
         time: str,
         type: str,
@@ -61,39 +58,27 @@ class Stream:
         lateness: int | timedelta | str = 0,
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
-        limit: int | None = None,
-        types: Iterable[str] = (),
-        whole: bool = True,
     ) -> None:
         if schema is not None and not isinstance(schema, Schema):
             raise TypeError(
                 f"the schema is an Arrow schema, not a {schema.__class__.__name__}\n"
                 '  hint: write schema=pyarrow.schema([("ts", pyarrow.int64()), ("type", pyarrow.string())])'
             )
-        self._identity = identity
+        self._identity = compiler.identity
         self._aside = SetAside(time, late, dead_letter)
         self.time = time
         self.type = type
         self.lateness = length_of_time(lateness, "lateness")
-        self._arrivals = Arrivals(
-            start,
-            mentioned,
-            computed,
-            time=time,
-            type=type,
-            lateness=self.lateness,
-            schema=schema,
-            whole=whole,
-        )
+        self._arrivals = Arrivals(compiler, time=time, type=type, lateness=self.lateness, schema=schema)
         self._progress: Progress | None = self._arrivals.begin() if schema is not None else None
         self._pending: list[dict[str, Any]] = []
-        self._limit = limit
+        self._limit = compiler.limit
         self._finished = False
         self._single: Single | None = None
         self._alone = 0
         """How many events were pushed one by one since the engine last got others."""
         self._never_singly = False
-        self._seen = Seen(types)
+        self._seen = Seen(compiler.types)
         self.events_in = 0
         self.matches_out = 0
 
@@ -188,7 +173,7 @@ class Stream:
         if self._alone > len(progress.run.store) + len(progress.waiting):
             self._take_pending()
             assert self._progress is not None
-            self._single = Single.of(self._progress, whole=self._arrivals.whole)
+            self._single = Single.of(self._progress, whole=self._arrivals.compiler.whole)
             self._never_singly = self._single is None
 
     def _hand_over(self) -> None:
@@ -264,7 +249,7 @@ class Stream:
         if self._progress is None:
             return pa.table({})
         if self._limit is not None:
-            tables = _first_rows(tables, self._limit - self.matches_out)
+            tables = first_rows(tables, self._limit - self.matches_out)
         first, second = next(tables, None), next(tables, None)
         if first is None:
             return empty_table(self._progress.run.wanted)
@@ -397,15 +382,6 @@ class Stream:
             "late": self.late_count,
             "dead_letters": self.dead_count,
         }
-
-
-def _first_rows(tables: Iterator[pa.Table], left: int) -> Iterator[pa.Table]:
-    """The first rows; no more are looked for."""
-    for table in tables:
-        yield table.slice(0, left)
-        left -= table.num_rows
-        if left <= 0:
-            return
 
 
 def _indented(text: str) -> str:

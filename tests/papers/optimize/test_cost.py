@@ -46,7 +46,7 @@ def trades(seed: int = 1) -> pa.Table:
 def test_estimated_matches_are_near_those_found(query: str, window: int) -> None:
     table = trades()
     chosen = nestream.query(f"{query} WITHIN {window}")
-    run = chosen.prepare(table, time="ts", type="type", types=None, order="time", strategy="auto")
+    run = chosen.prepare(table)
     known = Statistics.of(table, run.schema, ["id"])
     estimated = Model(known).matches(shape_of(run.plan, run.plan.root, "E1"))
     assert estimated == pytest.approx(chosen.count(table), rel=0.4)

@@ -31,8 +31,8 @@ def test_the_mixed_workload_is_rewritten_and_grouped_as_in_the_paper() -> None:
 
 def test_the_program_of_a_flat_run_has_the_groups() -> None:
     query = nestream.query(MIXED)
-    run = query.prepare(TRADES, time="ts", type="type", types=None, order="time", strategy="flat")
-    program = in_blocks(run.program())
+    run = query.prepare(TRADES, strategy="flat")
+    program = in_blocks(run.compiled().program)
     assert [(group.operator, len(group.members)) for group in program.groups] == [
         ("bit-marking", 3),
         ("suffix clustering", 2),

@@ -123,7 +123,7 @@ def case(random: Random, count: int = 24) -> tuple[pa.Table, BlockProgram]:
 
 def round_of(program: BlockProgram, table: pa.Table) -> Round:
     schema = Schema.of(table.schema)
-    held = Events(program.leaves, schema, "us", table.column_names, by_arrival=program.by_arrival)
+    held = Events(program.leaves, schema, table.column_names)
     held.append(table)
     held.seal()
     return Round(Store(held, program))

@@ -48,12 +48,10 @@ def stream_cases(seed: int, first: int = 0) -> Iterator[Case]:
         changed = replace(case, text=print_query(tree), table=with_timestamps(case.table))
         try:
             query = nestream.query(changed.text)
-            run = query.prepare(
-                changed.table, time="ts", type="type", types=None, order=case.order, strategy="auto"
-            )
+            run = query.prepare(changed.table, order=case.order)
         except nestream.QueryError:  # computes with times as numbers
             continue
-        program = run.program()
+        program = run.compiled().program
         never = program.measure is Measure.NONE and Decided.WINDOW in program.decided
         if not never and not _computes_with_time(query) and not is_endless(query):
             yield changed

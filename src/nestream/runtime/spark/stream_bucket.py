@@ -189,7 +189,7 @@ class Bucket:
         bucket.token, bucket.timer = numbers["token"], numbers["timer"]
         for number in numbers["waiting"]:
             table = unpacked(cells.chunk(number))
-            times = computable(table.column(time), run.unit, time).to_numpy(zero_copy_only=False)
+            times = computable(table.column(time), run.schema.unit, time).to_numpy(zero_copy_only=False)
             if run.watermark is not None:
                 later = times > run.watermark
                 if not later.all():
