@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from nestream.binding.declare import Declarations
 from nestream.language.ast import KeepClause
 from nestream.model.diagnostics import Diagnostic, Severity, Span
-from nestream.model.expression import Literal, attributes
+from nestream.model.expression import Literal, aggregates, attributes
 from nestream.model.keep import Keep, Kept
 from nestream.model.output import Output
 from nestream.model.text import print_expression
@@ -36,6 +36,10 @@ class _KeepBinding:
         for item in clause.per:
             if isinstance(item, str):
                 self.check_variable(item, clause.span)
+            elif any(aggregates(item)):
+                message = f"`{print_expression(item)}` is a value of a group"
+                hint = "PER takes single events and their attributes"
+                self.diagnostics.append(Diagnostic("cannot-keep", message, item.span, hint=hint))
             else:
                 for part in attributes(item):
                     self.check_variable(part.variable or "", part.span)
@@ -65,6 +69,10 @@ class _KeepBinding:
         hint = f"a match has {shown}"
         if name in self.declared.hidden:
             message = f"EXISTS drops `{name}`, so matches cannot agree on it"
+        elif name in self.declared.scopes.groups or (
+            name in self.declared.scopes.of and self.declared.scopes.group_of(name)
+        ):
+            message = f"`{name}` is a group, and matches agree on single events"
         elif name in self.declared.scopes.of and self.declared.scopes.negated(name):
             message = f"`{name}` is negated, so a match has no event for it"
         elif name in self.declared.scopes.of:

@@ -14,15 +14,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream.engine.block import Block, Negation
+from nestream.engine.block import Block, Group, Negation
 from nestream.engine.native import NativeProgram
 from nestream.engine.operators.chain import Chain
+from nestream.engine.operators.grouped import grouped
 from nestream.engine.operators.lateral_join import LateralJoin, closure
 from nestream.engine.operators.operator import PhysicalOperator
 from nestream.engine.operators.product import Product
 from nestream.engine.outlines import outline_of
 from nestream.engine.program import EVENT, MEMORY, Decided, Edge, Equality, Interval, LeafSpec, Measure
-from nestream.logical.nodes import Leaf, Plan, WinAnd, WinSeq, expressions, is_constraint
+from nestream.engine.shown_groups import ShownGroups
+from nestream.logical.nodes import Component, Leaf, Plan, WinAnd, WinSeq, expressions, is_constraint
+from nestream.logical.nodes import Group as LogicalGroup
 from nestream.logical.nodes import Negation as LogicalNegation
 from nestream.model.event_types import overlap
 from nestream.model.expression import (
@@ -31,11 +34,13 @@ from nestream.model.expression import (
     Attribute,
     Comparison,
     Expression,
+    aggregates,
     attributes,
     conjuncts,
     transform,
     variables,
 )
+from nestream.model.output import GroupColumn, ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.physical.choices import Chosen, choices
@@ -82,16 +87,34 @@ def plan_native(
         kept=plan.output.kept,
         memory=(options or {}).get("memory", MEMORY),
         physical=tuple(map(operator_of, blocks)),
+        shown=_shown_groups(plan, blocks),
     )
+
+
+def _shown_groups(plan: Plan, blocks: Sequence[Block]) -> ShownGroups | None:
+    """What the output shows of groups, None where it shows nothing."""
+    columns = plan.output.columns
+    returned = [column.expression for column in columns if isinstance(column, ValueColumn)]
+    shown = ShownGroups(
+        listed=frozenset(column.variable for column in columns if isinstance(column, GroupColumn)),
+        spanned=frozenset(
+            group.variable
+            for block in blocks
+            for group in block.groups
+            if group.reaches_out and group.variable in plan.output.groups
+        ),
+        aggregates=tuple(dict.fromkeys(one for expression in returned for one in aggregates(expression))),
+    )
+    return shown if shown.listed or shown.spanned or shown.aggregates else None
 
 
 def operator_of(block: Block) -> PhysicalOperator:
     """The operator that finds the matches of a block."""
     if block.chain is not None and not block.equalities:
-        return Chain(block)
+        return grouped(Chain(block))
     ordered = any(set(pair) <= set(block.leaves) for pair in block.order)
     if not ordered and not block.equalities:
-        return Product(block)
+        return grouped(Product(block))
     return LateralJoin(block)
 
 
@@ -151,7 +174,9 @@ class Planner:
     def block(self, chosen: Chosen, limits: Interval, outer: Outer, *, root: bool = False) -> Block:
         """The block of a choice, within the limits that its surroundings leave."""
         names = [leaf.variable for leaf in chosen.leaves]
-        formulas = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
+        written = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
+        judged = [f for f in written if any(aggregates(f))]
+        formulas = [f for f in written if f not in judged]
         local = {name: [f for f in formulas if variables(f) == {name}] for name in names}
         joint = [f for f in formulas if f not in (g for own in local.values() for g in own)]
         equalities, predicates = split_equalities(joint, self.kind)
@@ -172,7 +197,13 @@ class Planner:
             chain=chosen.chain,
             key=key,
         )
-        return replace(block, negations=tuple(self.negations(chosen, limits, outer.inside(block, chosen))))
+        inside = outer.inside(block, chosen)
+        return replace(
+            block,
+            negations=tuple(self.negations(chosen, limits, inside)),
+            groups=tuple(self.groups(chosen, limits, inside)),
+            judged=tuple(judged),
+        )
 
     def kind(self, attribute: str) -> Kind:
         """The kind of an attribute's values."""
@@ -201,26 +232,43 @@ class Planner:
 
     def negations(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Negation]:
         """The negations of a node and its positive parts, each alternative of each, with its interval."""
-        node = chosen.node
-        if isinstance(node, Leaf):
-            return
-        place = 0
-        for component in node.components:
-            binds = not is_constraint(component)
-            interval = limits
-            if isinstance(node, WinSeq):
-                right = place + 1 if binds else place
-                interval = Interval(
-                    chosen.parts[place - 1].last if place > 0 else limits.after,
-                    chosen.parts[right].first if right < len(chosen.parts) else limits.before,
-                )
+        for component, interval in constraint_places(chosen, limits):
             if isinstance(component, LogicalNegation):
                 for alternative in choices(component.body):
                     block = self.block(alternative, interval, outer)
                     yield derive(self, alternative, Negation(interval, block), outer)
-            else:
-                yield from self.negations(chosen.parts[place], interval, outer)
-                place += 1
+
+    def groups(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Group]:
+        """The groups of a node and its positive parts, with their intervals."""
+        for component, interval in constraint_places(chosen, limits):
+            if isinstance(component, LogicalGroup):
+                alternatives = tuple(
+                    Negation(interval, self.block(alternative, interval, outer))
+                    for alternative in choices(component.body)
+                )
+                yield Group(component.variable, interval, alternatives, component.least, component.most)
+
+
+def constraint_places(chosen: Chosen, limits: Interval) -> Iterator[tuple[Component, Interval]]:
+    """The negations and groups of a node and its positive parts, each with the interval it looks at."""
+    node = chosen.node
+    if isinstance(node, Leaf):
+        return
+    place = 0
+    for component in node.components:
+        binds = not is_constraint(component)
+        interval = limits
+        if isinstance(node, WinSeq):
+            right = place + 1 if binds else place
+            interval = Interval(
+                chosen.parts[place - 1].last if place > 0 else limits.after,
+                chosen.parts[right].first if right < len(chosen.parts) else limits.before,
+            )
+        if binds:
+            yield from constraint_places(chosen.parts[place], interval)
+            place += 1
+        else:
+            yield component, interval
 
 
 def interval_order(limits: Interval, names: Iterable[str]) -> frozenset[tuple[str, str]]:
@@ -233,9 +281,10 @@ def interval_order(limits: Interval, names: Iterable[str]) -> frozenset[tuple[st
 
 
 def edges(block: Block) -> set[Edge]:
-    """The edges that the negations of a block look up to, at any depth."""
+    """The edges that the negations and groups of a block look up to, at any depth."""
     found: set[Edge] = set()
-    for negation in block.negations:
+    looking = [*block.negations, *(one for group in block.groups for one in group.alternatives)]
+    for negation in looking:
         interval = negation.interval
         found |= {edge for edge in (interval.after, interval.before) if isinstance(edge, Edge)}
         found |= edges(negation.block)

@@ -31,6 +31,7 @@ from nestream.model.unseen import Seen, warn_of
 from nestream.runtime.arrivals import Arrival, Arrivals
 from nestream.runtime.arrivals import Compiler as Compiler
 from nestream.runtime.intake import event_at, is_batch, table_of_events
+from nestream.runtime.local import LocalRun
 from nestream.runtime.progress import Progress
 from nestream.runtime.set_aside import SetAside
 from nestream.runtime.single import Single
@@ -368,6 +369,15 @@ class Stream:
             "in": self.events_in,
             "out": self.matches_out,
         }
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether every match comes with its last event, and so in the order of the output.
+
+        Known once the columns of the events are; of a query set, whose matches are ordered by query, never.
+        """
+        run = None if self._progress is None else self._progress.run
+        return isinstance(run, LocalRun) and not run.awaits_time and not run.program.distinct
 
     def describe(self) -> dict[str, Any]:
         """What is held: events by leaf, bytes, the oldest time, the watermark, and the counts so far."""

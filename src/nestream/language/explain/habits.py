@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from nestream.language.build_formula import span_of
-from nestream.language.build_pattern import no_repetition
+from nestream.language.build_pattern import misplaced_repetition
 from nestream.language.explain.situation import (
     END,
     PATTERN_KEYWORDS,
@@ -180,11 +180,11 @@ def _repetition(at: Situation) -> Explanation | None:
         and at.is_name(at.index + 1)
         and at.clause == "PATTERN"
     ):
-        return Explanation(no_repetition(span_of(at.before).to(span_of(at.after))))
+        return Explanation(misplaced_repetition(span_of(at.before).to(span_of(at.after))))
     if at.token != "[" or not at.is_name(at.index - 1) or at.clause != "PATTERN":
         return None
     if at.after == "]" or at.after.type == "NUMBER":
-        return Explanation(no_repetition(span_of(at.before).to(at.span)))
+        return Explanation(misplaced_repetition(span_of(at.before).to(at.span)))
     name = at.after[1:-1] if at.after.type == "STRING" else str(at.after)
     plain = re.fullmatch(r"\w+", name) and at.at(at.index + 2) == "]"
     return Explanation(

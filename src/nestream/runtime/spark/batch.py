@@ -209,6 +209,7 @@ def _partition(task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
             for batch in events:
                 if run is None:
                     run = task.run(batch.schema)
+                    run.plan_for(pa.Table.from_batches([batch]))
                 run.append(batch)
                 waiting += batch.num_rows
                 if number is None and waiting >= ROWS_AT_ONCE:

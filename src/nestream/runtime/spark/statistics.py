@@ -38,6 +38,11 @@ _UNITS = {"": 1, **{unit: 1 << 10 * power for power, unit in enumerate("KMGTP", 
 _COUNTED = pa.schema([("key", pa.string()), ("found", pa.int64()), ("rows", pa.int64())])
 
 
+def first_events(df: DataFrame, count: int = 20_000) -> pa.Table:
+    """Some events of the first partitions, to plan from."""
+    return df.limit(count).toArrow()
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What Spark knows of a DataFrame: its size in bytes, None where it does not, and what is not cheap."""
