@@ -21,6 +21,7 @@ from nestream.model.expression import Arithmetic, Attribute, Expression, Literal
 from nestream.model.schema import Kind, Schema
 
 Rows = npt.NDArray[np.int64]
+_FEW = 4096
 UNBOUND = -1
 """The row number of a variable that the branch taken left unbound."""
 
@@ -251,7 +252,10 @@ def _as(column: Any, datatype: pa.DataType) -> Any:
 
 
 def _struct(events: pa.Table, rows: Rows, datatype: pa.StructType, unbound: bool) -> pa.Array:
-    fields = [datatype.field(place) for place in range(datatype.num_fields)]
+    fields = list(datatype)
+    if len(rows) <= _FEW and all(events.column(field.name).num_chunks == 1 for field in fields):
+        whole = pa.StructArray.from_arrays([events.column(f.name).chunk(0) for f in fields], fields=fields)
+        return _take(whole, rows, unbound)  # in one call: with few rows, calls are what takes time
     columns = [_plain(_take(events.column(field.name), rows, unbound)) for field in fields]
     mask = pa.array(rows == UNBOUND) if unbound else None
     return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
