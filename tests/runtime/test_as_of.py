@@ -46,6 +46,8 @@ def test_events_after_the_time_are_left_out() -> None:
 
 
 def test_a_set_and_a_count_know_the_time_too() -> None:
+    assert nestream.query(MISSING).match(EVENTS, as_of=7).num_rows == 1
+    assert nestream.queries({"missing": MISSING}).match(EVENTS, as_of=7).num_rows == 1
     rules = nestream.queries({"missing": MISSING}).as_of(7)
     assert rules.match(EVENTS).num_rows == 1
     assert rules.count(EVENTS) == {"missing": 1}

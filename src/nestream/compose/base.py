@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.event_types import named_types
-from nestream.model.expression import Attribute, Expression, attributes
+from nestream.model.expression import Attribute, Expression, attributes, column_name
 from nestream.model.lazy import Lazy, lazy
-from nestream.model.output import EventColumn
 from nestream.model.schema import Order, Schema
 from nestream.model.time import WindowKind
 
@@ -70,6 +69,10 @@ class Matching(ABC):
         """What a saved state must agree with."""
 
     @abstractmethod
+    def as_of(self, time: Any) -> Matching:
+        """The same over events that are complete up to a time."""
+
+    @abstractmethod
     def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
         """What to say of types that are asked for and no event has, most likely misspelt."""
 
@@ -78,7 +81,9 @@ class Matching(ABC):
         """The limit of a stream; raises where there can be none."""
 
     @abstractmethod
-    def _on_spark(self, df: Any, schema: Schema, settings: Settings, **partitioning: Any) -> Any:
+    def _on_spark(
+        self, df: Any, schema: Schema, settings: Settings, sample: Any = None, **partitioning: Any
+    ) -> Any:
         """The matches over a DataFrame."""
 
     # -- what is asked of the events -----------------------------------------------------------------------
@@ -92,7 +97,8 @@ class Matching(ABC):
     def attributes_read(self) -> tuple[str, ...]:
         """The attributes that are read, time and type among them."""
         formulas = (formula for plan in self.plans for formula in expressions(plan))
-        return tuple(dict.fromkeys(part.name for formula in formulas for part in attributes(formula)))
+        read = (column_name(part.name) for formula in formulas for part in attributes(formula))
+        return tuple(dict.fromkeys(read))
 
     @property
     def computed(self) -> tuple[str, ...]:
@@ -104,7 +110,7 @@ class Matching(ABC):
     @property
     def shows_events(self) -> bool:
         """Whether a match has whole events, with all their columns."""
-        return any(isinstance(column, EventColumn) for plan in self.plans for column in plan.output.columns)
+        return any(plan.output.shows_events for plan in self.plans)
 
     def fitted(self, table: pa.Table, time: str, type: str) -> pa.Table:
         """The events; where there are none, with columns that the plans can be typed against."""
@@ -133,6 +139,7 @@ class Matching(ABC):
         strategy: str = "auto",
         options: Options | None = None,
         threads: int | None = None,
+        as_of: Any = None,
         **on_spark: Any,
     ) -> Any:
         """All matches as an Arrow table; for a Spark DataFrame, as a lazy DataFrame.
@@ -141,7 +148,8 @@ class Matching(ABC):
         or a mapping of these by event type. `time` and `type` name the columns with the time and the type of
         an event. `types` lists the attributes of each type (SASE). With `order="arrival"` events with equal
         times follow one another as they arrive. `threads` is how many threads work, by default one a core.
-        For a Spark DataFrame, the options of `on_spark` are taken too.
+        `as_of` says up to when the events are complete, as the method of that name does. For a Spark
+        DataFrame, the options of `on_spark` are taken too.
 
         For a query the table has a struct column with the event for each variable, NULL for a branch of an OR
         that did not match, or the columns of RETURN; then `match_start` and `match_end`. Rows are ordered by
@@ -152,6 +160,8 @@ class Matching(ABC):
         """
         how: How = {"time": time, "type": type, "types": types, "order": order}
         how |= {"strategy": strategy, "options": options}
+        if as_of is not None:
+            return self.as_of(as_of).match(events, threads=threads, **how, **on_spark)
         if is_dataframe(events):
             return self.on_spark(events, **how, **on_spark)
         if on_spark:
@@ -249,6 +259,7 @@ class Matching(ABC):
         partitions: int | None = None,
         slice_length: Length | None = None,
         statistics: bool = True,
+        sample: Any = None,
         **how: Unpack[How],
     ) -> Any:
         """The matches over a Spark DataFrame, or a mapping of them by event type, as a DataFrame.
@@ -260,7 +271,8 @@ class Matching(ABC):
         column.
 
         Of a batch that may have a key with too many events for one task, the first rows are looked at for the
-        choice, unless `statistics` is False.
+        choice, unless `statistics` is False. A strategy that is planned by statistics looks at the first
+        events of each partition, or at a `sample` of events of this process.
 
         A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
         split by key or not at all, and `partitions` is the number of key buckets.
@@ -279,6 +291,7 @@ class Matching(ABC):
             partitions=partitions,
             slice_length=slice_length,
             statistics=statistics,
+            sample=sample,
         )
 
     def stream_files(
@@ -293,5 +306,5 @@ class Matching(ABC):
 
 def _names(formulas: Iterable[Expression]) -> tuple[str, ...]:
     """The attributes that formulas read, without time and type."""
-    read = dict.fromkeys(part.name for formula in formulas for part in attributes(formula))
+    read = dict.fromkeys(column_name(part.name) for formula in formulas for part in attributes(formula))
     return tuple(name for name in read if name not in ("ts", "type"))

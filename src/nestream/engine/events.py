@@ -19,9 +19,10 @@ from nestream.engine.kernels.scan import of_known_types
 from nestream.engine.program import LeafSpec
 from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator
-from nestream.model.columns import computable
+from nestream.model.columns import computable, field_of
 from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
+from nestream.model.output import Members
 from nestream.model.plain import empty_table
 from nestream.model.schema import EventError, Schema
 from nestream.model.vector import Vector
@@ -174,7 +175,7 @@ class Events:
                 return Vector(self._types.take(pa.array(piece.type)).cast(pa.large_string()))
             if name not in vectors:
                 held = self.schema.column(name)
-                vectors[name] = Vector.of(computable(piece.column(held), self.unit, held))
+                vectors[name] = Vector.of(computable(field_of(piece.column(held), name), self.unit, held))
             return vectors[name]
 
         return self._selection.members(piece.type, column)
@@ -252,13 +253,19 @@ class Events:
     def payload(self, table: pa.Table) -> None:
         self._source, self._payload = None, table
 
-    def shown(self, rows: Mapping[str, Ints]) -> tuple[pa.Table, dict[str, Ints]]:
-        """A table that holds the events of some matches, and their rows in it (-1 stays -1)."""
+    def shown(
+        self, rows: Mapping[str, Ints], members: Mapping[str, Members]
+    ) -> tuple[pa.Table, dict[str, Ints], dict[str, Members]]:
+        """A table that holds the events of some matches and of their groups, and their rows in it."""
         if self._source is None:
-            return self.payload, dict(rows)
+            return self.payload, dict(rows), dict(members)
         source, taken = self._source
-        found = {name: np.where(own < 0, -1, taken[own]) for name, own in rows.items()}
-        return source, found
+
+        def of(own: Mapping[str, Ints]) -> dict[str, Ints]:
+            return {name: np.where(column < 0, -1, taken[column]) for name, column in own.items()}
+
+        groups = {name: Members(group.counts, of(group.rows)) for name, group in members.items()}
+        return source, of(rows), groups
 
     def take_fresh(self) -> set[int]:
         """The leaves that have got events since this was last asked."""
@@ -314,7 +321,7 @@ class Events:
                 column = self.type_names().cast(pa.large_string())
             else:
                 held = self.schema.column(name)
-                column = computable(self._column(held), self.unit, held)
+                column = computable(field_of(self._column(held), name), self.unit, held)
             self._computed[name] = Vector.of(column)
         return self._computed[name]
 

@@ -52,6 +52,13 @@ class Matcher:
         self.execution = program.start(self.limit)
         self.keeper = Keeper(program, events) if program.keep is not None else None
 
+    def go_on_with(self, program: Program) -> None:
+        """Run another program for the same query from here on; what was decided stays decided."""
+        self.program = program
+        self.execution = program.start(self.limit)
+        if program.distinct and self.given is None:
+            self.given = Given(program.kept)
+
     @cached_property
     def key_classes(self) -> Mapping[str, str]:
         """The attributes that the program compares with each other, each with the first of its class."""
@@ -70,19 +77,31 @@ class Matcher:
         self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
         self.events.seal()
         if len(self.store):
-            targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
-            at_once = self.watermark == END and not any(self.decided)
-            found = self._decide(targets, at_once=at_once, cache=cache)
-            sorted_already = found_in_order(self.program, at_once=at_once)
-            if self.keeper is None:
-                yield from found if sorted_already or not in_order else self._all_in_order(found)
-            elif at_once:
-                yield from self.keeper.all_of(found if sorted_already else self._all_in_order(found))
-            else:
-                found = iter(list(found))  # how far it is decided is known when all is found
-                yield from self.keeper.up_to(found, self._frontier(), self.watermark)
+            for matches in self._emitted(cache, in_order=in_order):
+                yield from self._completed(matches, cache)
         if cache is None:
             self._expire()
+
+    def _completed(self, matches: Matches, cache: EvaluationCache | None) -> Iterator[Matches]:
+        """Matches with their groups."""
+        return self.execution.completed(
+            matches, lambda: cache or EvaluationCache(self.events, self.key_classes)
+        )
+
+    def _emitted(self, cache: EvaluationCache | None, *, in_order: bool) -> Iterator[Matches]:
+        """The matches that the watermark decides and KEEP keeps, without their groups."""
+        assert self.watermark is not None
+        targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
+        at_once = self.watermark == END and not any(self.decided)
+        found = self._decide(targets, at_once=at_once, cache=cache)
+        sorted_already = found_in_order(self.program, at_once=at_once)
+        if self.keeper is None:
+            yield from found if sorted_already or not in_order else self._all_in_order(found)
+        elif at_once:
+            yield from self.keeper.all_of(found if sorted_already else self._all_in_order(found))
+        else:
+            found = iter(list(found))  # how far it is decided is known when all is found
+            yield from self.keeper.up_to(found, self._frontier(), self.watermark)
 
     def _frontier(self) -> int:
         """A time: all the matches that end before it have been found."""
@@ -120,7 +139,8 @@ class Matcher:
         bounds = [int(store.pos[row]) + store.base if row < len(store) else self.events.seen for row in rows]
         count = len(self.program.outlines)
         self.decided = [bounds[0]] * count
-        yield from self._decide([bounds[1]] * count, at_once=True, cache=cache)
+        for matches in self._decide([bounds[1]] * count, at_once=True, cache=cache):
+            yield from self._completed(matches, cache)
 
     def count(self) -> int:
         """How many matches there are when all the events have arrived, without building what it need not."""
@@ -133,7 +153,7 @@ class Matcher:
         if not len(self.store):
             return
         if self.given is not None or self.keeper is not None:
-            yield from (matches.count for matches in self.advance(END, in_order=False))
+            yield from (matches.count for matches in self._emitted(None, in_order=False))
             return
         length = int(self.store.pos[-1]) + 1
         for operator in self.operators(at_once=True):
@@ -318,7 +338,21 @@ class Matcher:
         """How many of the first events no match needs any more that is still to be decided or given."""
         held = None if self.keeper is None else self.keeper.first
         expired = self._expired()
-        return expired if held is None else min(expired, held - self.events.forgotten)
+        return expired if held is None else min(expired, self._reached(held - self.events.forgotten))
+
+    def _reached(self, row: int) -> int:
+        """The first row that a match which begins with a row needs: its leading groups look back."""
+        store, program = self.store, self.program
+        if not program.looks_back or not 0 <= row < len(store):
+            return row
+        match program.measure:
+            case Measure.NONE:
+                return 0
+            case Measure.EVENTS:
+                return int(np.searchsorted(store.pos, store.pos[row] - (program.window - 1), "left"))
+            case Measure.TIME:
+                earliest = max(int(store.ts[row]) - program.window, -(2**63))
+                return int(np.searchsorted(store.ts, earliest, "left"))
 
     def _expired(self) -> int:
         """How many of the first events can take part in no match that is still to be decided."""

@@ -7,23 +7,27 @@ else is a lateral join, which is always right.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from nestream.engine.block import Block, Negation
+from nestream.engine.block import Block, Group, Negation
 from nestream.engine.native import NativeProgram
 from nestream.engine.operators.chain import Chain
+from nestream.engine.operators.grouped import grouped
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import PhysicalOperator
 from nestream.engine.operators.product import Product
 from nestream.engine.outlines import outline_of
 from nestream.engine.program import MEMORY, Edge, Interval, LeafSpec
+from nestream.engine.shown_groups import ShownGroups
+from nestream.logical.nodes import Group as LogicalGroup
 from nestream.logical.nodes import Negation as LogicalNegation
 from nestream.logical.nodes import Plan
-from nestream.model.expression import conjuncts, variables
+from nestream.model.expression import aggregates, conjuncts, variables
+from nestream.model.output import GroupColumn, ValueColumn
 from nestream.model.schema import Schema
 from nestream.physical.choices import Chosen, choices
 from nestream.physical.deriving import derive
@@ -63,16 +67,34 @@ def plan_native(
         looks_back=any(Edge.WINDOW_START in edges(block) for block in blocks),
         memory=(options or {}).get("memory", MEMORY),
         physical=tuple(map(operator_of, blocks)),
+        shown=_shown_groups(plan, blocks),
     )
+
+
+def _shown_groups(plan: Plan, blocks: Sequence[Block]) -> ShownGroups | None:
+    """What the output shows of groups, None where it shows nothing."""
+    columns = plan.output.columns
+    returned = [column.expression for column in columns if isinstance(column, ValueColumn)]
+    shown = ShownGroups(
+        listed=frozenset(column.variable for column in columns if isinstance(column, GroupColumn)),
+        spanned=frozenset(
+            group.variable
+            for block in blocks
+            for group in block.groups
+            if group.reaches_out and group.variable in plan.output.groups
+        ),
+        aggregates=tuple(dict.fromkeys(one for expression in returned for one in aggregates(expression))),
+    )
+    return shown if shown.listed or shown.spanned or shown.aggregates else None
 
 
 def operator_of(block: Block) -> PhysicalOperator:
     """The operator that finds the matches of a block."""
     if block.chain is not None and not block.equalities:
-        return Chain(block)
+        return grouped(Chain(block))
     ordered = any(set(pair) <= set(block.leaves) for pair in block.order)
     if not ordered and not block.equalities:
-        return Product(block)
+        return grouped(Product(block))
     return LateralJoin(block)
 
 
@@ -88,7 +110,9 @@ class Planner(BlockWriter):
     def block(self, chosen: Chosen, limits: Interval, outer: Outer, *, root: bool = False) -> Block:
         """The block of a choice, within the limits that its surroundings leave."""
         names = [leaf.variable for leaf in chosen.leaves]
-        formulas = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
+        written = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
+        judged = [f for f in written if any(aggregates(f))]
+        formulas = [f for f in written if f not in judged]
         local = {name: [f for f in formulas if variables(f) == {name}] for name in names}
         joint = [f for f in formulas if f not in (g for own in local.values() for g in own)]
         equalities, predicates = split_equalities(joint, self.kind)
@@ -107,23 +131,40 @@ class Planner(BlockWriter):
             chain=chosen.chain,
             key=key,
         )
-        return replace(block, negations=tuple(self.negations(chosen, limits, outer.inside(block, chosen))))
+        inside = outer.inside(block, chosen)
+        return replace(
+            block,
+            negations=tuple(self.negations(chosen, limits, inside)),
+            groups=tuple(self.groups(chosen, limits, inside)),
+            judged=tuple(judged),
+        )
 
     # -- negations -----------------------------------------------------------------------------------------
 
     def negations(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Negation]:
         """The negations of a node and its positive parts, each alternative of each, with its interval."""
         for component, interval in constraints_of(chosen, limits):
-            assert isinstance(component, LogicalNegation), "witnesses are made by rewriting"
-            for alternative in choices(component.body):
-                block = self.block(alternative, interval, outer)
-                yield derive(self, alternative, Negation(interval, block), outer)
+            if isinstance(component, LogicalNegation):
+                for alternative in choices(component.body):
+                    block = self.block(alternative, interval, outer)
+                    yield derive(self, alternative, Negation(interval, block), outer)
+
+    def groups(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Group]:
+        """The groups of a node and its positive parts, with their intervals."""
+        for component, interval in constraints_of(chosen, limits):
+            if isinstance(component, LogicalGroup):
+                alternatives = tuple(
+                    Negation(interval, self.block(alternative, interval, outer))
+                    for alternative in choices(component.body)
+                )
+                yield Group(component.variable, interval, alternatives, component.least, component.most)
 
 
 def edges(block: Block) -> set[Edge]:
-    """The edges that the negations of a block look up to, at any depth."""
+    """The edges that the negations and groups of a block look up to, at any depth."""
     found: set[Edge] = set()
-    for negation in block.negations:
+    looking = [*block.negations, *(one for group in block.groups for one in group.alternatives)]
+    for negation in looking:
         interval = negation.interval
         found |= {edge for edge in (interval.after, interval.before) if isinstance(edge, Edge)}
         found |= edges(negation.block)

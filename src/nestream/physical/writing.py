@@ -133,7 +133,7 @@ def root_limits(chosen: Chosen) -> Interval:
 
 
 def constraints_of(chosen: Chosen, limits: Interval) -> Iterator[tuple[Component, Interval]]:
-    """The negations and witnesses of a node and of its positive parts, each with its interval."""
+    """The negations, groups and witnesses of a node and of its positive parts, each with its interval."""
     node = chosen.node
     if isinstance(node, Leaf):
         return
