@@ -37,11 +37,11 @@ def engine(**switches: Any) -> Run:
     return run
 
 
-def by(strategy: str) -> Run:
-    """A strategy of the engine."""
+def by(strategy: str, **switches: Any) -> Run:
+    """A strategy, with techniques switched off where asked."""
 
     def run(query: Query, table: pa.Table, **options: Any) -> pa.Table:
-        return query.match(table, strategy=strategy, **options)
+        return query.match(table, strategy=strategy, options=switches or None, **options)
 
     return run
 
@@ -82,6 +82,7 @@ CONFIGURATIONS: Mapping[str, Run] = {
     "SASE's Multi-PAIS": engine(**{**asdict(PAPER), "multiple": True, "filtering": False}),
     "nested": by("nested"),
     "flat": by("flat"),
+    "flat, grouped by rows": by("flat", cost_in_time=False),
     **{name: by(name) for name in VIEWS},
     "views-balanced, one event a batch": partial(one_event_a_batch, strategy="views-balanced"),
     "flat, one event a batch": partial(one_event_a_batch, strategy="flat"),

@@ -12,6 +12,7 @@ from nestream.cli.arguments import (
     InputFormatOption,
     QueriesArgument,
     SetOption,
+    StrategyOption,
     TimeOption,
     TypeOption,
     queries_of,
@@ -55,6 +56,7 @@ def stream(
     progress: ProgressOption = None,
     format: StreamFormatOption = None,
     master: MasterOption = None,
+    strategy: StrategyOption = "auto",
     types: TypesOption = None,
     dialect: DialectOption = None,
     set: SetOption = None,
@@ -67,6 +69,8 @@ def stream(
     """
     parsed = with_types(queries_of(query, dialect, set), types)
     warn_of_undeclared(parsed)
+    if strategy == "reference":
+        raise typer.BadParameter("the reference evaluator does not run on streams.", param_hint="--strategy")
     if source is not None and Path(source).is_dir():
         _apart(source, {"--to": sink, "--late": late, "--checkpoint": checkpoint})
     log = None if progress is None else ProgressFile(progress_path(progress))
@@ -92,6 +96,7 @@ def stream(
                 format=format,
                 input_format=read_as,
                 log=log,
+                strategy=strategy,
             ),
         )
         return
@@ -112,6 +117,7 @@ def stream(
         once=once,
         files=files,
         log=log,
+        strategy=strategy,
         output=(format or StreamFormat.PARQUET).value,
         master=master or "local[*]",
         format=None if input_format is None else input_format.value,

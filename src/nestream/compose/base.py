@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.event_types import named_types
-from nestream.model.expression import Attribute, Expression, attributes
+from nestream.model.expression import Attribute, Expression, attributes, column_name
 from nestream.model.lazy import Lazy, lazy
 from nestream.model.schema import Order, Schema
 from nestream.model.time import WindowKind
@@ -81,7 +81,9 @@ class Matching(ABC):
         """The limit of a stream; raises where there can be none."""
 
     @abstractmethod
-    def _on_spark(self, df: Any, schema: Schema, settings: Settings, **partitioning: Any) -> Any:
+    def _on_spark(
+        self, df: Any, schema: Schema, settings: Settings, sample: Any = None, **partitioning: Any
+    ) -> Any:
         """The matches over a DataFrame."""
 
     # -- what is asked of the events -----------------------------------------------------------------------
@@ -95,7 +97,8 @@ class Matching(ABC):
     def attributes_read(self) -> tuple[str, ...]:
         """The attributes that are read, time and type among them."""
         formulas = (formula for plan in self.plans for formula in expressions(plan))
-        return tuple(dict.fromkeys(part.name for formula in formulas for part in attributes(formula)))
+        read = (column_name(part.name) for formula in formulas for part in attributes(formula))
+        return tuple(dict.fromkeys(read))
 
     @property
     def computed(self) -> tuple[str, ...]:
@@ -256,6 +259,7 @@ class Matching(ABC):
         partitions: int | None = None,
         slice_length: Length | None = None,
         statistics: bool = True,
+        sample: Any = None,
         **how: Unpack[How],
     ) -> Any:
         """The matches over a Spark DataFrame, or a mapping of them by event type, as a DataFrame.
@@ -267,7 +271,8 @@ class Matching(ABC):
         column.
 
         Of a batch that may have a key with too many events for one task, the first rows are looked at for the
-        choice, unless `statistics` is False.
+        choice, unless `statistics` is False. A strategy that is planned by statistics looks at the first
+        events of each partition, or at a `sample` of events of this process.
 
         A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
         split by key or not at all, and `partitions` is the number of key buckets.
@@ -286,6 +291,7 @@ class Matching(ABC):
             partitions=partitions,
             slice_length=slice_length,
             statistics=statistics,
+            sample=sample,
         )
 
     def stream_files(
@@ -300,5 +306,5 @@ class Matching(ABC):
 
 def _names(formulas: Iterable[Expression]) -> tuple[str, ...]:
     """The attributes that formulas read, without time and type."""
-    read = dict.fromkeys(part.name for formula in formulas for part in attributes(formula))
+    read = dict.fromkeys(column_name(part.name) for formula in formulas for part in attributes(formula))
     return tuple(name for name in read if name not in ("ts", "type"))

@@ -19,7 +19,7 @@ from nestream.engine.kernels.scan import of_known_types
 from nestream.engine.program import LeafSpec
 from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator
-from nestream.model.columns import computable
+from nestream.model.columns import computable, field_of
 from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
 from nestream.model.output import Members
@@ -175,7 +175,7 @@ class Events:
                 return Vector(self._types.take(pa.array(piece.type)).cast(pa.large_string()))
             if name not in vectors:
                 held = self.schema.column(name)
-                vectors[name] = Vector.of(computable(piece.column(held), self.unit, held))
+                vectors[name] = Vector.of(computable(field_of(piece.column(held), name), self.unit, held))
             return vectors[name]
 
         return self._selection.members(piece.type, column)
@@ -321,7 +321,7 @@ class Events:
                 column = self.type_names().cast(pa.large_string())
             else:
                 held = self.schema.column(name)
-                column = computable(self._column(held), self.unit, held)
+                column = computable(field_of(self._column(held), name), self.unit, held)
             self._computed[name] = Vector.of(column)
         return self._computed[name]
 

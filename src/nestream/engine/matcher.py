@@ -52,6 +52,13 @@ class Matcher:
         self.execution = program.start(self.limit)
         self.keeper = Keeper(program, events) if program.keep is not None else None
 
+    def go_on_with(self, program: Program) -> None:
+        """Run another program for the same query from here on; what was decided stays decided."""
+        self.program = program
+        self.execution = program.start(self.limit)
+        if program.distinct and self.given is None:
+            self.given = Given(program.kept)
+
     @cached_property
     def key_classes(self) -> Mapping[str, str]:
         """The attributes that the program compares with each other, each with the first of its class."""

@@ -51,6 +51,13 @@ class LocalRun:
         """Take events in the order of time and arrival."""
         self.store.append(events)
 
+    def plan_for(self, events: pa.Table) -> None:
+        """Plan for events like these from here on, where the strategy chooses by statistics."""
+        program = self.program.planned_for(events, self.schema)
+        if program is not self.program:
+            self.program = program
+            self.matcher.go_on_with(program)
+
     def advance(self, watermark: int, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided by a watermark, in the order of the output unless that does not matter."""
         for matches in self.matcher.advance(watermark, in_order=in_order):

@@ -53,6 +53,11 @@ class SetRun:
         """Take events in the order of time and arrival."""
         self.store.append(events)
 
+    def plan_for(self, events: pa.Table) -> None:
+        """Plan each query for events like these from here on."""
+        for run in self.runs:
+            run.plan_for(events)
+
     def advance(self, watermark: int, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided by a watermark, each with the name of its query, one query after the other."""
         yield from self._named(self.matchers.decide(watermark, in_order=in_order))

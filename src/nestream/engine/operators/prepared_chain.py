@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,9 @@ _DEAR = 64
 """Composites are built only if there are at most so many to an event."""
 _CHEAP = 1 << 20
 """Or so many in all."""
+_SAFE = 1 << 62
+"""Two numbers below this have a difference of 64 bits."""
+_MOST = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class PreparedChain:
         self._level = {name: level for level, step in enumerate(self.steps) for name in step.rows}
         done = [set(chain.names[composite.first : composite.end]) for composite in composites]
         self._due: list[list[Expression]] = [[] for _ in self.steps]
-        for predicate in chain.block.predicates:
+        for predicate in chain.filters:
             names = variables(predicate)
             if not names or not any(names <= inside for inside in done):
                 self._due[min((self._level[name] for name in names), default=0)].append(predicate)
@@ -160,12 +163,15 @@ class PreparedChain:
             start = running_maximum(firsts, begin) if composite else firsts
             return Step(rows, begin, start, firsts if composite else None, _EMPTY, _EMPTY)
         previous = self.steps[-1]
-        bound = self._bound(names[0], firsts)
+        bound, low = self._bound(names[0], firsts), self._low(names[0], firsts)
+        if names[0] in self.chain.counted:
+            low, firsts = low[firsts], np.arange(len(firsts), dtype=np.int32)
         for counted in self.chain.counted.get(names[0], ()):
             latest, most = self._counted(counted, rows[names[0]])
             if latest is not None:  # a predecessor comes before as many members as there must be
                 kept = latest >= 0
-                firsts = np.minimum(firsts, latest)[kept]
+                low = np.minimum(low[kept], evaluation.low[latest[kept]])
+                firsts = np.arange(len(low), dtype=np.int32)
                 rows = {name: column[kept] for name, column in rows.items()}
                 begin = np.concatenate(([0], np.cumsum(kept, dtype=np.int32))).astype(np.int32)[begin]
                 bound = bound[kept] if len(bound) else bound
@@ -181,7 +187,7 @@ class PreparedChain:
             begin,
             firsts,
             bound,
-            evaluation.low,
+            low,
             evaluation.reach,
         )
         if len(stay) < len(ends):
@@ -231,7 +237,32 @@ class PreparedChain:
             start = staircase.latest(number, evaluation.low[rows])
             low = np.where(start < 0, np.int32(-1), evaluation.low[start])
             bound = low if not len(bound) else np.maximum(bound, low)
+        for gap in self.chain.distances.get(name, ()):
+            _, most = gap.ends(evaluation.events.evaluator.per_microsecond)
+            low = self._since(rows, most, "left")
+            bound = low if not len(bound) else np.maximum(bound, low)
         return bound
+
+    def _low(self, name: str, rows: Rows) -> Rows:
+        """For each event, by its row, the first row that is too late for its predecessor."""
+        evaluation = self.evaluation
+        low = evaluation.low
+        for gap in self.chain.distances.get(name, ()):
+            least, _ = gap.ends(evaluation.events.evaluator.per_microsecond)
+            if least is not None:
+                low = low.copy()
+                low[rows] = np.minimum(low[rows], self._since(rows, least, "right"))
+        return low
+
+    def _since(self, rows: Rows, distance: int, side: Literal["left", "right"]) -> Rows:
+        """For each event the first row so long before it, or later than that; rows are in order of time."""
+        times = self.evaluation.events.ts
+        own = times[rows].astype(np.int64)
+        if -_SAFE < distance < _SAFE and (not len(own) or (abs(own.min()) < _SAFE and own.max() < _SAFE)):
+            moments = own - distance
+        else:  # 64 bits might not do
+            moments = np.array([max(min(int(t) - distance, _MOST), -_MOST - 1) for t in own], np.int64)
+        return np.searchsorted(times, moments, side).astype(np.int32)
 
     # -- triggers and ranges -------------------------------------------------------------------------------
 
