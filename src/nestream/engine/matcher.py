@@ -14,8 +14,6 @@ import numpy as np
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events, Ints
-from nestream.engine.kernels import Rows
-from nestream.engine.kernels.stack import first_of_time
 from nestream.engine.keys import key_classes
 from nestream.engine.moment import Moment
 from nestream.engine.operator import EvaluationCache, Matches, Operator
@@ -111,7 +109,6 @@ class Matcher:
     ) -> Sequence[Operator]:
         """The operators of the program over the events held now, for the matches from a position on."""
         cache = cache or EvaluationCache(self.events, self.key_classes)
-        self._moments: Rows = cache.once("moments", lambda: first_of_time(self.events.ts))
         return self.execution.operators(cache, at_once=at_once, first=first)
 
     def _all_in_order(self, found: Iterable[Matches]) -> Iterator[Matches]:
@@ -121,7 +118,7 @@ class Matcher:
             yield from parts
             return
         columns = [np.concatenate([part.rows[name] for part in parts]) for name in self.program.kept]
-        columns = in_output_order(columns, self._moments)
+        columns = in_output_order(columns, self.events.moments)
         yield from self._pieces(
             [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
         )
@@ -261,17 +258,15 @@ class Matcher:
         held = [bindings for bindings in held if bindings.count]
         if not held:
             return []
-        columns = [
-            np.concatenate(
-                [b.rows[name] if name in b.rows else np.full(b.count, UNBOUND, np.int32) for b in held]
-            )
-            for name in self.program.kept
-        ]
+        columns = []
+        for name in self.program.kept:
+            parts = [b.rows[name] if name in b.rows else np.full(b.count, UNBOUND, np.int32) for b in held]
+            columns.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
         if self.given is not None:
             columns = self.given.new(_with_an_event(columns), self.store, repeated=repeated)
             if not len(columns[0]):
                 return []
-        columns = in_output_order(columns, self._moments)
+        columns = in_output_order(columns, self.events.moments)
         return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
 
     # -- what is held --------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nestream.engine.kernels import Rows
-from nestream.engine.kernels.order import ends_of, sort_within, taken
+from nestream.engine.kernels.order import ends_of, in_order, sort_within
 from nestream.engine.kernels.stack import sorted_by_key
 
 
@@ -32,4 +32,4 @@ def in_output_order(columns: Sequence[Rows], moment: Rows) -> list[Rows]:
         least = ends.min()
         order, _ = sorted_by_key(order, ends - least, int(ends.max() - least) + 1)
     moved = sort_within(matrix, ends, order, np.empty(count, np.int32))
-    return list(taken(matrix, order) if moved or not grouped else matrix)
+    return list(in_order(matrix, order) if moved or not grouped else matrix)

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.events import Events, Ints
+from nestream.engine.kernels import Rows
 from nestream.engine.program import Measure, Program
 from nestream.engine.values import Evaluator
 from nestream.model.vector import Vector
@@ -59,7 +60,7 @@ class Store:
         return self.events.payload
 
     @property
-    def leaf_rows(self) -> list[Ints]:
+    def leaf_rows(self) -> list[Rows]:
         """The rows of each leaf."""
         return self.events.leaf_rows
 
@@ -67,11 +68,6 @@ class Store:
     def evaluator(self) -> Evaluator:
         """Evaluates formulas over the events."""
         return self.events.evaluator
-
-    @property
-    def first_at_its_time(self) -> Ints | None:
-        """For each row the first row with its time; None where all times differ."""
-        return self.events.first_at_its_time
 
     def attribute(self, name: str) -> Vector:
         """The values of an attribute for every row."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -113,8 +114,8 @@ def build_matches(
     """
     kept = [rows[name] for name in output.kept]
     unbound = [name for name in rows if (rows[name] == UNBOUND).any()]
-    first = np.minimum.reduce([np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
-    last = np.maximum.reduce(kept)
+    first = reduce(np.minimum, [np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
+    last = reduce(np.maximum, kept)
     columns: list[pa.Array | pa.ChunkedArray] = []
     for place, column in enumerate(output.columns):
         if isinstance(column, EventColumn):

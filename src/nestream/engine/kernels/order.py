@@ -8,6 +8,9 @@ import numpy as np
 
 from nestream.engine.kernels import kernel
 
+FEW = 24
+"""Up to so many matches are sorted by insertion."""
+
 
 @kernel
 def before(columns: Any, left: int, right: int) -> bool:
@@ -22,7 +25,7 @@ def before(columns: Any, left: int, right: int) -> bool:
 def sort_within(columns: Any, group: Any, order: Any, spare: Any) -> bool:
     """Sort `order`, numbers of matches grouped by `group`, within each group; whether anything moved.
 
-    Merges runs bottom up, starting from those already in order, so a group that is in order costs one pass.
+    A small group is sorted by insertion, others by merging runs bottom up; a group in order costs one pass.
     """
     moved = False
     first = 0
@@ -37,6 +40,14 @@ def sort_within(columns: Any, group: Any, order: Any, spare: Any) -> bool:
         if not sorted_:
             moved = True
             width = 1
+            if end - first <= FEW:
+                width = FEW
+                for place in range(first + 1, end):
+                    match, at = order[place], place
+                    while at > first and before(columns, match, order[at - 1]):
+                        order[at] = order[at - 1]
+                        at -= 1
+                    order[at] = match
             while width < end - first:
                 for left in range(first, end, 2 * width):
                     middle = min(left + width, end)
@@ -59,8 +70,8 @@ def sort_within(columns: Any, group: Any, order: Any, spare: Any) -> bool:
 
 
 @kernel
-def taken(columns: Any, order: Any) -> Any:
-    """The columns in another order."""
+def in_order(columns: Any, order: Any) -> Any:
+    """The matches in another order."""
     found = np.empty((columns.shape[0], len(order)), np.int32)
     for step in range(columns.shape[0]):
         for i in range(len(order)):

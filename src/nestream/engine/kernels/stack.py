@@ -8,6 +8,8 @@ import numpy as np
 
 from nestream.engine.kernels import kernel
 
+LEAST = int(np.iinfo(np.int64).min)
+
 
 @kernel
 def sorted_by_key(rows: Any, number: Any, keys: int) -> Any:
@@ -62,6 +64,15 @@ def in_row_order(rows: Any, first: int, end: int) -> Any:
 
 
 @kernel
+def taken(values: Any, places: Any) -> Any:
+    """The values at some places."""
+    found = np.empty(len(places), values.dtype)
+    for i in range(len(places)):
+        found[i] = values[places[i]]
+    return found
+
+
+@kernel
 def first_of_time(times: Any) -> Any:
     """For each row the first row with the same time; times do not go down."""
     found = np.empty(len(times), np.int32)
@@ -74,12 +85,22 @@ def first_of_time(times: Any) -> Any:
 
 
 @kernel
-def window_starts(measure: Any, limits: Any) -> Any:
-    """For each row the first row whose measure is not below the row's limit; neither goes down."""
-    found = np.empty(len(limits), np.int32)
+def window_starts(measure: Any, size: int) -> Any:
+    """For each row the first row whose measure is less by at most `size`; measures do not go down."""
+    found = np.empty(len(measure), np.int32)
     first = 0
-    for row in range(len(limits)):
-        while measure[first] < limits[row]:
-            first += 1
+    for row in range(len(measure)):
+        if measure[row] >= LEAST + size:  # else the difference would not fit
+            while measure[first] < measure[row] - size:
+                first += 1
         found[row] = first
+    return found
+
+
+@kernel
+def taken_or_none(values: Any, places: Any) -> Any:
+    """The values at some places, -1 where a place is -1."""
+    found = np.empty(len(places), values.dtype)
+    for i in range(len(places)):
+        found[i] = values[places[i]] if places[i] >= 0 else -1
     return found

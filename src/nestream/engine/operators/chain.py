@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import numpy as np
+
 from nestream.engine.block import Block, Negation, Term
 from nestream.engine.evaluation import Bindings, Evaluation
 from nestream.engine.kernels import Rows
@@ -26,6 +28,9 @@ from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked
 from nestream.engine.operators.prepared_chain import PreparedChain
 from nestream.model.expression import variables
+
+_SOME = 4096
+"""How many triggers are counted at a time, so that counting can be given up."""
 
 
 @dataclass(frozen=True)
@@ -150,13 +155,18 @@ class Chain:
         if level == 0:
             yield prepared.bindings(columns, 0)
             return
-        for longer in prepared.extensions(columns, level):
-            yield from self._extended(prepared, prepared.kept(longer, level - 1), level - 1)
+        stop = prepared.next_stop(level)
+        for longer in prepared.extensions(columns, level, stop):
+            if prepared.complete(stop):
+                yield Bindings(dict(zip(self.names, longer, strict=True)), longer.shape[1])
+            else:
+                kept = prepared.kept(np.ascontiguousarray(longer), stop)
+                yield from self._extended(prepared, kept, stop)
 
     # -- counting ------------------------------------------------------------------------------------------
 
     def counts(self, evaluation: Evaluation, asked: Asked) -> Iterator[int]:
-        """The number of matches, piece by piece; the last extension is counted, not built."""
+        """The number of matches, piece by piece; the last extensions are counted, not built."""
         prepared = self._prepared(evaluation, asked)
         if len(prepared.steps) == 1 or prepared.filters(0):
             yield from (found.count for found in self.run(evaluation, asked))
@@ -166,11 +176,14 @@ class Chain:
         yield from self._counted(prepared, prepared.kept(columns, level), level)
 
     def _counted(self, prepared: PreparedChain, columns: Rows, level: int) -> Iterator[int]:
-        if level == 1:
-            yield int(prepared.extension_counts(columns, level).sum())
+        stop = prepared.next_stop(level)
+        if stop == 0:
+            for first in range(0, columns.shape[1], _SOME):
+                yield prepared.count(np.ascontiguousarray(columns[:, first : first + _SOME]), level)[0]
             return
-        for longer in prepared.extensions(columns, level):
-            yield from self._counted(prepared, prepared.kept(longer, level - 1), level - 1)
+        for longer in prepared.extensions(columns, level, stop):
+            kept = prepared.kept(np.ascontiguousarray(longer), stop)
+            yield from self._counted(prepared, kept, stop)
 
     def expected(self, evaluation: Evaluation, asked: Asked) -> float | None:
         """About how many matches there are if all predicates and late negations let them pass."""
