@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from nestream.model.memory import collected, collected_each
 from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 from nestream.model.unseen import warn_of
-from nestream.query import Query, query
+from nestream.query import Query, known_parameters, own_parameters, query
 from nestream.runtime.many import Member, SetRun
 from nestream.runtime.stream import Stream
 from nestream.strategies import Options, known_options, known_strategy, program_of
@@ -54,22 +55,45 @@ class QuerySetError(QueryError):
         return type(self), (self.errors,)
 
 
-def queries(source: Any, dialect: str | None = None) -> Queries:
+def queries(
+    source: Any, dialect: str | None = None, *, parameters: Mapping[str, Any] | None = None
+) -> Queries:
     """Parse and check a query set: a folder of `.neel` files, a mapping of names to queries, or a list.
 
-    Queries from files are named after their files, those of a list q1, q2 and so on. Raises `QueryError` with
-    all problems of all queries.
+    Queries from files are named after their files, those of a list q1, q2 and so on. Each query takes the
+    values of its own `parameters`. Raises `QueryError` with all problems of all queries.
     """
     found: dict[str, Query] = {}
     errors: dict[str, QueryError] = {}
+    given = known_parameters(parameters)
+    unused = set(given)
     for name, text in _named(source):
         try:
-            found[name] = text if isinstance(text, Query) else query(text, dialect)
+            if isinstance(text, Query):
+                found[name] = text
+                continue
+            own = own_parameters(text, dialect, given)
+            unused -= own.keys()
+            found[name] = query(text, dialect, parameters=own)
         except QueryError as error:
             errors[name] = error
     if errors:
         raise QuerySetError(errors)
+    if unused:
+        raise unknown_parameters(unused, found)
     return Queries(found)
+
+
+def unknown_parameters(unused: Iterable[str], members: Mapping[str, Query]) -> QueryError:
+    """What to say of values that no query of a set names."""
+    known = sorted({name for member in members.values() for name in member.parameters})
+    said = []
+    for name in sorted(unused):
+        close = get_close_matches(name, known, 1)
+        listed = ", ".join(f"`${other}`" for other in known) or "none"
+        hint = f"did you mean `{close[0]}`?" if close else f"the parameters of the queries are {listed}"
+        said.append(Diagnostic("unknown-parameter", f"no query has a parameter `${name}`", hint=hint))
+    return QueryError(said)
 
 
 def _named(source: Any) -> Iterator[tuple[str, Any]]:
@@ -119,11 +143,18 @@ class Queries:
     def __getitem__(self, name: str) -> Query:
         return self.members[name]
 
-    def adding(self, name: str, text: str | Query, dialect: str | None = None) -> Queries:
+    def adding(
+        self,
+        name: str,
+        text: str | Query,
+        dialect: str | None = None,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Queries:
         """The set with one more query."""
         if name in self.members:
             raise ValueError(f"the query set already has a query named {name!r}")
-        member = text if isinstance(text, Query) else query(text, dialect)
+        member = text if isinstance(text, Query) else query(text, dialect, parameters=parameters)
         planned = {key: (dict(kept), dict(leaves)) for key, (kept, leaves) in self.planned.items()}
         return Queries({**self.members, name: member}, planned)
 

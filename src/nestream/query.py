@@ -22,13 +22,18 @@ from nestream.compose.spark import spark_frame as spark_frame
 from nestream.compose.spark import spark_problem as spark_problem
 from nestream.compose.spark import spark_session as spark_session
 from nestream.language.ast import Dialect
+from nestream.language.literals import UnreadableError as UnreadableError  # for the command line
 from nestream.language.literals import shortened
+from nestream.language.parameters import known_parameters as known_parameters
+from nestream.language.parameters import names_of, spelled, with_values
+from nestream.language.parameters import read_value as read_value
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query, saved_spelling
 from nestream.language.type_header import Types, header_types, read_types
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
+from nestream.model.event_types import named_types
 from nestream.model.expression import attributes
 from nestream.model.memory import collected
 from nestream.model.output import EventColumn, ValueColumn
@@ -50,17 +55,21 @@ COUNTED = 2.0
 """For how many seconds the matches of a result that may not fit in memory are counted."""
 
 
-def query(text: str, dialect: str | None = None) -> Query:
+def query(text: str, dialect: str | None = None, *, parameters: Mapping[str, Any] | None = None) -> Query:
     """Parse and check a query.
 
-    The dialect is detected; `dialect` ("neel", "neel+" or "sase") accepts only that one. Raises `QueryError`
-    with all problems of the query.
+    The dialect is detected; `dialect` ("neel", "neel+" or "sase") accepts only that one. `parameters` are the
+    values of `$name` in the query: numbers, texts, booleans, times, durations, and lists of them for IN.
+    Raises `QueryError` with all problems of the query.
     """
     tree, problems = read_query(text, dialect)
     if tree is None:
         raise QueryError(problems, text)
+    given = known_parameters(parameters)
+    filled, misgiven = with_values(tree, given)
+    problems += misgiven
     try:
-        bound = bind(tree, text)
+        bound = replace(bind(filled, text), tree=tree)
         problems += check_types(bound.plan)[1]
     except QueryError as error:  # with what was wrong in reading, so that all is said at once
         found = [said for said in error.diagnostics if said.is_error or not problems]
@@ -69,7 +78,25 @@ def query(text: str, dialect: str | None = None) -> Query:
     problems += misread
     if problems:
         raise QueryError([*problems, *bound.warnings], text)
-    return Query(bound, types)
+    return Query(bound, types, given)
+
+
+def format_query(text: str, dialect: str | None = None) -> str:
+    """The query as `nestream fmt` prints it; the values of its parameters need not be known."""
+    tree, problems = read_query(text, dialect)
+    if tree is None or problems or not names_of(tree):
+        return query(text, dialect).formatted
+    bind(with_values(tree, {})[0], text)
+    return print_query(tree)
+
+
+def own_parameters(text: Any, dialect: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the values that are given to a set of queries those that one of them names."""
+    if not given:
+        return {}
+    tree, _ = read_query(text, dialect)
+    names = names_of(tree) if tree is not None else tuple(given)
+    return {name: value for name, value in given.items() if name in names}
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,6 +106,8 @@ class Query:
     bound: BoundQuery
     types: Types = field(default_factory=dict)
     """The attributes of event types, where the query declares them in a header or `with_types` was called."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """The values of its parameters."""
 
     @property
     def text(self) -> str:
@@ -382,7 +411,7 @@ class Query:
         flat = "\nSTRATEGY flat" if strategy == "flat" else ""
         declared = sorted(self.types.items())
         types = "".join(f"\nTYPE {name}({', '.join(sorted(own))})" for name, own in declared)
-        return f"{saved_spelling(self.formatted)}\nORDER {order}{flat}{types}"
+        return f"{saved_spelling(self.formatted)}\nORDER {order}{flat}{types}{spelled(self.parameters)}"
 
     def stream(
         self,
@@ -517,7 +546,7 @@ class Query:
     @property
     def event_types(self) -> tuple[str, ...]:
         """The event types that the query names."""
-        return tuple(dict.fromkeys(name for leaf in leaves(self.plan.root) for name in leaf.types))
+        return named_types(name for leaf in leaves(self.plan.root) for name in leaf.types)
 
     def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
         """What to say of the types of the query that no event has, most likely misspelt."""
@@ -569,7 +598,9 @@ class Query:
         return plan, kinds
 
 
-def matching(text: str, **options: Any) -> Callable[[Any], Any]:
+def matching(
+    text: str, *, parameters: Mapping[str, Any] | None = None, **options: Any
+) -> Callable[[Any], Any]:
     """A function for `df.transform(nestream.matching(text))`; takes the options of `Query.match`."""
-    chosen = query(text)
+    chosen = query(text, parameters=parameters)
     return lambda events: chosen.match(events, **options)

@@ -37,6 +37,27 @@ PROBLEMS = [
         "add a window such as `WITHIN 1 hour`, or write `WITHIN UNBOUNDED`",
     ),
     Problem(
+        "SEQ(NEXT A a, B b) WITHIN 9",
+        "misplaced-step",
+        "NEXT A a",
+        "NEXT has no event on its left",
+        "write it in a SEQ, after a positive component: `SEQ(A a, NEXT B b)`",
+    ),
+    Problem(
+        "OR(A a, DIRECTLY B b) WITHIN 9",
+        "misplaced-step",
+        "DIRECTLY B b",
+        "DIRECTLY is not in a SEQ",
+        "write it in a SEQ, after a positive component: `SEQ(A a, DIRECTLY B b)`",
+    ),
+    Problem(
+        "SEQ(A a, (AND(B b, C c) WITHIN 3 EVENTS)) WITHIN 9",
+        "inner-window-events",
+        "3 EVENTS",
+        "a window inside the pattern cannot count events",
+        "give it as a duration or a number; WITHIN after the pattern can count events",
+    ),
+    Problem(
         "SEQ(A a, B a) WITHIN 9",
         "duplicate-variable",
         "B a",
@@ -404,6 +425,12 @@ def test_a_name_that_looks_like_a_subtraction_is_a_warning() -> None:
     assert warning.hint == "for a subtraction write `a.x - 1`"
 
 
+def test_a_type_that_may_be_meant_as_a_word_is_a_warning() -> None:
+    (warning,) = nestream.query("SEQ(A a, NEXT B) WITHIN 9").warnings
+    assert (warning.code, warning.is_error) == ("step-as-type", False)
+    assert warning.hint == "for NEXT write a type and a variable: `NEXT B x`"
+
+
 def test_a_clause_with_too_many_alternatives_is_rejected() -> None:
     choices = " AND ".join(f"(b.x = {n} OR b.y = {n})" for n in range(7))
     with pytest.raises(nestream.QueryError) as raised:
@@ -480,6 +507,7 @@ def test_every_code_of_binding_is_tested_here() -> None:
     tested = {problem.code for problem in PROBLEMS} | {
         "unbounded-state",
         "hyphen-in-name",
+        "step-as-type",
         "too-many-alternatives",
     }
     assert codes <= tested

@@ -166,3 +166,19 @@ def test_explain_of_a_rejected_query_prints_diagnostics_on_stderr() -> None:
 def test_explain_checks_the_query_against_events() -> None:
     assert call("explain", EXAMPLE, "--events", sample_path("hospital")).exit_code == 0
     assert call("explain", EXAMPLE, "--events", sample_path("stock")).exit_code == 1
+
+
+def test_set_gives_parameters_their_values(tmp_path: Path) -> None:
+    text = "SEQ(A a, B b, b.x > $floor) WITHIN $length"
+    assert call("check", text, "--set", "floor=1", "--set", "length=5").exit_code == 0
+    missing = call("check", text, "--set", "floor=1")
+    assert missing.exit_code == 1
+    assert "the parameter `$length` has no value" in missing.stdout
+    assert call("check", text, "--set", "floor").exit_code == 2
+    assert call("check", text, "--set", "floor=1", "--set", "floor=2").exit_code == 2
+
+
+def test_a_folder_of_queries_takes_the_values_of_all_of_them(tmp_path: Path) -> None:
+    (tmp_path / "one.neel").write_text("A a WHERE x > $low", encoding="utf-8")
+    (tmp_path / "two.neel").write_text("A a WHERE x > $high", encoding="utf-8")
+    assert call("check", tmp_path, "--set", "low=1", "--set", "high=5").exit_code == 0

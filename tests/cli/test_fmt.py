@@ -81,3 +81,9 @@ def test_write_needs_files_and_excludes_check(tmp_path: Path) -> None:
     path = tmp_path / "a.neel"
     path.write_text(TEXT)
     assert call("fmt", "--write", "--check", path).exit_code == 2
+
+
+def test_a_query_with_parameters_is_formatted_without_their_values() -> None:
+    result = call("fmt", "seq(A a, B b, b.x > $floor) within $length")
+    assert result.exit_code == 0
+    assert result.stdout == "PATTERN SEQ(A a, B b, b.x > $floor)\nWITHIN $length\n"

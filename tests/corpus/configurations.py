@@ -82,3 +82,16 @@ CONFIGURATIONS: Mapping[str, Run] = {
     "views-balanced, one event a batch": partial(one_event_a_batch, strategy="views-balanced"),
     "flat, one event a batch": partial(one_event_a_batch, strategy="flat"),
 }
+
+EVERY_TIME = frozenset(
+    (
+        "reference",
+        "engine",
+        "engine, one event a batch",
+        "nested",
+        "flat",
+        "views-balanced",
+        "engine, no bounds",
+    )
+)
+"""The ways that run on every change; `scripts/slow-test` runs the others. Random cases run in all of them."""

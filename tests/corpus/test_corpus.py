@@ -1,4 +1,4 @@
-"""Runs every case of the corpus in every configuration."""
+"""Runs every case of the corpus in every configuration; those of the papers' switches are slow tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import nestream
 from nestream.model.diagnostics import Diagnostic
 from tests.corpus.cases import Case, Section, read_all, read_file
-from tests.corpus.configurations import CONFIGURATIONS
+from tests.corpus.configurations import CONFIGURATIONS, EVERY_TIME
 from tests.corpus.notation import read_history, write_matches
 
 CASES = read_all()
@@ -65,7 +65,10 @@ def identity(case: Case) -> str:
     return f"{case.path.stem}: {case.name}"
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+@pytest.mark.parametrize(
+    "configuration",
+    [name if name in EVERY_TIME else pytest.param(name, marks=pytest.mark.slow) for name in CONFIGURATIONS],
+)
 @pytest.mark.parametrize("case", CASES, ids=identity)
 def test_a_case_gives_what_it_says(case: Case, configuration: str, update: bool) -> None:
     result = outcome(case, configuration)

@@ -9,11 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitive, Query
+from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitive, Query, Step
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.model.diagnostics import QueryError
 from nestream.model.expression import And, Comparison, Expression, Not, Or
+from nestream.model.time import Window
 from nestream.query import query
 from tests.property.cases import Case
 
@@ -99,7 +100,7 @@ def _simpler(tree: Query) -> Iterator[Query]:
             yield replace(tree, where=formula)
     for pattern in _simpler_patterns(tree.pattern):
         yield replace(tree, pattern=pattern)
-    if tree.window is not None and tree.window.size > 1:
+    if isinstance(tree.window, Window) and tree.window.size > 1:
         yield replace(tree, window=replace(tree.window, size=tree.window.size - 1))
     if tree.sase and tree.where is None:
         yield replace(tree, sase=False)
@@ -115,6 +116,8 @@ def _simpler_patterns(pattern: Pattern) -> Iterator[Pattern]:
             for simpler in _simpler_patterns(body):
                 yield replace(pattern, body=simpler)
         case Primitive(types=types, predicates=predicates):
+            if pattern.step:
+                yield replace(pattern, step=Step.ANY)
             if len(types) > 1:
                 for name in types:
                     yield replace(pattern, types=(name,))

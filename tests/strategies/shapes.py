@@ -9,8 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from nestream.language.ast import Composite, Exists, Negation, Operator, Pattern, Primitive
+from nestream.language.ast import (
+    Composite,
+    Exists,
+    InnerWindow,
+    Negation,
+    Operator,
+    Pattern,
+    Primitive,
+    Step,
+)
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import Expression
+from nestream.model.time import Window, WindowKind
 from tests.strategies.choices import Choices, chance, pick, some, weighted
 from tests.strategies.histories import TYPES
 
@@ -26,6 +37,9 @@ class Style:
     nested_negation: int = 45
     negation: int = 34
     any_of_types: int = 8
+    any_type: int = 3
+    step: int = 8
+    inner_window: int = 6
     roots: tuple[tuple[int, str], ...] = ((60, "SEQ"), (18, "AND"), (14, "OR"), (4, "event"))
     inner: tuple[tuple[int, str], ...] = ((5, "SEQ"), (3, "AND"), (2, "OR"))
     exists: int = 6
@@ -50,6 +64,8 @@ class Shape:
     components: list[Shape] = field(default_factory=list)
     predicates: list[Expression] = field(default_factory=list)
     hidden: tuple[str, ...] = ()
+    step: Step = Step.ANY
+    windows: tuple[int, ...] = ()
 
     def walk(self) -> Iterator[Shape]:
         """This expression and all in it, outermost first."""
@@ -115,10 +131,12 @@ class Shape:
         """The expression as a syntax tree."""
         body: Pattern
         if self.kind == "event":
-            body = Primitive(self.types, None if self.implicit else self.name, tuple(self.predicates))
+            name = None if self.implicit else self.name
+            body = Primitive(self.types, name, tuple(self.predicates), step=self.step)
         else:
             components = tuple(part.pattern() for part in self.components)
-            body = Composite(Operator(self.kind), components, tuple(self.predicates))
+            windows = tuple(InnerWindow(Window(WindowKind.NUMBER, size)) for size in self.windows)
+            body = Composite(Operator(self.kind), components, tuple(self.predicates), windows=windows)
         if self.hidden:
             body = Exists(self.hidden, body)
         return Negation(body) if self.negated else body
@@ -149,6 +167,10 @@ def shape(choices: Choices, style: Style) -> Shape:
         root = _operator(choices, style, kind, None, budget, style.max_depth, True)
     _name(choices, root)
     for place in root.walk():
+        _steps(choices, style, place)
+        if place.kind != "event" and chance(choices, style.inner_window):
+            place.windows = (choices.integer(1, 5),)
+    for place in root.walk():
         if chance(choices, style.exists):
             _hide(choices, place)
     hidden = {name for place in root.walk() for name in place.hidden}
@@ -162,6 +184,8 @@ def _event(choices: Choices, style: Style, parent: Shape | None) -> Shape:
     types: tuple[str, ...] = (pick(choices, TYPES),)
     if chance(choices, style.any_of_types):
         types = tuple(some(choices, TYPES, 2, 3))
+    if chance(choices, style.any_type):
+        types = (ANY_TYPE,)
     return Shape("event", parent, types=types)
 
 
@@ -202,18 +226,29 @@ def _operator(
     return node
 
 
+def _steps(choices: Choices, style: Style, place: Shape) -> None:
+    """Write NEXT or DIRECTLY before some events of a SEQ that come after others."""
+    follows = False
+    for part in place.components if place.kind == "SEQ" else ():
+        if part.negated:
+            continue
+        if follows and part.kind == "event" and not part.implicit and chance(choices, style.step):
+            part.step = weighted(choices, (2, Step.NEXT), (1, Step.DIRECTLY))
+        follows = True
+
+
 def _name(choices: Choices, root: Shape) -> None:
     """Give every event a variable: `a`, `a2`, ..., or at times its type's name, where that is clear."""
     leaves = [part for part in root.walk() if part.kind == "event"]
     implicit = chance(choices, 6)
     used: dict[str, int] = {}
     for leaf in leaves:
-        if implicit and sum(other.types == leaf.types for other in leaves) == 1:
+        base = "any" if leaf.types == (ANY_TYPE,) else leaf.types[0].lower()
+        if implicit and sum(other.types == leaf.types for other in leaves) == 1 and base != "any":
             leaf.implicit, leaf.name = True, "_or_".join(leaf.types)
             continue
-        base = leaf.types[0].lower()
         used[base] = used.get(base, 0) + 1
-        leaf.name = base if used[base] == 1 else f"{base}{used[base]}"
+        leaf.name = f"{base}{used[base]}" if used[base] > 1 or base == "any" else base
 
 
 def _hide(choices: Choices, place: Shape) -> None:

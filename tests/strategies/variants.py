@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from hypothesis import strategies as st
 
-from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitive, Query
+from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitive, Query, parts
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.model.expression import Attribute, Expression, attributes, transform
@@ -71,7 +71,7 @@ def variant(choices: Choices, text: str, table: pa.Table) -> Variant:
     tree = parse(text)
     if chance(choices, 60) and not _reads_time(tree):
         tree = _in_seconds(tree)
-        if tree.window is not None and tree.window.kind is WindowKind.TIME:
+        if isinstance(tree.window, Window) and tree.window.kind is WindowKind.TIME:
             table = _with_timestamps(table, pick(choices, TIME_TYPES))
     if chance(choices, 70) and not _computes_with_ids(tree):
         table = _with_key(table, pick(choices, KEY_TYPES))
@@ -134,7 +134,9 @@ def _computes_with_ids(tree: Query) -> bool:
 
 def _in_seconds(tree: Query) -> Query:
     window = tree.window
-    if window is None or window.kind is not WindowKind.NUMBER:
+    if not isinstance(window, Window) or window.kind is not WindowKind.NUMBER:
+        return tree
+    if any(isinstance(part, Composite) and part.windows for part in parts(tree.pattern)):
         return tree
     return replace(tree, window=Window(WindowKind.TIME, window.size * 1_000_000))
 

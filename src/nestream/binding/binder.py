@@ -7,11 +7,12 @@ innermost expression that binds what it needs; where it was written never change
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from nestream.binding.declare import Declarations, declare, negation_with, span_of
+from nestream.binding.inner_windows import check_inner_window, window_conditions
 from nestream.binding.output import bind_output
 from nestream.binding.scopes import Scope, Scopes, Unseen
 from nestream.binding.where import (
@@ -21,7 +22,7 @@ from nestream.binding.where import (
     expand_equivalences,
     mentions_negative,
 )
-from nestream.language.ast import Composite, Operator, Primitive, Query
+from nestream.language.ast import Composite, Operator, Primitive, Query, Step, WindowParameter
 from nestream.logical.invariants import check_plan
 from nestream.logical.nodes import (
     Component,
@@ -36,9 +37,17 @@ from nestream.logical.nodes import (
     target_variables,
 )
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
-from nestream.model.expression import Attribute, Expression, attributes, conjuncts, transform, variables
+from nestream.model.expression import (
+    Attribute,
+    Expression,
+    Parameter,
+    attributes,
+    conjuncts,
+    transform,
+    variables,
+)
 from nestream.model.text import print_expression
-from nestream.model.time import UNBOUNDED, WindowKind
+from nestream.model.time import UNBOUNDED, Window, WindowKind
 
 Placed = Mapping[Scope, Sequence[Expression]]
 
@@ -75,6 +84,7 @@ class _Binding:
         self.declared: Declarations = declare(tree.pattern)
         self.scopes: Scopes = self.declared.scopes
         self.diagnostics: list[Diagnostic] = list(self.declared.diagnostics)
+        self.written = [name for name in self.declared.order if name not in self.scopes.unwritten]
 
     def run(self) -> BoundQuery:
         placed: dict[Scope, list[Expression]] = {scope: [] for scope in self.scopes.root.walk()}
@@ -85,19 +95,30 @@ class _Binding:
         output, problems = bind_output(self.tree.returns, self.declared)
         self.diagnostics += problems
         self.check_window()
+        self.check_inner_windows()
         if any(diagnostic.is_error for diagnostic in self.diagnostics):
             raise QueryError(self.diagnostics, self.text)
         roots = [self.node(self.scopes.root, union) for union in unions]
         plan = Plan(
             root=roots[0] if len(roots) == 1 else WinOr(tuple(roots)),
-            window=self.tree.window or UNBOUNDED,
+            window=self.window,
             output=output,
             exclusive=self.tree.sase,
-            limit=self.tree.limit,
+            limit=self.limit,
             variables=self.declared.order,
             window_span=self.tree.window_span,
         )
         return BoundQuery(self.text, self.tree, check_plan(plan, "binding"), tuple(self.diagnostics))
+
+    @property
+    def window(self) -> Window:
+        assert not isinstance(self.tree.window, WindowParameter), "parameters have got their values"
+        return self.tree.window or UNBOUNDED
+
+    @property
+    def limit(self) -> int | None:
+        assert not isinstance(self.tree.limit, Parameter), "parameters have got their values"
+        return self.tree.limit
 
     # -- predicates ----------------------------------------------------------------------------------------
 
@@ -148,16 +169,16 @@ class _Binding:
             variable
             for scope in self.scopes.root.walk()
             for variable, leaf in scope.leaves.items()
-            if name in leaf.types
+            if name in leaf.types and variable not in self.scopes.unwritten
         ]
         if name in self.declared.ambiguous:
             hint = f"several components have the type `{name}`: give each a variable"
         elif by_type:
             hint = f"the component of type `{name}` has the variable `{by_type[0]}`"
-        elif close := get_close_matches(name, self.scopes.of, 1):
+        elif close := get_close_matches(name, self.written, 1):
             hint = f"did you mean `{close[0]}`?"
         else:
-            hint = f"the variables are {', '.join(f'`{n}`' for n in self.declared.order)}"
+            hint = f"the variables are {', '.join(f'`{n}`' for n in self.written)}"
         return Diagnostic("unknown-variable", f"unknown variable `{name}`", part.span, hint=hint)
 
     def seen(self, predicate: Expression, place: Scope) -> bool:
@@ -290,7 +311,7 @@ class _Binding:
     # -- the rest ------------------------------------------------------------------------------------------
 
     def check_window(self) -> None:
-        window = self.tree.window
+        window = None if self.tree.window is None else self.window
         if window is None and not _is_single_event(self.scopes.root):
             self.diagnostics.append(
                 Diagnostic(
@@ -312,12 +333,19 @@ class _Binding:
                 )
             )
 
+    def check_inner_windows(self) -> None:
+        for scope in self.scopes.root.walk():
+            for inner in scope.pattern.windows if isinstance(scope.pattern, Composite) else ():
+                problem = check_inner_window(inner)
+                self.diagnostics += [problem] if problem is not None else []
+
     def node(self, scope: Scope, placed: Placed) -> Node:
         """The logical node of a scope."""
         predicates = tuple(placed[scope])
         if isinstance(scope.pattern, Primitive):
             (name,) = scope.leaves
-            return Leaf(name, scope.pattern.types, predicates)
+            return Leaf(name, scope.pattern.types, (*predicates, *self.of_the_next(scope, name, placed)))
+        predicates += tuple(window_conditions(scope, self.tree.sase))
         components: list[Component] = []
         for item in scope.items:
             if isinstance(item, str):
@@ -326,6 +354,20 @@ class _Binding:
                 inner = self.node(item, placed)
                 components.append(Negation(inner) if item.negated else inner)
         return _operator(scope.pattern, tuple(components), predicates)
+
+    def of_the_next(self, scope: Scope, name: str, placed: Placed) -> Iterator[Expression]:
+        """What an event between must be for NEXT: all that is asked of the next event alone."""
+        variable = scope.stands_for
+        if variable is None or scope.leaves[name].step is Step.DIRECTLY:
+            return
+
+        def renamed(part: Expression) -> Expression:
+            return replace(part, variable=name) if isinstance(part, Attribute) else part
+
+        assert scope.parent is not None
+        for predicate in placed[scope.parent]:
+            if variables(predicate) == {variable}:
+                yield transform(predicate, renamed)
 
 
 def _operator(

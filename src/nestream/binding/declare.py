@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from nestream.binding.scopes import Scope, Scopes
-from nestream.language.ast import Composite, Exists, Negation, Operator, Pattern, Primitive, parts
+from nestream.language.ast import Composite, Exists, Negation, Operator, Pattern, Primitive, Step, parts
 from nestream.language.printer import print_pattern
 from nestream.model.diagnostics import Diagnostic, Severity, Span
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import Expression
+from nestream.model.text import print_name
 
 
 @dataclass
@@ -48,6 +50,7 @@ class _Declaring:
         self.order: list[str] = []
         names, self.ambiguous = _names(pattern)
         self.names = iter(names)
+        self.taken = set(names)
 
     def run(self) -> Declarations:
         root = self.scope(self.pattern, None, negated=False)
@@ -72,6 +75,7 @@ class _Declaring:
                 self.misplaced_negation(pattern, parent, negated=negated)
                 return self.scope(body, parent, negated=negated)
             case Primitive():
+                self.check_step(pattern, parent)
                 scope = Scope(pattern, parent, pattern.span, negated)
                 self.leaf(pattern, scope)
                 return scope
@@ -86,11 +90,66 @@ class _Declaring:
     def component(self, component: Pattern, scope: Scope) -> None:
         match component:
             case Primitive() if not scope.is_or:
+                self.check_step(component, scope)
+                between = self.between(component, scope)
                 self.leaf(component, scope)
+                if between is not None:
+                    self.name_between(between, component, scope)
             case Negation(body=body) if not scope.is_or:
                 scope.items.append(self.scope(body, scope, negated=True))
             case _:
                 scope.items.append(self.scope(component, scope, negated=False))
+
+    def check_step(self, primitive: Primitive, scope: Scope | None) -> None:
+        """Report NEXT or DIRECTLY without an event before it, and a type that may be meant as the word."""
+        in_sequence = scope is not None and isinstance(scope.pattern, Composite)
+        in_sequence = in_sequence and scope.pattern.operator is Operator.SEQ  # type: ignore[union-attr]
+        follows = in_sequence and any(not _is_negative(item) for item in scope.items)  # type: ignore[union-attr]
+        word = primitive.types[0].upper()
+        if primitive.step is not Step.ANY and not follows:
+            self.diagnostics.append(
+                Diagnostic(
+                    "misplaced-step",
+                    f"{primitive.step} has no event on its left"
+                    if in_sequence
+                    else f"{primitive.step} is not in a SEQ",
+                    primitive.span,
+                    detail=f"{primitive.step} says what comes between an event and the component before it",
+                    hint=f"write it in a SEQ, after a positive component: `SEQ(A a, {primitive.step} B b)`",
+                )
+            )
+        elif follows and word in {Step.NEXT, Step.DIRECTLY} and primitive.variable is not None:
+            name = print_name(primitive.variable)
+            self.diagnostics.append(
+                Diagnostic(
+                    "step-as-type",
+                    f"`{primitive.types[0]} {name}` is an event of the type `{primitive.types[0]}`",
+                    primitive.span,
+                    Severity.WARNING,
+                    hint=f"for {word} write a type and a variable: `{word} {name} x`",
+                )
+            )
+
+    def between(self, primitive: Primitive, scope: Scope) -> Scope | None:
+        """The place of the negation that NEXT or DIRECTLY is short for."""
+        if primitive.step is Step.ANY:
+            return None
+        types = (ANY_TYPE,) if primitive.step is Step.DIRECTLY else primitive.types
+        negation = Scope(replace(primitive, types=types, step=Step.ANY), scope, primitive.span, negated=True)
+        scope.items.append(negation)
+        return negation
+
+    def name_between(self, negation: Scope, primitive: Primitive, scope: Scope) -> None:
+        """Name the event that must not come between, by the word and the variable."""
+        variable = next(name for name in reversed(self.order) if name in scope.leaves)
+        name = f"{primitive.step.lower()} {variable}"
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        negation.stands_for = variable
+        negation.leaves[name] = primitive
+        negation.items.append(name)
+        self.order.append(name)
 
     def leaf(self, primitive: Primitive, scope: Scope) -> None:
         name = next(self.names)
@@ -209,7 +268,11 @@ def _names(pattern: Pattern) -> tuple[list[str], frozenset[str]]:
 
 
 def _implicit_name(primitive: Primitive) -> str:
-    return "_or_".join(primitive.types)
+    return "any" if primitive.types == (ANY_TYPE,) else "_or_".join(primitive.types)
+
+
+def _is_negative(item: str | Scope) -> bool:
+    return isinstance(item, Scope) and item.negated
 
 
 def negation_with(scope: Scope, predicate: Expression) -> str:

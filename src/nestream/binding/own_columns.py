@@ -22,7 +22,7 @@ def with_own_columns(plan: Plan, schema: Schema) -> Plan:
         return plan
 
     def change(part: Expression) -> Expression:
-        if isinstance(part, Attribute) and part.name in shadowed:
+        if isinstance(part, Attribute) and part.name in shadowed and not part.own:
             return replace(part, name=COLUMN_MARK + part.name)
         return part
 
@@ -48,7 +48,7 @@ def with_own_columns(plan: Plan, schema: Schema) -> Plan:
 
 def shadow_warnings(plan: Plan, schema: Schema) -> Iterator[str]:
     """What to tell of a query that mentions `ts` or `type` where the data has columns of these names."""
-    read = {part.name for expression in expressions(plan) for part in attributes(expression)}
+    read = {part.name for expression in expressions(plan) for part in attributes(expression) if not part.own}
     for name, column in schema.shadowed.items():
         if name in read:
             own = "time" if name == "ts" else "type"

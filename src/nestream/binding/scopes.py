@@ -47,6 +47,8 @@ class Scope:
     leaves: dict[str, Primitive] = field(default_factory=dict)
     items: list[str | Scope] = field(default_factory=list)
     predicates: list[Expression] = field(default_factory=list)
+    stands_for: str | None = None
+    """For the negation that NEXT or DIRECTLY is short for, the variable that is written with the word."""
 
     @property
     def is_or(self) -> bool:
@@ -76,6 +78,8 @@ class Scopes:
     def __init__(self, root: Scope) -> None:
         self.root = root
         self.of: dict[str, Scope] = {name: scope for scope in root.walk() for name in scope.leaves}
+        self.unwritten = frozenset(name for name, scope in self.of.items() if scope.stands_for is not None)
+        """The variables that no text declares."""
 
     def negated(self, variable: str) -> bool:
         """Whether the variable is bound only under a negation."""

@@ -19,6 +19,7 @@ from nestream.binding.zones import in_their_zones
 from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, Proj, Witness, leaves
 from nestream.model.arithmetic import DIGITS, places
 from nestream.model.diagnostics import Diagnostic
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
     TYPE_ATTRIBUTE,
     And,
@@ -37,6 +38,7 @@ from nestream.model.expression import (
     Or,
     attributes,
 )
+from nestream.model.expression import Parameter as Given
 from nestream.model.functions import FUNCTIONS, Function, Parameter
 from nestream.model.functions.define import ORDERED, TIMES, size
 from nestream.model.output import ValueColumn
@@ -88,6 +90,13 @@ class _Checking:
         self.schema = schema
         self.types: Mapping[str, tuple[str, ...]] = {leaf.variable: leaf.types for leaf in leaves(plan.root)}
         self.diagnostics: list[Diagnostic] = []
+
+    def of(self, variable: str) -> tuple[str, ...]:
+        """The types of a variable; of any type those whose attributes are declared, and any other."""
+        types = self.types[variable]
+        if ANY_TYPE not in types or self.schema is None:
+            return types
+        return (*self.schema.types, ANY_TYPE)
 
     def report(self, code: str, message: str, at: Expression, hint: str | None = None) -> None:
         self.diagnostics.append(Diagnostic(code, message, at.span, hint=hint))
@@ -164,14 +173,15 @@ class _Checking:
                 return self.call(expression)
             case Equivalence():
                 return expression, Kind.BOOLEAN
+            case Given():  # it has got its value before
+                return expression, Kind.UNKNOWN
 
     def attribute(self, attribute: Attribute) -> Kind:
         if self.schema is None:
             return Kind.UNKNOWN  # of `type` too: the data may have a column of that name
         variable = attribute.variable or ""
         kind = self.schema.kind(attribute.name)
-        owners = [name for name in self.types[variable] if self.schema.has(name, attribute.name)]
-        if owners and kind is not None:
+        if kind is not None and any(self.schema.has(name, attribute.name) for name in self.of(variable)):
             return kind
         if self.plan.exclusive and self.schema.types:
             return kind or Kind.UNKNOWN
@@ -181,11 +191,7 @@ class _Checking:
     def unknown_attribute(self, attribute: Attribute, variable: str) -> Diagnostic:
         assert self.schema is not None
         known = sorted(
-            {
-                name
-                for name in self.schema.columns
-                if any(self.schema.has(t, name) for t in self.types[variable])
-            }
+            {name for name in self.schema.columns if any(self.schema.has(t, name) for t in self.of(variable))}
         )
         close = get_close_matches(attribute.name, known, 1)
         base, hyphen, rest = attribute.name.partition("-")
@@ -195,7 +201,7 @@ class _Checking:
             hint = f"did you mean `{variable}.{close[0]}`?"
         else:
             hint = f"the attributes are {', '.join(f'`{name}`' for name in known)}"
-        owner = " or ".join(self.types[variable])
+        owner = "the" if ANY_TYPE in self.types[variable] else " or ".join(self.types[variable])
         return Diagnostic(
             "unknown-attribute",
             f"{owner} events have no attribute `{attribute.name}`",
@@ -378,7 +384,7 @@ class _Checking:
         """For every attribute that some type of its variable lacks, the test for those types."""
         assert self.schema is not None
         for part in dict.fromkeys(attributes(predicate)):
-            types = self.types[part.variable or ""]
+            types = self.of(part.variable or "")
             lacking = tuple(name for name in types if not self.schema.has(name, part.name))
             if len(lacking) == len(types):
                 yield Literal(True)

@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import nestream
-from nestream.query import STRATEGIES, switches
+from nestream.query import STRATEGIES, UnreadableError, own_parameters, read_value, switches
 from nestream.sink.writer import SUFFIXES
 
 
@@ -72,6 +72,15 @@ PlanDialectOption = Annotated[
     typer.Option(
         "--dialect",
         help="Accept only this dialect; sase shows any query as SASE's operators.",
+        show_default=False,
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="The value of $NAME in the query: 100, text, '5 minutes', '(1, 2)'; repeat for more.",
         show_default=False,
     ),
 ]
@@ -157,9 +166,37 @@ class QueryText:
     text: str
     path: Path | None = None
 
-    def parse(self, dialect: Dialect | None) -> nestream.Query:
-        """The query; raises QueryError."""
-        return nestream.query(self.text, dialect=dialect.value if dialect else None)
+    def parse(
+        self, dialect: Dialect | None, given: list[str] | None = None, *, of_several: bool = False
+    ) -> nestream.Query:
+        """The query, with the values that `--set` gives; raises QueryError.
+
+        With `of_several`, values that it does not name are meant for others.
+        """
+        forced = dialect.value if dialect else None
+        values = values_of(given)
+        if of_several:
+            values = own_parameters(self.text, forced, values)
+        return nestream.query(self.text, dialect=forced, parameters=values)
+
+
+def values_of(given: list[str] | None) -> dict[str, Any]:
+    """The values of `--set`, by the names of their parameters."""
+    found: dict[str, Any] = {}
+    for each in given or ():
+        name, equals, value = each.partition("=")
+        name = name.strip().removeprefix("$")
+        if not equals or not name:
+            raise typer.BadParameter(
+                f"{each!r} has no name or no value. Write --set floor=100.", param_hint="--set"
+            )
+        if name in found:
+            raise typer.BadParameter(f"{name!r} is set twice.", param_hint="--set")
+        try:
+            found[name] = read_value(value)
+        except UnreadableError as wrong:
+            raise typer.BadParameter(f"{name}: {wrong.message}.", param_hint="--set") from None
+    return found
 
 
 def query_text(argument: str) -> QueryText:
@@ -181,12 +218,15 @@ def query_text(argument: str) -> QueryText:
         raise _wrong_query(f"cannot read {argument!r}: {why[:1].lower()}{why[1:]}.") from None
 
 
-def queries_of(argument: str, dialect: Dialect | None) -> nestream.Query | nestream.Queries:
+def queries_of(
+    argument: str, dialect: Dialect | None, given: list[str] | None = None
+) -> nestream.Query | nestream.Queries:
     """What QUERY stands for where a set of queries will do too: a folder of `.neel` files is one."""
     if not os.path.isdir(argument):
-        return query_text(argument).parse(dialect)
+        return query_text(argument).parse(dialect, given)
     try:
-        return nestream.queries(argument, dialect=dialect.value if dialect else None)
+        forced = dialect.value if dialect else None
+        return nestream.queries(argument, dialect=forced, parameters=values_of(given))
     except UnicodeDecodeError:
         raise _wrong_query(f"a file in {argument!r} is not UTF-8 text.") from None
     except OSError as error:

@@ -24,6 +24,7 @@ from nestream.cli.arguments import (
     PlanDialectOption,
     QueriesArgument,
     QueryText,
+    SetOption,
     StrategyOption,
     TimeOption,
     TypeOption,
@@ -43,6 +44,7 @@ def check(
     events: EventsOption = None,
     format: AnswerOption = AnswerFormat.TEXT,
     dialect: DialectOption = None,
+    set: SetOption = None,
     time: TimeOption = "ts",
     type: TypeOption = "type",
     input_format: InputFormatOption = None,
@@ -56,7 +58,7 @@ def check(
         columns = Columns(*columns_of(events, time, type, input_format), time, type)
     if not os.path.isdir(query):
         source = query_text(query)
-        answer = _checked(source, columns, dialect)
+        answer = _checked(source, columns, dialect, set)
         if format is AnswerFormat.JSON:
             _print_json(answer.as_dict(source.text))
         else:
@@ -65,7 +67,9 @@ def check(
             raise typer.Exit(1)
         return
     sources = {path.stem: query_text(str(path)) for path in files_of(query)}
-    answers = {name: _checked(source, columns, dialect) for name, source in sources.items()}
+    answers = {
+        name: _checked(source, columns, dialect, set, of_several=True) for name, source in sources.items()
+    }
     if format is AnswerFormat.JSON:
         _print_json({name: answer.as_dict(sources[name].text) for name, answer in answers.items()})
     else:
@@ -102,12 +106,19 @@ class Columns:
     type: str
 
 
-def _checked(source: QueryText, columns: Columns | None, dialect: Dialect | None) -> _Answer:
+def _checked(
+    source: QueryText,
+    columns: Columns | None,
+    dialect: Dialect | None,
+    given: list[str] | None,
+    *,
+    of_several: bool = False,
+) -> _Answer:
     parsed: Query | None = None
     forced = dialect.value if dialect else None
     notes: list[str] = []
     try:
-        parsed = source.parse(dialect)
+        parsed = source.parse(dialect, given, of_several=of_several)
         if columns is not None:
             parsed.check(columns.schema, columns.time, columns.type)
             notes = unseen_types(parsed.event_types, columns.types)
@@ -121,6 +132,7 @@ def explain(
     events: EventsOption = None,
     format: AnswerOption = AnswerFormat.TEXT,
     dialect: PlanDialectOption = None,
+    set: SetOption = None,
     time: TimeOption = "ts",
     type: TypeOption = "type",
     input_format: InputFormatOption = None,
@@ -132,7 +144,7 @@ def explain(
     """Show the plan of a query: its operators, its conditions, and how the engine runs them."""
     as_sase = dialect is Dialect.SASE
     try:
-        parsed = queries_of(query, None if as_sase else dialect)
+        parsed = queries_of(query, None if as_sase else dialect, set)
         if events is not None:
             columns, _ = columns_of(events, time, type, input_format)
             for member in parsed.members.values() if isinstance(parsed, Queries) else (parsed,):

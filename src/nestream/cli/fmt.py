@@ -12,6 +12,7 @@ import typer
 from nestream import QueryError
 from nestream.cli.arguments import Dialect, DialectOption, QueryText, query_text
 from nestream.cli.console import messages, note, show_diagnostics, show_error
+from nestream.query import format_query
 
 _COMMENT = r"/\*.*?\*/|//[^\n]*"
 _HEADING = re.compile(rf"(?:\s*(?:{_COMMENT}))+", re.DOTALL)
@@ -85,7 +86,7 @@ def layout(source: QueryText, dialect: Dialect | None) -> str:
     """The comments before the query, and the query in its layout."""
     heading = _HEADING.match(source.text)
     kept = heading[0].strip() + "\n" if heading else ""
-    return f"{kept}{source.parse(dialect).formatted}\n"
+    return f"{kept}{format_query(source.text, dialect.value if dialect else None)}\n"
 
 
 def comments_lost(text: str) -> bool:

@@ -19,6 +19,7 @@ from nestream.cli.arguments import (
     InputFormatOption,
     Order,
     QueriesArgument,
+    SetOption,
     StrategyOption,
     TimeOption,
     TypeOption,
@@ -103,6 +104,7 @@ def run(
     ] = None,
     types: TypesOption = None,
     dialect: DialectOption = None,
+    set: SetOption = None,
     input_format: InputFormatOption = None,
     master: Annotated[
         str | None,
@@ -136,7 +138,7 @@ def run(
     """
     begin = clock.perf_counter()
     chosen = _format(destination, format, events)
-    parsed = with_types(queries_of(query, dialect), types)
+    parsed = with_types(queries_of(query, dialect, set), types)
     options = dict.fromkeys(without or (), False)
     how: dict[str, Any] = {"time": time, "type": type, "order": order.value, "strategy": strategy}
     how["options"] = options

@@ -16,6 +16,7 @@ from nestream.cli.arguments import (
     DialectOption,
     InputFormatOption,
     QueriesArgument,
+    SetOption,
     TimeOption,
     TypeOption,
     queries_of,
@@ -93,6 +94,7 @@ def stream(
     master: Annotated[str, typer.Option("--master", metavar="URL", help="Spark master.")] = "local[*]",
     types: TypesOption = None,
     dialect: DialectOption = None,
+    set: SetOption = None,
     input_format: InputFormatOption = None,
 ) -> None:
     """Match the files of a folder on a Spark stream, and new ones as they arrive.
@@ -100,7 +102,7 @@ def stream(
     Stop with Ctrl-C; the same command continues from the checkpoint.
     Every match is written exactly once.
     """
-    parsed = with_types(queries_of(query, dialect), types)
+    parsed = with_types(queries_of(query, dialect, set), types)
     warn_of_undeclared(parsed)
     if not Path(source).is_dir():
         raise typer.BadParameter(f"there is no folder {source!r}.", param_hint="--from")

@@ -17,6 +17,7 @@ from nestream.cli.arguments import (
     InputFormatOption,
     Order,
     QueryArgument,
+    SetOption,
     TimeOption,
     TypeOption,
     query_text,
@@ -63,6 +64,7 @@ def why(
     ] = Order.TIME,
     types: TypesOption = None,
     dialect: DialectOption = None,
+    set: SetOption = None,
     input_format: InputFormatOption = None,
 ) -> None:
     """Explain why events are not a match: every condition, order, window or negation that prevents it.
@@ -72,7 +74,7 @@ def why(
     """
     if os.path.isdir(query):
         raise typer.BadParameter("it is a folder. Pass one query.", param_hint="QUERY")
-    parsed = with_types(query_text(query).parse(dialect), types)
+    parsed = with_types(query_text(query).parse(dialect, set), types)
     wanted = _picked(picked, by)
     _, table = load_events(events, time, type, input_format, None)
     parsed = with_inferred_types(parsed, table, type)

@@ -23,14 +23,17 @@ from nestream.engine.program import LeafSpec
 from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator
 from nestream.model.columns import computable, per_microsecond
+from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
 from nestream.model.plain import empty_table
-from nestream.model.schema import Schema
+from nestream.model.schema import EventError, Schema
 from nestream.model.vector import Vector
 
 Ints = npt.NDArray[np.int64]
 _MANY_LEAVES = 16
 """From this number of leaves on, it is worth joining small batches before they are tested."""
+_MOST_TYPES = 1 << 15
+"""How many types there may be: they are numbered in 16 bits."""
 _FEW_WORDS = 64
 """So many words of a dictionary may be out of use before it is made anew."""
 
@@ -83,7 +86,9 @@ class Events:
         self.columns = list(columns)
         self.by_arrival = by_arrival
         self.evaluator = Evaluator(per_microsecond(unit))
-        self.types = tuple(dict.fromkeys(name for leaf in leaves for name in leaf.types))
+        self.types = named_types(name for leaf in leaves for name in leaf.types)
+        """The names of the types, by number; where a leaf takes any type, those that have been seen too."""
+        self.any_type = any(ANY_TYPE in leaf.types for leaf in leaves)
         self.seen = 0
         """How many events have arrived: the position of the next one."""
         self.base = 0
@@ -146,8 +151,24 @@ class Events:
         return codes[rows], rows
 
     def _type_numbers(self, names: pa.Array) -> npt.NDArray[np.int16]:
+        if self.any_type:
+            self._meet(names.cast(pa.string()))
         numbers = pc.index_in(names.cast(pa.string()), self._types).fill_null(-1)
         return np.asarray(numbers.to_numpy(zero_copy_only=False), np.int16)
+
+    def _meet(self, names: pa.Array) -> None:
+        """Number the types that have not been seen."""
+        strange = pc.invert(pc.is_in(names, value_set=self._types))
+        fresh = pc.unique(names.filter(pc.and_(strange, names.is_valid()))).to_pylist()
+        if not fresh:
+            return
+        self.types += tuple(fresh)
+        if len(self.types) > _MOST_TYPES:
+            raise EventError(
+                f"the events have more than {_MOST_TYPES:,} types, too many for ANY\n"
+                "  hint: name the types of the query, or put what differs into an attribute"
+            )
+        self._types = pa.array(self.types, pa.string())
 
     def _times(self, batch: pa.RecordBatch, rows: Ints | None) -> Ints:
         column = batch.column(self.schema.time)

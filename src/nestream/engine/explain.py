@@ -11,6 +11,7 @@ from nestream.engine.operators.chain import Chain
 from nestream.engine.operators.derived import MatchStair
 from nestream.engine.operators.operator import PhysicalOperator
 from nestream.engine.program import EVENT, Decided, Edge, Interval, Scope
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import Attribute, Expression, transform
 from nestream.model.text import print_expression, print_name
 
@@ -73,11 +74,11 @@ def _inside(operator: PhysicalOperator, scope: Scope) -> Iterator[str]:
 
 def _scan(name: str, leaf: int, scope: Scope) -> str:
     spec = scope.leaves[leaf]
-    types = (
-        print_name(spec.types[0])
-        if len(spec.types) == 1
-        else f"ANY({', '.join(map(print_name, spec.types))})"
-    )
+    if ANY_TYPE in spec.types:
+        types = "ANY"
+    else:
+        names = [print_name(kind) for kind in spec.types]
+        types = names[0] if len(names) == 1 else f"ANY({', '.join(names)})"
     filters = ", ".join(filters_text(name, spec.filters))
     return f"Scan {types} {print_name(name)}" + (f" where {filters}" if filters else "")
 

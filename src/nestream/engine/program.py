@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import Expression
 
 if TYPE_CHECKING:
@@ -122,7 +123,12 @@ class Scope:
     @property
     def types(self) -> tuple[str, ...]:
         """The event types that are read."""
-        return tuple(dict.fromkeys(name for leaf in self.leaves for name in leaf.types))
+        return named_types(name for leaf in self.leaves for name in leaf.types)
+
+    @property
+    def any_type(self) -> bool:
+        """Whether events of every type are read."""
+        return any(ANY_TYPE in leaf.types for leaf in self.leaves)
 
     @property
     def decided(self) -> tuple[Decided, ...]:

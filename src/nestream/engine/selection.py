@@ -15,6 +15,7 @@ from nestream.engine.kernels import Rows
 from nestream.engine.kernels.scan import of_types
 from nestream.engine.program import LeafSpec
 from nestream.engine.values import Evaluator
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import Expression, attributes
 from nestream.model.vector import Vector
 
@@ -29,9 +30,8 @@ class Selection:
         number = {name: place for place, name in enumerate(types)}
         tests: dict[Expression, int] = {}
         self._by_types: dict[tuple[int, ...], list[tuple[int, _Tests]]] = {}
-        self._kinds = len(types)
         for place, leaf in enumerate(leaves):
-            kinds = tuple(sorted({number[name] for name in leaf.types}))
+            kinds = () if ANY_TYPE in leaf.types else tuple(sorted({number[name] for name in leaf.types}))
             wanted = tuple(tests.setdefault(test, len(tests)) for test in leaf.filters)
             self._by_types.setdefault(kinds, []).append((place, wanted))
         self._tests = list(tests)
@@ -40,12 +40,20 @@ class Selection:
         """For each leaf that has some, the rows of its events, given their types and attributes."""
         found: dict[int, Rows] = {}
         for kinds, leaves in self._by_types.items():
-            wanted = np.zeros(self._kinds, bool)
-            wanted[list(kinds)] = True
-            rows = of_types(types, wanted)
+            rows = _of_kinds(types, kinds)
             if len(rows):
                 found.update(_Tested(self.evaluator, self._tests, rows, column).members(leaves))
         return found
+
+
+def _of_kinds(types: npt.NDArray[np.int16], kinds: tuple[int, ...]) -> Rows:
+    """The rows with one of some numbers of types; without a number, all of them."""
+    if not kinds:
+        return np.arange(len(types), dtype=np.int32)
+    wanted = np.zeros(max(int(types.max(initial=0)), *kinds) + 1, bool)
+    wanted[list(kinds)] = True
+    found: Rows = of_types(types, wanted)
+    return found
 
 
 class _Tested:

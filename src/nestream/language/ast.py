@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from nestream.model.diagnostics import NOWHERE, Span
-from nestream.model.expression import Expression
+from nestream.model.expression import Expression, Parameter
 from nestream.model.time import Window
 
 
@@ -31,26 +31,65 @@ class Operator(StrEnum):
     OR = "OR"
 
 
+class Step(StrEnum):
+    """What may come between an event of a SEQ and the component before it."""
+
+    ANY = ""
+    """Anything."""
+    NEXT = "NEXT"
+    """No other event that could serve in its place."""
+    DIRECTLY = "DIRECTLY"
+    """No event at all."""
+
+
+@dataclass(frozen=True)
+class WindowParameter:
+    """A window whose length is given with the query: `WITHIN $length`, `WITHIN $count EVENTS`."""
+
+    parameter: Parameter
+    unit: str | None = None
+
+    def __str__(self) -> str:
+        return f"${self.parameter.name}" + (f" {self.unit}" if self.unit else "")
+
+
+AnyWindow: TypeAlias = Window | WindowParameter
+
+
 @dataclass(frozen=True)
 class Primitive:
-    """`A x : p`: an event of a type, or with `ANY(A, B) x` of one of several types.
+    """`A x : p`: an event of a type, with `ANY(A, B) x` of one of several types, with `ANY x` of any type.
 
-    `variable` is None where the query leaves it out. `predicates` are the formulas written with it.
+    `types` is `ANY_TYPE` alone for an event of any type. `variable` is None where the query leaves it out.
+    `predicates` are the formulas written with it.
     """
 
     types: tuple[str, ...]
     variable: str | None = None
     predicates: tuple[Expression, ...] = ()
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    step: Step = Step.ANY
 
 
 @dataclass(frozen=True)
 class Composite:
-    """`SEQ(...)`, `AND(...)`, `OR(...)` or infix `A a OR B b`, with the predicates after its components."""
+    """`SEQ(...)`, `AND(...)`, `OR(...)` or infix `A a OR B b`, with the predicates after its components.
+
+    `windows` are the windows of its own: `(SEQ(...) WITHIN 10 s)`.
+    """
 
     operator: Operator
     components: tuple[Pattern, ...]
     predicates: tuple[Expression, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    windows: tuple[InnerWindow, ...] = ()
+
+
+@dataclass(frozen=True)
+class InnerWindow:
+    """`WITHIN` inside the pattern."""
+
+    window: AnyWindow
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -101,9 +140,9 @@ class Query:
 
     pattern: Pattern
     where: Expression | None = None
-    window: Window | None = None
+    window: AnyWindow | None = None
     returns: tuple[ReturnVariable | ReturnExpression, ...] = ()
-    limit: int | None = None
+    limit: int | Parameter | None = None
     sase: bool = False
     dialect: Dialect = field(default=Dialect.NEEL, compare=False)
     window_span: Span = field(default=NOWHERE, compare=False, repr=False)

@@ -17,22 +17,15 @@ from nestream.language.build_formula import Children, span_of, span_over
 from nestream.language.build_pattern import PatternBuilder
 from nestream.language.literals import (
     GREATEST_INTEGER,
-    UnreadableError,
-    duration_value,
     integer_too_large,
     shortened,
 )
 from nestream.model.diagnostics import Span
 from nestream.model.expression import And, Attribute, Equivalence, Expression, Not, Or, walk
 from nestream.model.text import print_expression, print_name
-from nestream.model.time import UNBOUNDED, Window, WindowKind
 
 CLAUSES = ("WHERE", "WITHIN", "RETURN", "LIMIT")
 """The clauses after the pattern, in their order."""
-
-
-_ANY_WINDOW = Window(WindowKind.NUMBER, 1)
-"""Stands for a window that could not be read: nothing more is said about it."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +70,6 @@ class QueryBuilder(PatternBuilder):
         keyword, (window, span) = children
         return Clause(keyword, window, span_of(keyword).to(span))
 
-    def window(self, children: Children) -> tuple[Window, Span]:
-        span = span_over(children)
-        try:
-            return _read_window(*children), span
-        except UnreadableError as wrong:
-            self._report_unreadable(wrong, span)
-            return _ANY_WINDOW, span
-
     def returns(self, children: Children) -> Clause:
         return Clause(children[0], tuple(children[1::2]), span_over(children))
 
@@ -107,6 +92,8 @@ class QueryBuilder(PatternBuilder):
     def limit(self, children: Children) -> Clause:
         keyword, number = children
         span = span_of(number)
+        if number.type == "PARAMETER":
+            return Clause(keyword, self.parameter([number]), span_over(children))
         value = 0
         if not number.isdigit():
             self.report("bad-limit", f"LIMIT takes a whole number, not {shortened(number)}", span)
@@ -170,36 +157,3 @@ class QueryBuilder(PatternBuilder):
             latest = max(latest, CLAUSES.index(keyword))
             values.setdefault(keyword, clause)
         return values
-
-
-def _read_window(size: Token, unit: Token | None = None) -> Window:
-    if size.type == "NAME":
-        if size.upper() == "UNBOUNDED":
-            return UNBOUNDED
-        raise UnreadableError(
-            "bad-window",
-            f"`{shortened(size)}` is not a window",
-            "write a duration (`WITHIN 1 hour`), a number (`WITHIN 100`), a count (`WITHIN 100 EVENTS`) "
-            "or `WITHIN UNBOUNDED`",
-        )
-    if unit is not None and unit.upper() not in {"EVENTS", "EVENT"}:
-        duration = duration_value(size, unit)
-        window = Window(WindowKind.TIME, duration.microseconds)
-    else:
-        if not size.isdigit():
-            what = "a window in events" if unit else "a window without a unit"
-            raise UnreadableError(
-                "bad-window",
-                f"{what} must be a whole number, not {shortened(size)}",
-                None if unit else "add a unit to make it a duration, as in `1.5 hours`",
-            )
-        if len(size.lstrip("0")) > 19 or int(size) > GREATEST_INTEGER:
-            raise integer_too_large(size)
-        window = Window(WindowKind.EVENTS if unit else WindowKind.NUMBER, int(size))
-    if window.size == 0:
-        raise UnreadableError(
-            "empty-window",
-            f"the window `{shortened(str(size))}{f' {unit}' if unit else ''}` is empty",
-            "a window must be greater than 0",
-        )
-    return window

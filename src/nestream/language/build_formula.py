@@ -20,9 +20,9 @@ from nestream.language.literals import (
     integer_too_large,
     name_text,
     number_value,
+    quoted_value,
     shortened,
     string_text,
-    timestamp_value,
 )
 from nestream.model.diagnostics import Diagnostic, QueryError, Span
 from nestream.model.expression import (
@@ -40,6 +40,7 @@ from nestream.model.expression import (
     Negative,
     Not,
     Or,
+    Parameter,
     Value,
 )
 from nestream.model.functions import FUNCTIONS, called_names
@@ -155,8 +156,11 @@ class FormulaBuilder:
         return Literal(string_text(children[0]), span_over(children))
 
     def timestamp(self, children: Children) -> Literal:
-        kind, text = children
-        return self._constant(span_over(children), lambda: timestamp_value(kind, string_text(text)))
+        kind, text, *unit = children
+        return self._constant(span_over(children), lambda: quoted_value(kind, string_text(text), *unit))
+
+    def parameter(self, children: Children) -> Parameter:
+        return Parameter(children[0][1:], span_over(children))
 
     def truth(self, children: Children) -> Literal:
         return Literal(children[0].type == "TRUE", span_over(children))
@@ -252,6 +256,8 @@ class FormulaBuilder:
     def membership(self, children: Children) -> In:
         operand, sign, *_ = children
         values = _without_signs(children[1:])
+        if children[-1] != ")":
+            values = [self.parameter(children[-1:])]
         node = In(operand, tuple(values), sign.type == "NOT", span_over(children))
         return self.nested(node, [operand, *values])
 
@@ -269,7 +275,7 @@ class FormulaBuilder:
     def test(self, children: Children) -> Equivalence:
         name, *rest = children
         value = rest[1] if rest else None
-        if value is not None and not isinstance(value, Literal):
+        if value is not None and not isinstance(value, Literal | Parameter):
             self.report(
                 "equivalence-value",
                 f"`[{shortened(print_name(name.text))} = ...]` takes a constant",

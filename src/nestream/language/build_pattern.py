@@ -11,18 +11,22 @@ from typing import Any, TypeGuard
 from lark import Token
 
 from nestream.language.ast import (
+    AnyWindow,
     Composite,
     Exists,
+    InnerWindow,
     Negation,
     Operator,
     Pattern,
     Primitive,
+    Step,
+    WindowParameter,
 )
 from nestream.language.build_formula import Children, FormulaBuilder, Name, span_of, span_over
-from nestream.language.literals import (
-    shortened,
-)
+from nestream.language.literals import UnreadableError, shortened
+from nestream.language.windows import ANY_WINDOW, read_window
 from nestream.model.diagnostics import Diagnostic, QueryError, Span
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
     And,
     Arithmetic,
@@ -82,11 +86,11 @@ class PatternBuilder(FormulaBuilder):
     # ---- components ----
 
     def primitive(self, children: Children) -> Primitive:
-        kind, *variable = children
+        step, (kind, *variable) = _step(children)
         span = span_over(children)
         self._count_part(span)
         self._variables += [name.text for name in variable]
-        return Primitive((kind.text,), variable[0].text if variable else None, (), span)
+        return Primitive((kind.text,), variable[0].text if variable else None, (), span, step)
 
     def any(self, children: Children) -> Primitive:
         span = span_over(children)
@@ -94,7 +98,8 @@ class PatternBuilder(FormulaBuilder):
         names = [child for child in children if isinstance(child, Name)]
         variable = names.pop().text if isinstance(children[-1], Name) else None
         self._variables += [variable] if variable is not None else []
-        return Primitive(tuple(name.text for name in names), variable, (), span)
+        types = tuple(name.text for name in names) or (ANY_TYPE,)
+        return Primitive(types, variable, (), span, _step(children)[0])
 
     def unreadable(self, children: Children) -> Primitive:
         return UNREADABLE
@@ -215,8 +220,22 @@ class PatternBuilder(FormulaBuilder):
         self.report("variable-before-type", "the variable comes before its type", span, hint, written)
         return UNREADABLE
 
+    def window(self, children: Children) -> tuple[AnyWindow, Span]:
+        span = span_over(children)
+        if children[0].type == "PARAMETER":
+            return WindowParameter(self.parameter(children[:1]), *map(str, children[1:])), span
+        try:
+            return read_window(*children), span
+        except UnreadableError as wrong:
+            self._report_unreadable(wrong, span)
+            return ANY_WINDOW, span
+
     def group(self, children: Children) -> Pattern | Several:
         span, elements = span_over(children), [child for child in children if not isinstance(child, Token)]
+        windows = [element for element in elements if isinstance(element, tuple) and len(element) == 2]
+        elements = [element for element in elements if element not in windows]
+        if windows and is_pattern(elements[0]):
+            elements[0] = self._with_window(elements[0], InnerWindow(*windows[0]))
         body, *predicates = elements
         if any(is_pattern(element) for element in predicates):
             return self.nested(Several(tuple(elements), span), elements)
@@ -224,6 +243,22 @@ class PatternBuilder(FormulaBuilder):
         if isinstance(body, Several):
             return self.nested(replace(body, elements=body.elements + tuple(predicates)), elements)
         return self.nested(_with_predicates(body, tuple(predicates), span), elements)
+
+    def _with_window(self, body: Pattern | Several, window: InnerWindow) -> Pattern | Several:
+        """An expression with a window of its own; that of a negation or a projection is its body's."""
+        match body:
+            case Composite():
+                return replace(body, windows=(*body.windows, window))
+            case Negation(body=inner) | Exists(body=inner):
+                return replace(body, body=self._one(self._with_window(inner, window)))
+            case Primitive() if not is_unreadable(body):
+                message, hint = (
+                    "a window of a single event",
+                    "an event has no length: write WITHIN after a SEQ or AND in parentheses, "
+                    "as in `(SEQ(A a, B b) WITHIN 10 s)`",
+                )
+                self.report("window-of-event", message, window.span, hint)
+        return body
 
     def _check_closed(self, formula: Expression, place: str) -> None:
         """Only a WHERE clause may leave the variable out or test an equivalence."""
@@ -262,6 +297,13 @@ def _with_predicates(pattern: Pattern, predicates: tuple[Expression, ...], span:
             return replace(pattern, predicates=pattern.predicates + predicates, span=span)
         case Negation(body=body) | Exists(body=body):
             return replace(pattern, body=_with_predicates(body, predicates, body.span), span=span)
+
+
+def _step(children: Children) -> tuple[Step, Children]:
+    """The word before a component that says what may come before it, and the component."""
+    first = children[0]
+    is_step = isinstance(first, Token) and first.type in {"NEXT", "DIRECTLY"}
+    return (Step(first.type), children[1:]) if is_step else (Step.ANY, children)
 
 
 def _is_bare(formula: object) -> bool:

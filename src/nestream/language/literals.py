@@ -74,6 +74,24 @@ def duration_value(number: str, unit: str) -> Duration:
         raise UnreadableError(wrong.code, wrong.message, wrong.hint) from None
 
 
+_PLAIN_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+
+def quoted_value(kind: str, text: str, unit: str | None = None) -> datetime | Duration:
+    """The value of `TIMESTAMP '...'`, `DATE '...'`, `INTERVAL '5' MINUTE` or `INTERVAL '5 minutes'`."""
+    if kind.upper() != "INTERVAL":
+        if unit is not None:
+            message = f"unexpected `{shortened(unit)}` after the string"
+            raise UnreadableError("unexpected-string", message, "only INTERVAL takes a unit")
+        return timestamp_value(kind, text)
+    number, _, rest = text.strip().partition(" ")
+    unit = unit or rest.strip()
+    if not _PLAIN_NUMBER.fullmatch(number) or not unit or (rest.strip() and rest.strip() != unit):
+        message = f"`{shortened(text)}` is not the length of an interval"
+        raise UnreadableError("bad-interval", message, "write a number and a unit, as in `5 minutes`")
+    return duration_value(number, unit)
+
+
 _TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"(?:[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)? ?(?:[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"

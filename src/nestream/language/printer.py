@@ -18,7 +18,8 @@ from nestream.language.ast import (
     ReturnExpression,
     ReturnVariable,
 )
-from nestream.model.expression import And, Expression, Or
+from nestream.model.event_types import ANY_TYPE
+from nestream.model.expression import And, Expression, Or, Parameter
 from nestream.model.text import print_expression, print_name, print_operands
 
 __all__ = ["print_expression", "print_name", "print_pattern", "print_query", "saved_spelling"]
@@ -53,7 +54,8 @@ def print_query(query: Query) -> str:
     if query.returns:
         lines.append(_returns(query.returns))
     if query.limit is not None:
-        lines.append(f"LIMIT {query.limit}")
+        limit = query.limit
+        lines.append(f"LIMIT {print_expression(limit) if isinstance(limit, Parameter) else limit}")
     return "\n".join(lines)
 
 
@@ -79,13 +81,18 @@ def _parts(pattern: Pattern) -> tuple[str, list[Pattern | str], str]:
         case Primitive(predicates=predicates):
             return f"({_event(pattern)} : ", list(map(print_expression, predicates)), ")"
         case Composite(operator=operator, components=components, predicates=predicates):
-            return f"{operator}(", [*components, *map(print_expression, predicates)], ")"
+            tail = ")" + "".join(f" WITHIN {inner.window})" for inner in pattern.windows)
+            opening = "(" * len(pattern.windows)
+            return f"{opening}{operator}(", [*components, *map(print_expression, predicates)], tail
 
 
 def _event(primitive: Primitive) -> str:
     types = list(map(print_name, primitive.types))
     kind = types[0] if len(types) == 1 else f"ANY({', '.join(types)})"
-    return kind if primitive.variable is None else f"{kind} {print_name(primitive.variable)}"
+    if primitive.types == (ANY_TYPE,):
+        kind = "ANY"
+    step = f"{primitive.step} " if primitive.step else ""
+    return step + (kind if primitive.variable is None else f"{kind} {print_name(primitive.variable)}")
 
 
 def _laid_out(pattern: Pattern, indent: str, used: int) -> str:

@@ -1,4 +1,4 @@
-"""Words that mean something in one place only, and are names in every other: LIKE, MATCHES and CASE.
+"""Words that mean something in one place only, and are names in every other: LIKE, CASE, NEXT and others.
 
 They come out of the lexer as names. Here those that stand where only the word can be meant get its type, so
 that a type, variable or attribute of that name needs no backticks.
@@ -11,10 +11,17 @@ from collections.abc import Sequence
 from lark import Token
 
 _INFIX = ("LIKE", "MATCHES")
+_STEPS = ("NEXT", "DIRECTLY")
+_CLAUSES = frozenset(("WHERE", "WITHIN", "RETURN", "LIMIT"))
+_BEFORE_A_COMPONENT = frozenset(("LPAR", "COMMA", "BANG", "NOT", "PATTERN", "EVENT", "COLON", "AND", "OR"))
+_NAMES = frozenset(("NAME", "QUOTED_NAME"))
 _IN_CASE = {"WHEN": "WHEN", "THEN": "THEN", "ELSE": "ELSE", "END": "CASE_END"}
-_ENDS_A_VALUE = frozenset(("NAME", "QUOTED_NAME", "STRING", "NUMBER", "RPAR", "TRUE", "FALSE"))
+_ENDS_A_VALUE = frozenset(("NAME", "QUOTED_NAME", "STRING", "NUMBER", "RPAR", "TRUE", "FALSE", "PARAMETER"))
 _BEGINS_A_VALUE = frozenset(
-    ("NAME", "QUOTED_NAME", "STRING", "NUMBER", "LPAR", "TRUE", "FALSE", "MINUS", "NOT", "BANG", "LSQB")
+    (
+        *("NAME", "QUOTED_NAME", "STRING", "NUMBER", "LPAR", "TRUE", "FALSE", "MINUS", "NOT", "BANG", "LSQB"),
+        "PARAMETER",
+    )
 )
 
 
@@ -24,14 +31,18 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
     cases: list[int] = []
     """The depth of brackets of each CASE that is open."""
     depth = 0
+    in_pattern = True
     for place, token in enumerate(tokens):
         depth += (token in {"(", "["}) - (token in {")", "]"})
+        in_pattern &= depth > 0 or token.type not in _CLAUSES
         before = found[-1] if found else None
         after = tokens[place + 1] if place + 1 < len(tokens) else None
         word = token.upper() if token.type == "NAME" else ""
         if not word or (before is not None and before == ".") or (after is not None and after == "."):
             found.append(token)
-        elif word in _INFIX and _is_infix(found, after):
+        elif (word in _INFIX and _is_infix(found, after)) or (
+            word in _STEPS and in_pattern and _is_step(before, tokens[place + 1 : place + 3])
+        ):
             found.append(_retyped(token, word))
         elif word == "CASE" and _is_case(tokens, place):
             cases.append(depth)
@@ -50,6 +61,14 @@ def _is_infix(before: Sequence[Token], after: Token | None) -> bool:
     left = before[:-1] if before and before[-1].type == "NOT" else before
     ends = bool(left) and (left[-1].type in _ENDS_A_VALUE or left[-1].type == "CASE_END")
     return ends and after is not None and after.type in _BEGINS_A_VALUE
+
+
+def _is_step(before: Token | None, following: Sequence[Token]) -> bool:
+    """At the beginning of a component, before a type and a variable, or before ANY."""
+    if before is not None and before.type not in _BEFORE_A_COMPONENT:
+        return False
+    types = [token.type for token in following]
+    return types[:1] == ["ANY"] or (len(types) == 2 and set(types) <= _NAMES)
 
 
 def _is_case(tokens: Sequence[Token], place: int) -> bool:

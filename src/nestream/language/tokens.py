@@ -54,9 +54,10 @@ _INSTEAD = {
 }
 _HINTS = {
     "#": "a comment begins with `//`",
-    "$": "a query has no parameters: write the value itself",
-    "@": "a query has no parameters: write the value itself",
-    "?": "a component cannot be optional: write an OR of both patterns",
+    "$": "a parameter is a `$` and a name, such as `$floor`",
+    "@": "write a parameter with a dollar sign, such as `$floor`, and give its value with the query",
+    "?": "a component cannot be optional: write an OR of both patterns; "
+    "a parameter is a `$` and a name, such as `$floor`",
 }
 _QUOTE_IT = "quote a name with characters other than letters, digits, `_` and `-` with backticks"
 

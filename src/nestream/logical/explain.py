@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from nestream.logical.nodes import Component, Leaf, Negation, Plan, Proj, WinAnd, WinOr, WinSeq, Witness
+from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import Expression, variables
 from nestream.model.output import EventColumn
 from nestream.model.text import print_expression, print_name
@@ -71,9 +72,15 @@ def _witness(witness: Witness, outer: frozenset[str]) -> str:
 
 def leaf_label(leaf: Leaf) -> str:
     """The leaf as the language writes it: `Type variable`, or `ANY(A, B) variable`."""
-    names = [print_name(name) for name in leaf.types]
-    kind = names[0] if len(names) == 1 else f"ANY({', '.join(names)})"
-    return f"{kind} {print_name(leaf.variable)}"
+    return f"{types_label(leaf.types)} {print_name(leaf.variable)}"
+
+
+def types_label(types: Sequence[str]) -> str:
+    """Types as the language writes them: `Type`, `ANY(A, B)`, or `ANY`."""
+    if ANY_TYPE in types:
+        return "ANY"
+    names = [print_name(name) for name in types]
+    return names[0] if len(names) == 1 else f"ANY({', '.join(names)})"
 
 
 def _declared(component: WinSeq | WinAnd | WinOr) -> frozenset[str]:
@@ -130,7 +137,7 @@ def _json(component: Component, outer: frozenset[str]) -> dict[str, Any]:
             return {
                 "node": "Leaf",
                 "variable": variable,
-                "types": list(types),
+                "types": list(named_types(types)),
                 "predicates": _json_predicates(predicates, outer),
             }
         case WinSeq() | WinAnd() | WinOr():

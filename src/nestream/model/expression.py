@@ -48,6 +48,16 @@ class Attribute:
     variable: str | None
     name: str
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    own: bool = field(default=False, compare=False, repr=False)
+    """Whether `ts` is the time of the event even if the data has another column of that name."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """`$name`: a value that is given with the query. Binding puts a literal in its place."""
+
+    name: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -148,13 +158,14 @@ class Equivalence:
     """SASE's `[attribute]` or `[attribute = value]` in a WHERE clause; binding expands it."""
 
     attribute: str
-    value: Literal | None = None
+    value: Literal | Parameter | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 Expression: TypeAlias = (
     Literal
     | Attribute
+    | Parameter
     | Negative
     | Arithmetic
     | Comparison

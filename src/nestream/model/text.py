@@ -28,6 +28,7 @@ from nestream.model.expression import (
     Negative,
     Not,
     Or,
+    Parameter,
     Value,
 )
 from nestream.model.functions import FUNCTIONS
@@ -124,6 +125,8 @@ def _text_and_level(expression: Expression) -> tuple[str, int]:
         case Attribute(variable=variable, name=name):
             owner = "" if variable is None else f"{print_name(variable)}."
             return owner + print_name(name), _ATOM
+        case Parameter(name=name):
+            return f"${name}", _ATOM
         case Call():
             return _call(expression)
         case Negative(operand=operand):
@@ -141,7 +144,7 @@ def _text_and_level(expression: Expression) -> tuple[str, int]:
         case IsNull(operand=operand, negated=negated):
             return f"{_print(operand, _SUM)} IS {'NOT ' * negated}NULL", _CONDITION
         case Equivalence(attribute=attribute, value=value):
-            tested = "" if value is None else f" = {print_value(value.value)}"
+            tested = "" if value is None else f" = {print_expression(value)}"
             return f"[{print_name(attribute)}{tested}]", _CONDITION
         case Not(operand=operand):
             return f"NOT {_print(operand, _NOT)}", _NOT

@@ -19,9 +19,10 @@ from nestream.logical.nodes import (
     Witness,
     is_constraint,
     positive,
+    target_variables,
 )
 from nestream.model.diagnostics import Diagnostic, QueryError
-from nestream.model.expression import Expression
+from nestream.model.expression import Attribute, Expression, IsNull, Or, variables
 
 MOST_CHOICES = 1024
 """How many combinations of OR branches a query may have."""
@@ -142,7 +143,30 @@ def _choices(node: Node) -> Iterator[Chosen]:
             for components in product(*given):
                 plain = replace(node, components=tuple(part for parts in components for part in parts))
                 for parts in product(*map(_choices, positive(node))):
-                    yield Chosen(plain, parts, predicates)
+                    yield Chosen(plain, parts, tuple(_asked(predicates, node, parts)))
+
+
+def _asked(predicates: tuple[Expression, ...], node: Node, parts: tuple[Chosen, ...]) -> Iterator[Expression]:
+    """The predicates of a node for one choice of branches.
+
+    Outside an OR only the condition of a window is about its branches, `d.ts IS NULL OR d.ts - b.ts <= 10`:
+    it holds without `d`, and with it the test for NULL is needless.
+    """
+    missing = target_variables(node) - {leaf.variable for part in parts for leaf in part.leaves}
+    for predicate in predicates:
+        if not variables(predicate) & missing:
+            yield _without_tests(predicate)
+
+
+def _without_tests(predicate: Expression) -> Expression:
+    match predicate:
+        case Or(operands=(*tests, condition)) if all(
+            isinstance(test, IsNull) and isinstance(test.operand, Attribute) and test.operand.own
+            for test in tests
+        ):
+            return condition
+        case _:
+            return predicate
 
 
 def _alternatives(constraint: Component) -> Iterator[tuple[Component, ...]]:

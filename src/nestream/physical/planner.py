@@ -24,6 +24,7 @@ from nestream.engine.outlines import outline_of
 from nestream.engine.program import EVENT, MEMORY, Decided, Edge, Equality, Interval, LeafSpec, Measure
 from nestream.logical.nodes import Leaf, Plan, WinAnd, WinSeq, expressions, is_constraint
 from nestream.logical.nodes import Negation as LogicalNegation
+from nestream.model.event_types import overlap
 from nestream.model.expression import (
     TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
@@ -191,7 +192,9 @@ class Planner:
         own = [(leaf.variable, frozenset(leaf.types)) for leaf in chosen.leaves]
         pairs = [*combinations(own, 2), *((a, b) for a in own for b in outer.types.items())]
         return frozenset(
-            (x, y) for (x, a), (y, b) in pairs if a & b and (x, y) not in reach and (y, x) not in reach
+            (x, y)
+            for (x, a), (y, b) in pairs
+            if overlap(a, b) and (x, y) not in reach and (y, x) not in reach
         )
 
     # -- negations -----------------------------------------------------------------------------------------

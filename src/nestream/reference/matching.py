@@ -28,6 +28,7 @@ from nestream.logical.nodes import (
     is_constraint,
     positive,
 )
+from nestream.model.event_types import fits
 from nestream.model.memory import memory_left, too_many
 from nestream.model.time import WindowKind
 from nestream.reference.events import Event, Order
@@ -141,7 +142,7 @@ class Meaning:
         match node:
             case Leaf(variable=variable, types=types):
                 for event in history:
-                    if event.type in types and event not in taken:
+                    if fits(event.type, types) and event not in taken:
                         yield Part(node, {variable: event})
             case WinOr():
                 for branch in positive(node):
@@ -283,7 +284,7 @@ class Meaning:
         return [
             event
             for event in events
-            if event.type in leaf.types
+            if fits(event.type, leaf.types)
             and event not in binding.values()
             and all(
                 holds(predicate, {**binding, leaf.variable: event}, self.per_microsecond)

@@ -13,6 +13,7 @@ from nestream.engine.distinct import Given
 from nestream.engine.events import Events
 from nestream.engine.program import Program
 from nestream.model.columns import computable
+from nestream.model.event_types import said_types
 
 POSITION, TIME, TYPE = "nestream position", "nestream time", "nestream type"
 """The columns beside the events' own in a saved state."""
@@ -88,4 +89,4 @@ def _labels(store: Events, programs: Sequence[Program]) -> Iterator[tuple[str, i
                     names.append(name)
     for leaf, names in users.items():
         own = f" {', '.join(names)}" if len(programs) == 1 else f" #{leaf}"
-        yield f"{' | '.join(store.leaves[leaf].types)}{own}", leaf
+        yield f"{said_types(store.leaves[leaf].types, ' | ')}{own}", leaf

@@ -25,6 +25,7 @@ import pyarrow as pa
 from nestream.engine.matcher import END
 from nestream.model.columns import roomy, with_columns
 from nestream.model.diagnostics import QueryError
+from nestream.model.event_types import fits
 from nestream.model.memory import collected
 from nestream.model.plain import empty_table
 from nestream.model.python_values import a
@@ -224,7 +225,7 @@ class Stream:
         return (
             run.awaits_time
             or not isinstance(kind, str)
-            or kind in run.awaited_types
+            or fits(kind, run.awaited_types)
             or event.get(self.time) is None
         )
 

@@ -18,6 +18,7 @@ from nestream.logical.nodes import Leaf, Node, WinAnd, WinOr, WinSeq, leaves
 from nestream.logical.text import expression_text
 from nestream.model.columns import computable, to_table
 from nestream.model.counting import showing, showing_matches
+from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.output import EventColumn
 from nestream.reference import Event, Interval, Meaning, Order
 from nestream.show.moments import Moments
@@ -150,7 +151,7 @@ class _Building:
         self.events: list[dict[str, Any]] = []
         self.matches: list[dict[str, Any]] = []
         named = (leaf for query in self.queries.values() for leaf in leaves(query.plan.root))
-        self.lanes = dict.fromkeys(name for leaf in named for name in leaf.types)
+        self.lanes = dict.fromkeys(named_types(name for leaf in named for name in leaf.types))
         self.left_out = {"matches": 0, "events": 0}
         self.more = False
 
@@ -257,10 +258,10 @@ class _Building:
         ]
 
     def _interval(self, body: Node, interval: Interval) -> dict[str, Any]:
-        types = dict.fromkeys(name for leaf in _positive(body) for name in leaf.types)
+        types = tuple(name for leaf in _positive(body) for name in leaf.types)
         return {
             "negation": f"!{expression_text(body)}",
-            "lanes": list(types),
+            "lanes": list(self.lanes if ANY_TYPE in types else named_types(types)),
             **self.moments.words.interval(interval),
         }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from nestream.logical.nodes import Leaf, Plan, leaves, target_variables
+from nestream.model.event_types import fits, said_types
 from nestream.model.text import print_name
 from nestream.reference import Event
 from nestream.why.obstacles import Judge, Obstacle
@@ -31,7 +32,7 @@ class Assigning:
         return [
             leaf.variable
             for leaf in self.shape.leaves
-            if event.type in leaf.types and self.wanted.get(event, leaf.variable) == leaf.variable
+            if fits(event.type, leaf.types) and self.wanted.get(event, leaf.variable) == leaf.variable
         ]
 
     @property
@@ -87,12 +88,12 @@ def without_place(plan: Plan, shape: Shape, event: Event, wanted: str | None, ju
     shown = judge.words.event(event)
     if wanted is not None:
         return _not_wanted(plan, event, wanted, judge)
-    own = [leaf for leaf in shape.leaves if event.type in leaf.types]
+    own = [leaf for leaf in shape.leaves if fits(event.type, leaf.types)]
     if own:
         names = tuple(leaf.variable for leaf in own)
         told = f"{shown} has no variable left: {_listed(names)} can be {event.type}, and more were picked"
         return Obstacle("type", told, names, (event.row,), judge.places.variables(names))
-    named = [leaf for leaf in leaves(plan.root) if event.type in leaf.types]
+    named = [leaf for leaf in leaves(plan.root) if fits(event.type, leaf.types)]
     if not named:
         types = list(dict.fromkeys(name for leaf in shape.leaves for name in leaf.types))
         told = f"{shown} is of a type that the query does not name; a match has {_listed(types)}"
@@ -111,8 +112,8 @@ def _not_wanted(plan: Plan, event: Event, wanted: str, judge: Judge) -> Obstacle
     leaf: Leaf | None = next((leaf for leaf in leaves(plan.root) if leaf.variable == wanted), None)
     name = print_name(wanted)
     assert leaf is not None, "variables that no match binds are refused before"
-    if event.type not in leaf.types:
-        told = f"{shown} cannot be {name}, which is {' or '.join(leaf.types)}"
+    if not fits(event.type, leaf.types):
+        told = f"{shown} cannot be {name}, which is {said_types(leaf.types)}"
     else:
         told = f"{name} is part of another alternative, so {shown} cannot be it here"
     return Obstacle("type", told, (wanted,), (event.row,), judge.places.variable(wanted))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from nestream.logical.nodes import Leaf
+from nestream.model.event_types import fits, said_types
 from nestream.model.text import print_name
 from nestream.reference import Event
 from nestream.why.obstacles import Judge, Obstacle
@@ -118,7 +119,7 @@ class Completing:
 
     def _alone(self, shape: Shape, binding: Binding, leaf: Leaf) -> Iterator[Obstacle]:
         """The obstacle of a missing variable that no event can be beside the bound ones."""
-        kinds = " or ".join(leaf.types)
+        kinds = said_types(leaf.types)
         name = print_name(leaf.variable)
         span = self.judge.places.variable(leaf.variable)
         candidates = self._candidates(binding, leaf)
@@ -168,7 +169,7 @@ class Completing:
                 for stopping in [self._stopping(shape, chosen, leaf, event)]
             ]
             if not ranked:
-                told = f"no {' or '.join(leaf.types)} event is left for {print_name(leaf.variable)}"
+                told = f"no {said_types(leaf.types)} event is left for {print_name(leaf.variable)}"
                 break
             _, _, event, stopping = min(ranked, key=lambda item: item[:2])
             chosen[leaf.variable] = event
@@ -190,7 +191,7 @@ class Completing:
         )
 
     def _taken(self, binding: Binding, leaf: Leaf) -> bool:
-        return any(event.type in leaf.types for event in binding.values())
+        return any(fits(event.type, leaf.types) for event in binding.values())
 
     def _distance(self, binding: Binding, event: Event) -> int:
         return min((abs(other.ts - event.ts) for other in binding.values()), default=0)

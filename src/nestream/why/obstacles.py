@@ -10,6 +10,7 @@ from typing import Any
 from nestream.logical.nodes import Component, Leaf, Node, WinAnd, WinSeq, leaves
 from nestream.logical.text import expression_text
 from nestream.model.diagnostics import Span
+from nestream.model.event_types import said_types
 from nestream.model.expression import variables
 from nestream.model.text import print_name
 from nestream.model.time import WindowKind
@@ -192,7 +193,7 @@ class Judge:
         counts = {leaf: _free(leaf, inside, binding) for leaf in leaves(body) if _positive(body, leaf)}
         for leaf, events in counts.items():
             if not events:
-                return f"there is no {' or '.join(leaf.types)}"
+                return f"there is no {said_types(leaf.types)}"
         if isinstance(body, Leaf):
             event = counts[body][0]
             tests = [piece for predicate in body.predicates for piece in pieces(predicate)]

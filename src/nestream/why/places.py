@@ -16,11 +16,16 @@ class Places:
     def __init__(self, tree: Query, plan: Plan, text: str) -> None:
         self.text = text
         self.window = _known(plan.window_span)
-        primitives = [part for part in parts(tree.pattern) if isinstance(part, Primitive)]
-        self._names = {id(part): name for part, name in zip(primitives, plan.variables, strict=True)}
-        self._variables: Mapping[str, Span] = {
-            name: part.span for part, name in zip(primitives, plan.variables, strict=True)
-        }
+        # a component with NEXT or DIRECTLY has two variables: its own, and that of the events between
+        primitives = [
+            part
+            for part in parts(tree.pattern)
+            if isinstance(part, Primitive)
+            for _ in range(2 if part.step else 1)
+        ]
+        named = list(zip(primitives, plan.variables, strict=True))
+        self._names = {id(part): name for part, name in reversed(named)}
+        self._variables: Mapping[str, Span] = {name: part.span for part, name in named}
         self._groups: dict[frozenset[str], Span] = {}
         for part in parts(tree.pattern):  # outermost first, so a negation comes before its body
             self._groups.setdefault(self._declared(part), part.span)

@@ -18,12 +18,14 @@ import pyarrow.compute as pc
 
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import computable
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE, attributes
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import WindowKind
 from nestream.reference import Event, Interval, Meaning
 
 Numbers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
 
 
 class Index:
@@ -63,6 +65,8 @@ class Reach:
         """The events of some types, and with a value of an attribute, in the order of positions."""
         found: list[Event] = []
         names = dict.fromkeys(types)
+        if ANY_TYPE in names:
+            names = dict.fromkeys(self.index.by_type)
         for name in names:
             known = self.index.by_type.get(name, []) if having is None else self.index.having(name, *having)
             found += known[bisect_left(known, self.low, key=_pos) : bisect_left(known, self.high, key=_pos)]
@@ -109,16 +113,19 @@ class Timeline:
         """The events in reach of the picked rows."""
         types = sorted({name for leaf in leaves(plan.root) for name in leaf.types})
         ordered = self._span(rows, plan, meaning)
-        named = pc.is_in(
-            self.table.column(self.schema.type).take(pa.array(ordered)),
-            value_set=pa.array(types, pa.string()).cast(self._type_kind()),
-        )
-        wanted = ordered[np.asarray(named.combine_chunks().to_numpy(zero_copy_only=False), dtype=bool)]
+        wanted = ordered[self._of_types(self.table.column(self.schema.type).take(pa.array(ordered)), types)]
         chosen = np.unique(np.concatenate([self.position[wanted], self.position[np.array(rows, np.int64)]]))
         events = self._events(self.order[chosen], plan)
         own = {event.row: event for event in events}
         low, high = events[0].pos, events[-1].pos + 1
         return Reach(tuple(own[row] for row in rows), tuple(events), Index(events), low, high)
+
+    def _of_types(self, column: pa.ChunkedArray, types: Sequence[str]) -> Booleans:
+        """Which types of a column are among some."""
+        if ANY_TYPE in types:
+            return np.ones(len(column), dtype=bool)
+        named = pc.is_in(column, value_set=pa.array(list(types), pa.string()).cast(self._type_kind()))
+        return np.asarray(named.combine_chunks().to_numpy(zero_copy_only=False), dtype=bool)
 
     def _type_kind(self) -> pa.DataType:
         kind = self.schema.columns[self.schema.type]
@@ -166,9 +173,7 @@ class Timeline:
 
     def nearest(self, types: Sequence[str], time: int) -> tuple[int, int] | None:
         """The row and time of the event of some types that is nearest to a time, wherever it is."""
-        kinds = pa.array(list(types), pa.string()).cast(self._type_kind())
-        named = pc.is_in(self.table.column(self.schema.type), value_set=kinds)
-        rows = np.flatnonzero(np.asarray(named.combine_chunks().to_numpy(zero_copy_only=False), dtype=bool))
+        rows = np.flatnonzero(self._of_types(self.table.column(self.schema.type), types))
         if not len(rows):
             return None
         row = int(rows[np.argmin(np.abs(self.times[rows].astype(np.float64) - time))])

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import nestream
 from nestream.engine.program import Decided, Measure
+from nestream.language.ast import Composite, InnerWindow, Pattern, Primitive
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.model.expression import attributes
@@ -33,8 +36,11 @@ def stream_cases(seed: int, first: int = 0) -> Iterator[Case]:
         if not case.table.num_rows:
             continue
         tree = replace(parse(case.text), limit=None)
-        if tree.window is not None and tree.window.kind is WindowKind.NUMBER:
-            tree = replace(tree, window=Window(WindowKind.TIME, tree.window.size * SECOND))
+        if re.search(r"\bANY \w", case.text):  # the events that follow would be taken
+            continue
+        tree = replace(tree, pattern=_in_seconds(tree.pattern))
+        if isinstance(tree.window, Window):
+            tree = replace(tree, window=_of_time(tree.window))
         changed = replace(case, text=print_query(tree), table=with_timestamps(case.table))
         try:
             query = nestream.query(changed.text)
@@ -47,6 +53,25 @@ def stream_cases(seed: int, first: int = 0) -> Iterator[Case]:
         never = program.measure is Measure.NONE and Decided.WINDOW in program.decided
         if not never and not _computes_with_time(query):
             yield changed
+
+
+def _of_time(window: Any) -> Any:
+    return Window(WindowKind.TIME, window.size * SECOND) if window.kind is WindowKind.NUMBER else window
+
+
+def _in_seconds(pattern: Pattern) -> Pattern:
+    """The pattern with its windows in seconds."""
+    match pattern:
+        case Primitive():
+            return pattern
+        case Composite(components=components, windows=windows):
+            return replace(
+                pattern,
+                components=tuple(map(_in_seconds, components)),
+                windows=tuple(InnerWindow(_of_time(inner.window)) for inner in windows),
+            )
+        case _:
+            return replace(pattern, body=_in_seconds(pattern.body))
 
 
 def _computes_with_time(query: nestream.Query) -> bool:

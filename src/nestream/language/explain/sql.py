@@ -144,8 +144,8 @@ def _comment_of_sql(at: Situation) -> Explanation | None:
     if at.token != "-" or at.after != "-" or at.after.start_pos != at.token.end_pos:
         return None
     span = at.span.to(span_of(at.after))
-    message = "a comment begins with `//`, not `--`"
-    return Explanation(Diagnostic("unknown-comment", message, span, suggestion="//"), final=True)
+    message = "a comment begins with `//`, or with `--` and a space"
+    return Explanation(Diagnostic("unknown-comment", message, span, suggestion="-- "), final=True)
 
 
 def _return_list(at: Situation) -> Explanation | None:

@@ -19,6 +19,7 @@ from nestream.logical.nodes import (
     target_variables,
     walk,
 )
+from nestream.model.event_types import said_types
 from nestream.model.expression import (
     Attribute,
     Comparison,
@@ -176,7 +177,7 @@ def _text(part: Component, names: Mapping[str, str]) -> str:
     """The constraint with its variables by place, so that equal ones have equal texts."""
     match part:
         case Leaf(types=types):
-            head = "|".join(types)
+            head = said_types(types, "|")
         case Negation(body=body):
             return f"!{_text(body, names)}"
         case Witness(chain=chain, absent=absent):

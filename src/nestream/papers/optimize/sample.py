@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import Expression
 from nestream.model.schema import Schema
 from nestream.model.time import WindowKind
@@ -90,8 +91,8 @@ class _Sampling:
         """The rows of a step's types."""
         if step.types not in self.rows:
             kinds = self.table.column(self.schema.type).cast(pa.string())
-            found = pc.is_in(kinds, pa.array(step.types, pa.string()))
-            self.rows[step.types] = np.flatnonzero(found.to_numpy(zero_copy_only=False))
+            found = pc.is_in(kinds, pa.array(step.types, pa.string())).to_numpy(zero_copy_only=False)
+            self.rows[step.types] = np.flatnonzero(found | (ANY_TYPE in step.types))
         return self.rows[step.types]
 
     def within(self, shape: Shape, joint: Joint) -> dict[str, Ints] | None:

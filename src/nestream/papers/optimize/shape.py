@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from nestream.model.event_types import said_types
 from nestream.model.expression import Attribute, Comparison, Expression, attributes
 from nestream.model.time import Window
 
@@ -31,7 +32,7 @@ class Step:
     @property
     def label(self) -> str:
         """The types as one name."""
-        return "|".join(self.types)
+        return said_types(self.types, "|")
 
 
 @dataclass(frozen=True)

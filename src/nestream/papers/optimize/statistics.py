@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.model.columns import computable, per_microsecond, resolution
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.schema import Kind, Schema, kind_of
 
 
@@ -80,6 +81,9 @@ class Statistics:
 
     def count(self, types: Iterable[str]) -> float:
         """How many events of these types there were."""
+        types = tuple(types)
+        if ANY_TYPE in types:
+            return self.events
         return sum(self.counts.get(name, 0.0) for name in types)
 
     def domain(self, attribute: str) -> float | None:

@@ -15,6 +15,7 @@ from nestream.engine.program import EVENT, Decided, Edge, Equality, Interval, Le
 from nestream.logical.nodes import Leaf, Plan, WinAnd, WinSeq, expressions, is_constraint
 from nestream.logical.nodes import Negation as LogicalNegation
 from nestream.logical.nodes import Witness as LogicalWitness
+from nestream.model.event_types import overlap
 from nestream.model.expression import (
     TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
@@ -241,7 +242,9 @@ class _Compiling:
         own = [(leaf.variable, frozenset(leaf.types)) for leaf in chosen.leaves]
         pairs = [*combinations(own, 2), *((a, b) for a in own for b in outer.types.items())]
         return frozenset(
-            (x, y) for (x, a), (y, b) in pairs if a & b and (x, y) not in reach and (y, x) not in reach
+            (x, y)
+            for (x, a), (y, b) in pairs
+            if overlap(a, b) and (x, y) not in reach and (y, x) not in reach
         )
 
     # -- negations and witnesses ---------------------------------------------------------------------------
@@ -303,7 +306,7 @@ class _Compiling:
             tuple(
                 other
                 for other, types in outer.types.items()
-                if types & set(leaf.types) and (other, name) not in order and (name, other) not in order
+                if overlap(types, leaf.types) and (other, name) not in order and (name, other) not in order
             ),
         )
 

@@ -14,6 +14,7 @@ from typing import Any
 from nestream.engine.explain import filters_text, interval_text, term_text
 from nestream.engine.program import Decided, Edge, Equality, Measure
 from nestream.logical.nodes import Plan
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.output import ValueColumn
 from nestream.model.text import print_expression, print_name
 from nestream.papers.engine.chain import is_chain
@@ -229,6 +230,8 @@ def _events(block: Block, program: BlockProgram) -> list[str]:
 
 
 def _types(types: Sequence[str]) -> str:
+    if ANY_TYPE in types:
+        return "ANY"
     names = ", ".join(map(print_name, types))
     return names if len(types) == 1 else f"ANY({names})"
 

@@ -70,6 +70,13 @@ class Task:
         """The name of a column on its way: `mapInArrow` fails on names with dots, and types are numbers."""
         return CODE if column == self.type else f"c{self.columns.index(column)}"
 
+    def type_names(self, codes: pa.Array) -> pa.Array:
+        """The names of types on their way, as a dictionary."""
+        if self.program.any_type:
+            return codes.cast(pa.string()).dictionary_encode()
+        names = pa.array([*self.program.types, OTHER_TYPE], pa.string())
+        return pa.DictionaryArray.from_arrays(codes, names)
+
     def shown(self, events: StructType) -> StructType:
         """The columns of the matches of events with these columns."""
         if self.members:
@@ -103,7 +110,12 @@ def match_batch(
 
 
 def type_code(task: Task) -> Column:
-    """The number of an event's type, one more than the last for a type that the query does not name."""
+    """The number of an event's type, one more than the last for a type that the query does not name.
+
+    It is the type itself where the query takes events of any type.
+    """
+    if task.program.any_type:
+        return named(task.type).cast("string")
     types = task.program.types
     numbers = (F.when(named(task.type) == name, F.lit(n)) for n, name in enumerate(types))
     return F.when(named(task.type).isNotNull(), F.coalesce(*numbers, F.lit(len(types)))).cast("short")
@@ -262,8 +274,7 @@ def _groups(
 
 def _typed(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
     """The events with the column of types, as a dictionary, in the place of the numbers."""
-    names = pa.array([*task.program.types, OTHER_TYPE], pa.string())
-    types = pa.DictionaryArray.from_arrays(batch.column(CODE), names)
+    types = task.type_names(batch.column(CODE))
     columns = [types if name == task.type else batch.column(task.carried(name)) for name in task.columns]
     return pa.RecordBatch.from_arrays(columns, task.columns)
 

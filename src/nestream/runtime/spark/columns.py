@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from nestream.engine.program import LeafSpec, Scope
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
     TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
@@ -175,14 +176,14 @@ def pushed_filter(program: Scope, schema: Schema) -> Column:
     Of a set with a great many leaves only the types are tested.
     """
     if len(program.leaves) > MOST_TESTED:
-        return named(schema.type).isin(*program.types)
+        return F.lit(True) if program.any_type else named(schema.type).isin(*program.types)
     return reduce(lambda a, b: a | b, [_leaf_filter(leaf, schema) for leaf in program.leaves])
 
 
 def pushed_text(program: Scope, schema: Schema) -> str:
     """The pushed filter to be read: the types, each with the tests of its events that Spark makes."""
     if len(program.leaves) > MOST_TESTED:
-        return " or ".join(map(print_name, program.types))
+        return "ANY" if program.any_type else " or ".join(map(print_name, program.types))
     parts = dict.fromkeys(_leaf_text(leaf, schema) for leaf in program.leaves)
     return " or ".join(parts)
 
@@ -191,13 +192,13 @@ def _leaf_text(leaf: LeafSpec, schema: Schema) -> str:
     def bare(part: Expression) -> Expression:
         return Attribute(None, part.name) if isinstance(part, Attribute) else part
 
-    types = " | ".join(map(print_name, leaf.types))
+    types = "ANY" if ANY_TYPE in leaf.types else " | ".join(map(print_name, leaf.types))
     tests = [formula for formula in leaf.filters if pushed_test(formula, schema) is not None]
     return types + (f" ({', '.join(print_expression(transform(t, bare)) for t in tests)})" if tests else "")
 
 
 def _leaf_filter(leaf: LeafSpec, schema: Schema) -> Column:
-    tests = [named(schema.type).isin(*leaf.types)]
+    tests = [F.lit(True) if ANY_TYPE in leaf.types else named(schema.type).isin(*leaf.types)]
     tests += [test for formula in leaf.filters if (test := pushed_test(formula, schema)) is not None]
     return reduce(lambda a, b: a & b, tests)
 

@@ -133,7 +133,8 @@ def stream_task(
 ) -> StreamTask:
     """What the operator needs to know of a query over events of a schema."""
     names = [name for name in events.names if whole or (name in task.columns and name != task.type)]
-    carried = pa.schema([*(events.field(name) for name in names), *unread, pa.field(CODE, pa.int16())])
+    code = pa.field(CODE, pa.string() if task.program.any_type else pa.int16())
+    carried = pa.schema([*(events.field(name) for name in names), *unread, code])
     read = ", ".join(f"{name} {events.field(name).type}" for name in task.columns)
     key = task.partitioning.key
     dealt = "1" if key is None else f"{len(buckets)} by {key}: {', '.join(map(str, buckets))}"

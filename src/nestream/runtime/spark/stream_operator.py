@@ -18,7 +18,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from nestream.model.columns import computable, per_microsecond
-from nestream.runtime.spark.batch import CODE, OTHER_TYPE, Task
+from nestream.runtime.spark.batch import CODE, Task
 from nestream.runtime.spark.stream_bucket import KEPT, Bucket, saved_state
 from nestream.runtime.spark.stream_pack import (
     EVENTS,
@@ -58,8 +58,7 @@ class StreamTask:
     def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The events as the engine takes them, with types as names."""
         task = self.task
-        names = pa.array([*task.program.types, OTHER_TYPE], pa.string())
-        types = pa.DictionaryArray.from_arrays(batch.column(CODE), names)
+        types = task.type_names(batch.column(CODE))
         return pa.RecordBatch.from_pydict(
             {name: types if name == task.type else batch.column(name) for name in task.columns}
         )

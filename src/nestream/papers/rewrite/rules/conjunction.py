@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nestream.logical.nodes import Component, Negation, WinAnd, positive, target_variables
+from nestream.model.event_types import ANY_TYPE, shared_types
 from nestream.papers.rewrite.parts import (
     all_types,
     is_settled,
@@ -35,8 +36,8 @@ def take_apart(node: WinAnd, place: Place) -> Apart | Refused:
     events = positive(node)
     for number, part in enumerate(events):
         for other in (*events[:number], *events[number + 1 :]):
-            if shared := positive_types(part) & all_types(other):
-                return Refused(f"an event of type {min(shared)} could serve in two components of the AND")
+            if shared := shared_types(positive_types(part), all_types(other)):
+                return _serves_twice(shared)
     formulas = positive_predicates(node)
     groups = [target_variables(part) for part in events]
     bound = frozenset().union(*groups)
@@ -54,6 +55,11 @@ def take_apart(node: WinAnd, place: Place) -> Apart | Refused:
     return negations if isinstance(negations, Refused) else Apart(tuple(apart), negations)
 
 
+def _serves_twice(types: frozenset[str]) -> Refused:
+    kind = "any type" if ANY_TYPE in types else f"type {min(types)}"
+    return Refused(f"an event of {kind} could serve in two components of the AND")
+
+
 def _negations(node: WinAnd, bound: frozenset[str], place: Place) -> tuple[Negation, ...] | Refused:
     """The negations of the AND, without mention of its events."""
     known = anchors(positive_predicates(node), bound, place)
@@ -62,8 +68,8 @@ def _negations(node: WinAnd, bound: frozenset[str], place: Place) -> tuple[Negat
     for part in node.components:
         if not isinstance(part, Negation):
             continue
-        if shared := all_types(part) & types:
-            return Refused(f"an event of type {min(shared)} could serve in two components of the AND")
+        if shared := shared_types(all_types(part), types):
+            return _serves_twice(shared)
         alone = independent_of(part, bound, known)
         if isinstance(alone, Refused):
             return alone
