@@ -104,7 +104,7 @@ class Events:
         self._fresh: set[int] = set()
         self._pieces: list[Piece] = []
         self._computed: dict[str, Vector] = {}
-        self._moments: Rows | None = None
+        self._moments: tuple[Rows, bool] | None = None
         self._low: Ints | None = None
         self._types = pa.array(self.types, pa.string())
         self._selection = Selection(self.leaves, self.types, self.evaluator)
@@ -333,6 +333,15 @@ class Events:
     @property
     def moments(self) -> Rows:
         """For each row the first row with its time."""
+        return self._same_times[0]
+
+    @property
+    def ties(self) -> bool:
+        """Whether there are events with equal times, which have no order."""
+        return not self.by_arrival and self._same_times[1]
+
+    @property
+    def _same_times(self) -> tuple[Rows, bool]:
         if self._moments is None:
             self._moments = first_of_time(self.ts)
         return self._moments

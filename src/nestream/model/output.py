@@ -129,9 +129,23 @@ def build_matches(
             columns.append(_take(events.column(source), rows[name], name in unbound))
         else:
             columns.append(values(column))
-    time = events.column(schema.time)
-    columns += [_take(time, first, False), _take(time, last, False)]
+    columns += [_times_at(at, output, columns, events, rows, schema) for at in (first, last)]
     return pa.Table.from_arrays([_as(c, f.type) for c, f in zip(columns, wanted, strict=True)], schema=wanted)
+
+
+def _times_at(
+    at: Rows,
+    output: Output,
+    columns: list[Any],
+    events: pa.Table,
+    rows: Mapping[str, Rows],
+    schema: Schema,
+) -> pa.Array | pa.ChunkedArray:
+    """The times of some events; where a variable always has these, they are shared with its column."""
+    for column, built in zip(output.columns, columns, strict=False):
+        if isinstance(column, EventColumn) and np.array_equal(rows[column.name], at):
+            return built.field(built.type.get_field_index(schema.time))
+    return _take(events.column(schema.time), at, False)
 
 
 def events_at(events: pa.Table, rows: Rows, datatype: pa.StructType) -> pa.Array:

@@ -29,6 +29,7 @@ def extend_prefixes(
 
     An event needs a predecessor that comes before its first event (`firsts`, itself for a single event) and,
     where `bound` is not empty, not before its bound. It is left out if none of its prefixes fits in a window.
+    `low` may be empty where no times are equal.
     Gives the places that stay, where each key begins among them, the latest start of a prefix, and the range
     of predecessors.
 
@@ -47,7 +48,7 @@ def extend_prefixes(
         limit = previous_begin[key + 1]
         after = first
         for place in range(begin[key], begin[key + 1]):
-            earliest = low[firsts[place]]
+            earliest = low[firsts[place]] if len(low) else firsts[place]
             if (
                 after > first and previous[after - 1] >= earliest
             ):  # composites come in the order of their ends

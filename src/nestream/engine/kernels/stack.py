@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nestream.engine.kernels import kernel
+from nestream.engine.kernels.search import first_at_least
 
 LEAST = int(np.iinfo(np.int64).min)
 
@@ -46,19 +47,21 @@ def key_of_place(begin: Any, length: int) -> Any:
 
 
 @kernel
-def in_row_order(rows: Any, first: int, end: int) -> Any:
-    """The places of a stack whose rows are in `[first, end)`, in the order of the rows."""
-    place = np.full(max(end - first, 0), -1, np.int32)
+def places_between(rows: Any, begin: Any, first: int, end: int) -> Any:
+    """The places of a stack whose rows are in `[first, end)`, key by key."""
+    keys = len(begin) - 1
+    since = np.empty(keys, np.int32)
+    until = np.empty(keys, np.int32)
     count = 0
-    for i in range(len(rows)):
-        if first <= rows[i] < end:
-            place[rows[i] - first] = i
-            count += 1
+    for key in range(keys):
+        since[key] = first_at_least(rows, begin[key], begin[key + 1], first)
+        until[key] = first_at_least(rows, since[key], begin[key + 1], end)
+        count += until[key] - since[key]
     found = np.empty(count, np.int32)
     count = 0
-    for i in range(len(place)):
-        if place[i] >= 0:
-            found[count] = place[i]
+    for key in range(keys):
+        for place in range(since[key], until[key]):
+            found[count] = place
             count += 1
     return found
 
@@ -74,14 +77,16 @@ def taken(values: Any, places: Any) -> Any:
 
 @kernel
 def first_of_time(times: Any) -> Any:
-    """For each row the first row with the same time; times do not go down."""
+    """For each row the first row with the same time, and whether some differ; times do not go down."""
     found = np.empty(len(times), np.int32)
     first = 0
+    ties = False
     for row in range(len(times)):
         if times[row] != times[first]:
             first = row
+        ties |= first != row
         found[row] = first
-    return found
+    return found, ties
 
 
 @kernel

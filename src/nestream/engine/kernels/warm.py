@@ -20,8 +20,8 @@ from nestream.engine.kernels.scan import of_known_types, of_types
 from nestream.engine.kernels.search import latest, places, raised_bounds
 from nestream.engine.kernels.stack import (
     first_of_time,
-    in_row_order,
     key_of_place,
+    places_between,
     sorted_by_key,
     taken,
     taken_or_none,
@@ -42,7 +42,7 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (window_starts, (_LONG, 1)),
     (sorted_by_key, (_ROWS, _ROWS, 1)),
     (key_of_place, (_BEGIN, 1)),
-    (in_row_order, (_ROWS, 0, 1)),
+    (places_between, (_ROWS, _BEGIN, 0, 1)),
     (places, (_ROWS, _BEGIN, _ROWS, _ROWS)),
     (taken, (_ROWS, _ROWS)),
     (taken_or_none, (_LONG, _ROWS)),

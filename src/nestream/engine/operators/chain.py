@@ -142,7 +142,7 @@ class Chain:
     # -- backward ------------------------------------------------------------------------------------------
 
     def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
-        """The matches, in the order of their triggers."""
+        """The matches, key by key in the order of their triggers."""
         prepared = self._prepared(evaluation, asked)
         level = len(prepared.steps) - 1
         columns = prepared.triggers(asked).reshape(1, -1)

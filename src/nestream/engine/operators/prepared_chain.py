@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +18,7 @@ from nestream.engine.block import Negation
 from nestream.engine.evaluation import Bindings, Evaluation, Stack
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import count_through, extend_prefixes, extend_through, running_maximum
-from nestream.engine.kernels.stack import in_row_order, sorted_by_key, taken
+from nestream.engine.kernels.stack import places_between, sorted_by_key, taken
 from nestream.engine.operators.operator import Asked
 from nestream.model.expression import Expression, variables
 
@@ -133,7 +132,7 @@ class PreparedChain:
         return wanted
 
     def _composite(self, composite: Composite) -> tuple[Mapping[str, Rows], Rows]:
-        """The matches of some neighbouring steps in the order of their ends, by key."""
+        """The matches of some neighbouring steps by key, in the order of their ends within one."""
         evaluation, chain = self.evaluation, composite.chain
         found = list(chain.run(evaluation, Asked(0, len(evaluation))))
         rows = {name: np.concatenate([part.rows[name] for part in found] or [_EMPTY]) for name in chain.names}
@@ -164,7 +163,7 @@ class PreparedChain:
                 begin,
                 rows[names[0]],
                 self._bound(names[0], rows[names[0]]),
-                evaluation.low,
+                evaluation.low if evaluation.events.ties else _EMPTY,
                 evaluation.reach,
             )
             self.lowest[first : first + len(stay)] = lowest
@@ -195,18 +194,12 @@ class PreparedChain:
     # -- triggers and ranges -------------------------------------------------------------------------------
 
     def triggers(self, asked: Asked) -> Rows:
-        """The places in the last step of the matches asked for, in the order of their rows."""
-        places, rows = self._in_order
-        return places[slice(*np.searchsorted(rows, (asked.first, asked.end)))] if asked.by_last else places
-
-    @cached_property
-    def _in_order(self) -> tuple[Rows, Rows]:
-        last = self.steps[-1]
-        rows = self.ends[last.first : last.begin[-1]]
-        if self.chain.block.key is None:
-            return np.arange(last.first, last.begin[-1], dtype=np.int32), rows
-        found = in_row_order(rows, 0, len(self.evaluation))
-        return found + np.int32(last.first), taken(rows, found)
+        """The places in the last step of the matches asked for, key by key: near ones share memory."""
+        begin = self.steps[-1].begin
+        if not asked.by_last:
+            return np.arange(begin[0], begin[-1], dtype=np.int32)
+        found: Rows = places_between(self.ends, begin, asked.first, asked.end)
+        return found
 
     def _reach(self, triggers: Rows) -> Rows:
         """For each trigger the first row that its window reaches."""
