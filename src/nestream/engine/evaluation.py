@@ -83,6 +83,8 @@ class Evaluation:
         self.numbering = self.made(Numbering, lambda: Numbering(cache.events, cache.key_classes))
         self.low: Rows = self.made("low", self._low)
         """For each row the first row that does not come before it."""
+        self.ties = cache.events.ties and not cache.events.by_arrival
+        """Whether some events have no order, so that `low` is not the row itself."""
         self.reach: Rows = self.made(window, self._reach)
         """For each row the first row that fits in a window ending with it."""
 

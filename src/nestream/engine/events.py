@@ -337,8 +337,8 @@ class Events:
 
     @property
     def ties(self) -> bool:
-        """Whether there are events with equal times, which have no order."""
-        return not self.by_arrival and self._same_times[1]
+        """Whether there are events with equal times."""
+        return self._same_times[1]
 
     @property
     def _same_times(self) -> tuple[Rows, bool]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events, Ints
+from nestream.engine.kernels import Rows
 from nestream.engine.keys import key_classes
 from nestream.engine.moment import Moment
 from nestream.engine.operator import EvaluationCache, Matches, Operator
@@ -22,6 +23,7 @@ from nestream.engine.program import Decided, Measure, Program
 from nestream.engine.store import Store
 
 UNBOUND = -1
+_NO_ROWS = np.empty(0, np.int32)
 PIECE = 1 << 17
 """How many partial matches are worked on at once: so few stay in the processor's caches, which makes matching
 nearly twice as fast as working on millions, and memory small."""
@@ -111,6 +113,11 @@ class Matcher:
         cache = cache or EvaluationCache(self.events, self.key_classes)
         return self.execution.operators(cache, at_once=at_once, first=first)
 
+    @property
+    def _moments(self) -> Rows:
+        """For each row the first row with its time; empty where all differ."""
+        return self.events.moments if self.events.ties else _NO_ROWS
+
     def _all_in_order(self, found: Iterable[Matches]) -> Iterator[Matches]:
         """All the matches, sorted together."""
         parts = list(found)
@@ -118,7 +125,7 @@ class Matcher:
             yield from parts
             return
         columns = [np.concatenate([part.rows[name] for part in parts]) for name in self.program.kept]
-        columns = in_output_order(columns, self.events.moments)
+        columns = in_output_order(columns, self._moments)
         yield from self._pieces(
             [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
         )
@@ -266,7 +273,7 @@ class Matcher:
             columns = self.given.new(_with_an_event(columns), self.store, repeated=repeated)
             if not len(columns[0]):
                 return []
-        columns = in_output_order(columns, self.events.moments)
+        columns = in_output_order(columns, self._moments)
         return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
 
     # -- what is held --------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from nestream.engine.kernels.chain import (
     extend_through,
     running_maximum,
 )
-from nestream.engine.kernels.order import ends_of, in_order, sort_within
-from nestream.engine.kernels.product import combinations, combine
+from nestream.engine.kernels.order import by_group, groups_of
+from nestream.engine.kernels.product import combinations, combine, ranges_before
 from nestream.engine.kernels.scan import of_known_types, of_types
 from nestream.engine.kernels.search import latest, places, raised_bounds
 from nestream.engine.kernels.stack import (
@@ -55,10 +55,11 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (running_maximum, (_ROWS, _BEGIN)),
     (latest_starts, (_ROWS, _BEGIN, _ROWS, _ROWS)),
     (combinations, (_GRID, _GRID)),
+    (ranges_before, (_ROWS, _BEGIN, _ROWS, _BEGIN, _ROWS)),
+    (taken, (_LONG, _ROWS)),
     (combine, (_GRID, _GRID + 1, 1)),
-    (ends_of, (_GRID, _ROWS)),
-    (sort_within, (_GRID, _ROWS, _ROWS.copy(), _ROWS.copy())),
-    (in_order, (_GRID, _ROWS)),
+    (groups_of, (_GRID, _ROWS)),
+    (by_group, (_GRID, _BEGIN, _ROWS, _ROWS)),
 )
 
 

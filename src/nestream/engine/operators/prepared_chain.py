@@ -163,7 +163,7 @@ class PreparedChain:
                 begin,
                 rows[names[0]],
                 self._bound(names[0], rows[names[0]]),
-                evaluation.low if evaluation.events.ties else _EMPTY,
+                evaluation.low if evaluation.ties else _EMPTY,
                 evaluation.reach,
             )
             self.lowest[first : first + len(stay)] = lowest
