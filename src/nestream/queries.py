@@ -34,6 +34,7 @@ from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 from nestream.model.unseen import warn_of
 from nestream.query import Query, known_parameters, own_parameters, query
+from nestream.runtime.intake import check_computable
 from nestream.runtime.many import Member, SetRun
 from nestream.runtime.stream import Stream
 from nestream.strategies import Options, known_options, known_strategy, program_of
@@ -98,7 +99,10 @@ def unknown_parameters(unused: Iterable[str], members: Mapping[str, Query]) -> Q
 
 def _named(source: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(source, Mapping):
-        yield from source.items()
+        for name, text in source.items():
+            if not isinstance(name, str):
+                raise TypeError(f"the name of a query is a string, not {name!r}")
+            yield name, text
     elif isinstance(source, str | Path):
         folder = Path(source)
         if not folder.is_dir():
@@ -111,6 +115,11 @@ def _named(source: Any) -> Iterator[tuple[str, Any]]:
             raise FileNotFoundError(f"there is no {SUFFIX} file in {folder}")
         for file in files:
             yield file.stem, file.read_text(encoding="utf-8")
+    elif isinstance(source, Query) or not isinstance(source, Iterable):
+        raise TypeError(
+            f"a query set is made of several queries, not of a {source.__class__.__name__}\n"
+            f"  hint: pass a folder of {SUFFIX} files, a mapping of names to queries or a list of queries"
+        )
     else:
         for number, text in enumerate(source, 1):
             yield f"q{number}", text
@@ -161,6 +170,10 @@ class Queries:
     def with_types(self, types: str | Mapping[str, Iterable[str]]) -> Queries:
         """The set with the attributes of event types, as `Query.with_types` has it."""
         return Queries({name: member.with_types(types) for name, member in self.members.items()})
+
+    def as_of(self, time: Any) -> Queries:
+        """The set over events that are complete up to a time, as `Query.as_of` has it."""
+        return Queries({name: member.as_of(time) for name, member in self.members.items()})
 
     def infer_types(self, events: Any, type: str = "type") -> tuple[Queries, list[Diagnostic]]:
         """The set with attributes of types guessed from the events, as `Query.infer_types` has it."""
@@ -288,7 +301,12 @@ class Queries:
         check_events(table, schema)
         warn_of(self.unseen(table, type))
         members, leaves = self.programs(schema, order, strategy, options)
+        check_computable(table, self._computed, resolution(schema))
         return SetRun(members, leaves, schema, resolution(schema)), table
+
+    @property
+    def _computed(self) -> dict[str, None]:
+        return dict.fromkeys(name for member in self.members.values() for name in member.computed)
 
     def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
         """What to say of the types of the queries that no event has, most likely misspelt."""
@@ -374,6 +392,7 @@ class Queries:
             start,
             self.identity(order, strategy),
             dict.fromkeys(name for member in self.members.values() for name in member.mentioned),
+            self._computed,
             time=time,
             type=type,
             schema=schema,

@@ -14,10 +14,12 @@ import pyarrow as pa
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
+from nestream.compose.as_of import complete_up_to
 from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
 from nestream.compose.missing_attributes import counted, lacking, read_by_several
 from nestream.compose.run import Run, known_order, known_threads
 from nestream.compose.spark import SparkRun, is_dataframe, refuse_dataframe, stream_files
+from nestream.compose.spark import collected as collected_from_spark
 from nestream.compose.spark import spark_frame as spark_frame
 from nestream.compose.spark import spark_problem as spark_problem
 from nestream.compose.spark import spark_session as spark_session
@@ -34,14 +36,15 @@ from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.event_types import named_types
-from nestream.model.expression import attributes
+from nestream.model.expression import Attribute, Expression, attributes
 from nestream.model.memory import collected
 from nestream.model.output import EventColumn, ValueColumn
 from nestream.model.plain import empty_table
-from nestream.model.schema import Kind, Schema
+from nestream.model.schema import Kind, Schema, attributes_of
 from nestream.model.time import WindowKind
 from nestream.model.unseen import unseen_types, warn_of
 from nestream.reference import match_reference
+from nestream.runtime.intake import check_computable
 from nestream.runtime.local import LocalRun
 from nestream.runtime.state import StateError as StateError  # a public name
 from nestream.runtime.stream import Stream
@@ -104,9 +107,9 @@ class Query:
     """A checked query: match it, stream it, explain it, or ask why events do not match."""
 
     bound: BoundQuery
-    types: Types = field(default_factory=dict)
+    types: Types = field(default_factory=dict, hash=False)
     """The attributes of event types, where the query declares them in a header or `with_types` was called."""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The values of its parameters."""
 
     @property
@@ -158,8 +161,16 @@ class Query:
 
         In the SASE spelling a comparison on an attribute that the event's type does not have is true.
         """
-        known = read_types(types) if isinstance(types, str) else {n: tuple(own) for n, own in types.items()}
+        known = read_types(types) if isinstance(types, str) else attributes_of(types)
         return replace(self, types=known)
+
+    def as_of(self, time: Any) -> Query:
+        """The query over events that are complete up to a time: a number, a datetime or its text.
+
+        Later events are left out. A match that ends in a negation is pending until its window has passed, so
+        what is still open at that time is not reported.
+        """
+        return replace(self, bound=replace(self.bound, plan=complete_up_to(self.plan, time)))
 
     @property
     def undeclared(self) -> tuple[str, ...]:
@@ -197,7 +208,12 @@ class Query:
 
         `picked` are row numbers from 0, or with `by="column"` values of that column; a mapping assigns them
         to variables. Takes the options of `match` for reading events.
+
+        A Spark DataFrame is collected into this process, and `by` is required: its rows have no numbers.
+        Times are in the zone of its session.
         """
+        if is_dataframe(events):
+            events, options = collected_from_spark(events, options)
         return explain_why(self, events, picked, **options)
 
     def show(self, events: Any, **options: Any) -> Shown:
@@ -343,16 +359,18 @@ class Query:
         options: Options | None = None,
         partition_by: str | None = None,
         partitions: int | None = None,
-        slice_length: int | None = None,
+        slice_length: int | timedelta | str | None = None,
         statistics: bool = True,
     ) -> Any:
         """The matches over a Spark DataFrame, or a mapping of them by event type, as a DataFrame.
 
         Nothing runs before the result is used. How the events are split over partitions is chosen and shown
         by `explain`; `partition_by` ("key", "time", "key+time" or "single"), the number of `partitions` and
-        the `slice_length` of time slices (in the unit of the time column, microseconds for timestamps)
-        override it. Of a batch that may have a key with too many events for one task, the first rows are
-        looked at for the choice, unless `statistics` is False.
+        the `slice_length` of time slices override it. A slice length is written like the `lateness` of
+        `stream`: "1 day", a timedelta, or a number in the unit of the time column.
+
+        Of a batch that may have a key with too many events for one task, the first rows are looked at for the
+        choice, unless `statistics` is False.
 
         A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
         split by key or not at all, and `partitions` is the number of key buckets.
@@ -457,6 +475,7 @@ class Query:
             start,
             self.identity(order, strategy),
             self.mentioned,
+            self.computed,
             time=time,
             type=type,
             schema=schema,
@@ -479,6 +498,11 @@ class Query:
         """The attributes that the query reads of its events."""
         read = (name for leaf in leaves(self.plan.root) for name in self.read_by(leaf.variable))
         return tuple(dict.fromkeys(read))
+
+    @property
+    def computed(self) -> tuple[str, ...]:
+        """The attributes that the query computes with, and does not only show; without time and type."""
+        return attribute_names(part for part in expressions(self.plan) if not isinstance(part, Attribute))
 
     def read_by(self, variable: str) -> Iterator[str]:
         """The attributes of a variable that the query reads."""
@@ -540,6 +564,7 @@ class Query:
         schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
         check_events(table, schema)
         plan, kinds = self.typed(schema)
+        check_computable(table, self.computed, resolution(schema))
         warn_of(self.unseen(table, type))
         return Run(plan, table, schema, kinds, resolution(schema), chosen, strategy)
 
@@ -558,6 +583,8 @@ class Query:
 
     def check(self, columns: pa.Schema, time: str = "ts", type: str = "type") -> None:
         """Raise a `QueryError` if the query does not fit events with these columns."""
+        if not isinstance(columns, pa.Schema):
+            raise TypeError(f"the columns are an Arrow schema, not a {columns.__class__.__name__}")
         self.typed(Schema.of(self.fitted(columns.empty_table(), time, type).schema, time, type))
 
     @property
@@ -568,8 +595,7 @@ class Query:
     @property
     def attributes_read(self) -> tuple[str, ...]:
         """The attributes that the query reads, without time and type."""
-        read = (part.name for formula in expressions(self.plan) for part in attributes(formula))
-        return tuple(name for name in dict.fromkeys(read) if name not in ("ts", "type"))
+        return attribute_names(expressions(self.plan))
 
     def rewritten(self, plan: Plan) -> Plan:
         """The normal form of a plan of this query: an OR of flat sequences, as far as there is one."""
@@ -596,6 +622,12 @@ class Query:
             if isinstance(column, ValueColumn)
         }
         return plan, kinds
+
+
+def attribute_names(formulas: Iterable[Expression]) -> tuple[str, ...]:
+    """The attributes that formulas read, without time and type."""
+    read = dict.fromkeys(part.name for formula in formulas for part in attributes(formula))
+    return tuple(name for name in read if name not in ("ts", "type"))
 
 
 def matching(

@@ -103,10 +103,15 @@ def known_strategy(strategy: str) -> None:
 
 def known_options(options: Options | None) -> None:
     """Raise for an unknown option, or for one with a value of the wrong kind."""
+    if isinstance(options, str | bytes | list | tuple | set):
+        raise TypeError(
+            f"options is a mapping from names to values, not {options!r}\n"
+            '  hint: write options={"memory": 1 << 30}'
+        )
     if _is_own(options):
         for name, value in (options or {}).items():
-            if type(value) is not int:
-                raise ValueError(f"the option {name} is a number")
+            if type(value) is not int or value < 1:
+                raise ValueError(f"the option {name} is a number from 1 on, not {value!r}")
     else:
         tool("options_of")(options)
 

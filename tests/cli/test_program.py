@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -107,7 +106,6 @@ def test_an_interrupted_program_exits_with_130_and_says_nothing() -> None:
     def interrupt(process: subprocess.Popen[bytes], screen: str) -> None:
         if "reading" in screen and not interrupted:
             interrupted.append(screen)
-            time.sleep(1)  # by then it waits for what is typed
             process.send_signal(signal.SIGINT)
 
     arguments = ["run", str(EXAMPLE), "-", "--input-format", "csv"]

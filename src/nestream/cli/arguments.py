@@ -12,8 +12,11 @@ from typing import Annotated, Any
 import typer
 
 import nestream
+from nestream.model.lengths import seconds_of
 from nestream.query import STRATEGIES, UnreadableError, own_parameters, read_value, switches
 from nestream.sink.writer import SUFFIXES
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 
 
 class Dialect(StrEnum):
@@ -209,6 +212,8 @@ def query_text(argument: str) -> QueryText:
             if argument
             else "it is empty. Pass a file or the text of a query."
         )
+    if Path(argument).suffix.lower() in SUFFIXES:
+        raise _wrong_query(f"{argument!r} is a file of events. The query comes first, then the events.")
     try:
         return QueryText(Path(argument).read_text(encoding="utf-8-sig"), Path(argument))
     except UnicodeDecodeError:
@@ -251,6 +256,15 @@ def _checked(text: str) -> str:
 
 def _wrong_query(message: str) -> typer.BadParameter:
     return typer.BadParameter(message, param_hint="QUERY")
+
+
+def seconds(text: str) -> float:
+    """The seconds of an option: a number of them, or a duration of the language."""
+    try:
+        return seconds_of(float(text) if _NUMBER.fullmatch(text) else text, "time")
+    except (TypeError, ValueError) as wrong:
+        problem = str(wrong).removeprefix("the time: ").replace("\n  hint:", ";")
+        raise typer.BadParameter(f"{problem}.") from None
 
 
 def output_format(path: str, wanted: FileFormat | None, option: str) -> FileFormat:

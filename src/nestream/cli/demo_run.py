@@ -18,7 +18,8 @@ import nestream
 from nestream.cli.console import count, is_terminal, messages, note, output, show_error
 from nestream.cli.progress import ProgressFile
 from nestream.cli.spark import SETTINGS, spark_errors
-from nestream.cli.stream import LOOK, interruption, live
+from nestream.cli.stream_spark import LOOK
+from nestream.cli.stream_status import interruption, live
 from nestream.hospital.job import WATERMARK, WATERMARK_SECONDS, Job, JobError
 from nestream.hospital.score import Score, scores
 from nestream.hospital.writer import EventFiles, last_moment, write_in_process

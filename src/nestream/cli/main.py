@@ -22,8 +22,18 @@ from nestream.cli.fmt import fmt
 from nestream.cli.run import run
 from nestream.cli.stream import stream
 from nestream.cli.why import why
+from nestream.job import CheckpointError
 from nestream.sink import SinkError
 from nestream.source import SourceError
+
+_FAILURES = (
+    nestream.EventError,
+    nestream.StateError,
+    nestream.TooManyMatchesError,
+    CheckpointError,
+    SinkError,
+    SourceError,
+)
 
 
 class Commands(TyperGroup):
@@ -38,7 +48,7 @@ class Commands(TyperGroup):
                 return super().invoke(ctx)
         except nestream.QueryError as error:
             show_diagnostics(messages(), error.diagnostics, error.text)
-        except (nestream.EventError, nestream.TooManyMatchesError, SourceError, SinkError) as error:
+        except _FAILURES as error:
             show_error(str(error))
         except BrokenPipeError:  # the reader, `head` say, has seen enough
             _forget_output()
@@ -142,6 +152,8 @@ app.command(
 app.command(
     no_args_is_help=True,
     epilog=_examples(
+        "tail -f events.jsonl | nestream stream rules/ --local",
+        "nestream stream rules/ --local --from events.jsonl --to matches.jsonl",
         "nestream stream query.neel --from events --to matches",
         'nestream stream query.neel --from events --to matches --watermark "5 minutes" --once',
     ),

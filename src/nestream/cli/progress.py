@@ -1,4 +1,4 @@
-"""`nestream stream --progress FILE`: a line of JSON for each micro-batch of a stream.
+"""`nestream stream --progress FILE`: a line of JSON for each micro-batch of a stream, or for each second.
 
 batch        the number of the micro-batch
 at           when it began
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -36,21 +37,26 @@ def progress_path(name: str) -> Path:
 
 
 class ProgressFile:
-    """Appends a line for each micro-batch, and goes on from the totals of the last one."""
+    """Appends a line for each micro-batch, and goes on from the totals of the last one.
+
+    With `counts_on` the stream itself counts since its first start.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.counts_on = False
         self._before, whole = _last_totals(path)
         self._open_line = "" if whole else "\n"  # a line that was cut off takes nothing with it
 
     def __call__(self, progress: Any) -> None:
         """Write how far the stream is."""
         watermark = progress.watermark
+        before = dict.fromkeys(TOTALS, 0) if self.counts_on else self._before
         line = {
             "batch": progress.batch,
             "at": progress.at.isoformat(),
-            **{name: self._before[name] + getattr(progress, name) for name in TOTALS},
-            "watermark": None if watermark is None else watermark.isoformat(),
+            **{name: before[name] + getattr(progress, name) for name in TOTALS},
+            "watermark": watermark.isoformat() if isinstance(watermark, datetime) else watermark,
             "lag": progress.lag,
             "state_bytes": progress.state_bytes,
             "rate": round(progress.rate, 3),

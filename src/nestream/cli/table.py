@@ -23,23 +23,23 @@ def matches_table(matches: pa.Table, time: str, type: str) -> Table:
     Where all returned columns are events, their times tell when a match starts and ends.
     """
     returned = matches.drop_columns(list(_ENDS))
-    if all(_is_event(field.type, time, type) for field in returned.schema):
+    if all(is_event(field.type, time, type) for field in returned.schema):
         matches = returned
-    rows = _rows(matches)
+    rows = rows_of(matches)
     date = _common_date(matches.schema, rows)
     table = Table(box=box.ROUNDED, title=date, title_justify="left", title_style="dim", show_lines=True)
     cells = _Cells(time, type, date)
     columns = []
     for field in matches.schema:
         values = [row[field.name] for row in rows]
-        if _is_event(field.type, time, type):
+        if is_event(field.type, time, type):
             common = cells.common_type(values)
             heading = Text(field.name)
             if common is not None:
                 heading.append("\n" + common, "dim")
             table.add_column(heading, overflow="fold")
             columns.append([cells.event(value, common is None) for value in values])
-        elif _is_event_list(field.type, time, type):
+        elif is_event_list(field.type, time, type):
             table.add_column(Text(field.name), overflow="fold")
             columns.append([cells.listed(value) for value in values])
         elif pa.types.is_map(field.type) and not any(values):
@@ -54,20 +54,20 @@ def matches_table(matches: pa.Table, time: str, type: str) -> Table:
     return table
 
 
-def _is_event(datatype: pa.DataType, time: str, type: str) -> bool:
+def is_event(datatype: pa.DataType, time: str, type: str) -> bool:
     """Whether a column holds events; an attribute of an event may be a struct as well."""
     return pa.types.is_struct(datatype) and {time, type} <= {field.name for field in datatype}
 
 
-def _is_event_list(datatype: pa.DataType, time: str, type: str) -> bool:
+def is_event_list(datatype: pa.DataType, time: str, type: str) -> bool:
     """Whether a column lists the events of a match, as the matches of a query set do."""
     if not pa.types.is_list(datatype) or not pa.types.is_struct(datatype.value_type):
         return False
     fields = {field.name: field.type for field in datatype.value_type}
-    return set(fields) == {"variable", "event"} and _is_event(fields["event"], time, type)
+    return set(fields) == {"variable", "event"} and is_event(fields["event"], time, type)
 
 
-def _rows(matches: pa.Table) -> list[Row]:
+def rows_of(matches: pa.Table) -> list[Row]:
     """Through JSON, so that people and programs see the same values."""
     lines = "".join(json_lines(batch) for batch in matches.to_batches())
     return [json.loads(line) for line in lines.split("\n") if line]

@@ -15,9 +15,10 @@ from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, expressions
 from nestream.model.columns import resolution
 from nestream.model.expression import constants
+from nestream.model.lengths import length_of_time, seconds_of
 from nestream.model.plain import empty_table
 from nestream.model.schema import EventError, Kind, Schema
-from nestream.model.time import Duration, DurationError, length_of_time
+from nestream.model.time import Duration, DurationError
 from nestream.strategies import Options, known_strategy
 
 Typed = Callable[[Schema], tuple[Plan, dict[str, Kind]]]
@@ -116,6 +117,25 @@ def dataframe_of(
     return events, Schema.of(spark_schema(events, time, type), time, type, types)
 
 
+def collected(events: Any, options: Mapping[str, Any]) -> tuple[pa.Table, dict[str, Any]]:
+    """The events of a batch in this process, by time and in the zone of the session, with `why`'s options."""
+    from nestream.runtime.spark.session import in_process
+
+    if options.get("by") is None:
+        raise EventError(
+            "the rows of a Spark DataFrame have no numbers\n"
+            '  hint: pick the events by a column with a value for each: why(df, [17, 21], by="id")'
+        )
+    time, type = options.get("time", "ts"), options.get("type", "type")
+    df, schema = dataframe_of(events, time, type, options.get("types"))
+    if df.isStreaming:
+        raise EventError(
+            "why cannot read a stream\n"
+            "  hint: read the events as a batch, with spark.read instead of readStream"
+        )
+    return in_process(df).sort_by(time), {**options, "types": schema.types or None}
+
+
 def zone_that_matters(queries: Iterable[Typed], schema: Schema, df: Any) -> str:
     """The zone of the session for the identity of a stream; nothing where no query depends on it."""
     from nestream.runtime.spark.columns import in_utc, session_zone
@@ -176,6 +196,8 @@ def stream_files(
     def match(events: Any) -> Any:
         return on_spark(events, time=time, type=type)
 
+    if "trigger" in options:
+        options["trigger"] = seconds_of(options["trigger"], "trigger")
     if "watermark" in options:
         options["watermark"] = in_words_of_spark(options["watermark"])
     return stream(spark, match, source, sink, time=time, type=type, **options)

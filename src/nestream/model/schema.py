@@ -89,6 +89,22 @@ def refuse_repeated(schema: pa.Schema) -> None:
             )
 
 
+def attributes_of(types: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """The attributes of event types as a user declares them; raises a sentence for what is no declaration."""
+    if not isinstance(types, Mapping):
+        raise TypeError(
+            f"types is a mapping from each type to its attributes, not {types!r}\n"
+            '  hint: write types={"Shelf": ["id", "shelf"], "Counter": ["id"]}'
+        )
+    for name, own in types.items():
+        if isinstance(own, str) or not isinstance(own, Iterable):  # a text would be taken for its letters
+            raise TypeError(
+                f"the attributes of the type {name} are a list of names, not {own!r}\n"
+                f'  hint: write types={{"{name}": ["id", "shelf"]}}'
+            )
+    return {name: tuple(own) for name, own in types.items()}
+
+
 @dataclass(frozen=True)
 class Schema:
     """The columns of the events by name, and the names of the time and the type column.
@@ -104,7 +120,7 @@ class Schema:
 
     def __post_init__(self) -> None:
         for role, name in (("time", self.time), ("type", self.type)):
-            if name not in self.columns:
+            if not isinstance(name, str) or name not in self.columns:
                 raise EventError(
                     f"the events have no column `{name}` for their {role}\n"
                     f"  their columns are: {', '.join(self.columns) or 'none'}\n"
@@ -134,7 +150,7 @@ class Schema:
     ) -> Schema:
         """The schema of an Arrow table."""
         refuse_repeated(schema)
-        known = {name: frozenset(attributes) for name, attributes in (types or {}).items()}
+        known = {name: frozenset(own) for name, own in attributes_of(types or {}).items()}
         return cls(dict(zip(schema.names, map(plain_type, schema.types), strict=True)), time, type, known)
 
     def column(self, attribute: str) -> str:

@@ -73,4 +73,6 @@ def options_of(given: Switches | None) -> Options:
         wanted = bool if known[name] == "bool" else int
         if type(value) is not wanted:
             raise ValueError(f"the option {name} is {'True or False' if wanted is bool else 'a number'}")
+        if wanted is int and value < 1:
+            raise ValueError(f"the option {name} is a number from 1 on, not {value!r}")
     return Options(**given)

@@ -54,10 +54,17 @@ class Match:
 
 
 def evaluate(
-    plan: Plan, history: Sequence[Event], order: Order = Order.TIME, per_microsecond: int = 1
+    plan: Plan,
+    history: Sequence[Event],
+    order: Order = Order.TIME,
+    per_microsecond: int = 1,
+    as_of: int | None = None,
 ) -> list[Match]:
-    """Every match of the plan over the history, each once, by `match_end` and the positions of its events."""
-    meaning = Meaning(plan, order, per_microsecond)
+    """Every match of the plan over the history, each once, by `match_end` and the positions of its events.
+
+    With `as_of` the history is complete up to that time alone.
+    """
+    meaning = Meaning(plan, order, per_microsecond, as_of)
     kept: dict[tuple[tuple[str, int], ...], Match] = {}
     for part in meaning.matches(history):
         match = Match({name: event for name, event in part.binding.items() if name in plan.output.kept})
@@ -111,8 +118,9 @@ class Interval:
 class Meaning:
     """The definitions of docs/semantics.md for one plan, each a method; what tells why builds on them too."""
 
-    def __init__(self, plan: Plan, order: Order, per_microsecond: int) -> None:
+    def __init__(self, plan: Plan, order: Order, per_microsecond: int, as_of: int | None = None) -> None:
         self.plan = plan
+        self.as_of = as_of
         self.order = order
         self.per_microsecond = per_microsecond
         self.window = plan.window.size * (per_microsecond if plan.window.kind is WindowKind.TIME else 1)
@@ -129,12 +137,15 @@ class Meaning:
 
     def matches(self, history: Sequence[Event]) -> Iterator[Part]:
         """The complete matches of the root, before projection."""
+        if self.as_of is not None:
+            history = [event for event in history if event.ts <= self.as_of]
         for part in self.bindings(self.plan.root, history, frozenset()):
             if self.in_window(part.binding) and self.satisfied(part, part.binding):
                 root = part
                 while isinstance(root.node, WinOr | Proj):  # of a root OR each branch is a root
                     (root,) = root.parts
-                if not self.violated(root, self.root_limits(root), history, part.binding):
+                limits = self.root_limits(root)
+                if not self.violated(root, limits, history, part.binding) and self.decided(root, limits):
                     yield part
 
     def bindings(self, node: Node, history: Sequence[Event], taken: frozenset[Event]) -> Iterator[Part]:
@@ -238,6 +249,34 @@ class Meaning:
                     return True
                 place += 1
         return False
+
+    def decided(self, part: Part, limits: Interval) -> bool:
+        """Whether every constraint in the part looks at an interval that the history is complete in."""
+        node = part.node
+        if self.as_of is None or isinstance(node, Leaf):
+            return True
+        if isinstance(node, WinOr | Proj):
+            return self.decided(part.parts[0], limits)
+        place = 0
+        for component in node.components:
+            interval = self.place_limits(part, place, component, limits)
+            if is_constraint(component):
+                if not self.passed(interval.right):
+                    return False
+            else:
+                if not self.decided(part.parts[place], interval):
+                    return False
+                place += 1
+        return True
+
+    def passed(self, limit: Limit) -> bool:
+        """Whether a right limit lies in what is complete."""
+        if limit.measure == "order":  # an event of the match
+            return True
+        assert self.as_of is not None
+        if limit.measure == "position":
+            raise ValueError("a window of events has no time at which it ends")
+        return limit.measure == "time" and isinstance(limit.at, int) and limit.at <= self.as_of
 
     def place_limits(self, part: Part, place: int, component: Component, limits: Interval) -> Interval:
         """The limits of a component: the gap around its place in a SEQ, its parent's in an AND."""

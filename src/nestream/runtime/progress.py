@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from nestream.engine.matcher import END
 from nestream.model.columns import computable, per_microsecond, with_columns
+from nestream.model.lengths import in_resolution
 from nestream.model.plain import empty_table
 from nestream.model.schema import EventError
 from nestream.model.time import Duration
@@ -21,7 +22,6 @@ from nestream.runtime.many import AnyRun
 from nestream.runtime.waiting import Times, Waiting
 
 LEAST = -(2**63)
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Progress:
     @classmethod
     def of(cls, run: AnyRun, lateness: int | Duration) -> Progress:
         """The beginning of a stream."""
-        return cls(run, _in_resolution(lateness, run.schema.columns[run.schema.time], run.unit))
+        return cls(run, in_resolution(lateness, "lateness", run.schema.columns[run.schema.time], run.unit))
 
     # -- events --------------------------------------------------------------------------------------------
 
@@ -167,19 +167,3 @@ def _too_fine(time: str) -> EventError:
         f"a column in nanoseconds came, and times held in `{time}` do not fit in 64 bits of nanoseconds\n"
         "  hint: convert the new column to microseconds"
     )
-
-
-def _in_resolution(lateness: int | Duration, datatype: pa.DataType, unit: str) -> int:
-    """The lateness in the resolution of the times: a number is in the unit of the time column."""
-    if isinstance(lateness, Duration):
-        if not pa.types.is_temporal(datatype):
-            raise ValueError(
-                f"the lateness is a duration, and the time column holds {datatype}\n"
-                "  hint: give the lateness as a number in the unit of the column"
-            )
-        return lateness.microseconds * per_microsecond(unit)
-    if pa.types.is_timestamp(datatype):
-        return lateness * _NANOSECONDS[datatype.unit] // _NANOSECONDS[unit]
-    if pa.types.is_date(datatype):
-        return lateness * 86_400 * 10**9 // _NANOSECONDS[unit]
-    return lateness

@@ -26,11 +26,11 @@ from nestream.engine.matcher import END
 from nestream.model.columns import roomy, with_columns
 from nestream.model.diagnostics import QueryError
 from nestream.model.event_types import fits
+from nestream.model.lengths import length_of_time
 from nestream.model.memory import collected
 from nestream.model.plain import empty_table
 from nestream.model.python_values import a
 from nestream.model.schema import EventError, Schema
-from nestream.model.time import length_of_time
 from nestream.model.unseen import Seen, warn_of
 from nestream.runtime.intake import (
     Columns,
@@ -77,6 +77,7 @@ class Stream:
         start: Start,
         identity: str,
         mentioned: Iterable[str],
+        computed: Iterable[str],
         *,
         time: str,
         type: str,
@@ -88,9 +89,18 @@ class Stream:
         types: Iterable[str] = (),
         whole: bool = True,
     ) -> None:
+        for name, handler in (("late", late), ("dead_letter", dead_letter)):
+            if handler is not None and not callable(handler):
+                raise TypeError(f"{name} is a function that is called with each such event, not {handler!r}")
+        if schema is not None and not isinstance(schema, Schema):
+            raise TypeError(
+                f"the schema is an Arrow schema, not a {schema.__class__.__name__}\n"
+                '  hint: write schema=pyarrow.schema([("ts", pyarrow.int64()), ("type", pyarrow.string())])'
+            )
         self._start = start
         self._identity = identity
         self._reads = frozenset(mentioned)
+        self._computed = tuple(computed)
         self._mentioned = [name for name in dict.fromkeys(mentioned) if name not in ("ts", "type")]
         self.time = time
         self.type = type
@@ -269,9 +279,9 @@ class Stream:
             progress = self._begun(columns)
         elif not known and columns != progress.run.schema.columns:
             self._refuse_shadows(columns, progress.run.schema)
-            progress = progress.going_on(self._run(columns), self.lateness, self._mentioned)
+            progress = progress.going_on(self._run(columns), self.lateness, self._computed)
         times = progress.times(table)
-        check_computable(table, self._mentioned, progress.run.unit)
+        check_computable(table, self._computed, progress.run.unit)
         behind = progress.late(times)
         if not behind.any():
             return _Arrival(progress, table, times, dead, [])

@@ -1,8 +1,25 @@
-"""Readers of events from CSV, JSON lines and Parquet files."""
+"""Sources of events: files of CSV, JSON lines and Parquet, those that grow, pipes and sockets."""
 
 from nestream.source.dead_letter import DeadLetter
 from nestream.source.errors import SourceError
+from nestream.source.event_files import EventFile, EventFiles, event_files
+from nestream.source.place import open_source
+from nestream.source.protocol import Batch, Position, Source
 from nestream.source.reader import EventReader, read_events, read_table
 from nestream.source.whole_file import refused_rows
 
-__all__ = ["DeadLetter", "EventReader", "SourceError", "read_events", "read_table", "refused_rows"]
+__all__ = [
+    "Batch",
+    "DeadLetter",
+    "EventFile",
+    "EventFiles",
+    "EventReader",
+    "Position",
+    "Source",
+    "SourceError",
+    "event_files",
+    "open_source",
+    "read_events",
+    "read_table",
+    "refused_rows",
+]

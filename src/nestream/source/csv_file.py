@@ -41,7 +41,7 @@ class CsvFile:
         self,
         source: Input,
         time: str,
-        type: str,
+        type: str | None,
         declared: Mapping[str, pa.DataType],
         letters: DeadLetters,
         batch_rows: int,
@@ -110,7 +110,7 @@ class CsvFile:
         names = [name.strip() for name in record.values]
         names = [name or f"column{number}" for number, name in enumerate(names, start=1)]
         for role, name in (("time", self._time), ("type", self._type)):
-            if name not in names:
+            if name is not None and name not in names:
                 raise missing_column(where, role, name, names)
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
@@ -137,10 +137,11 @@ class CsvFile:
         kinds = dict.fromkeys(self._names, Kind.EMPTY)
         for batch, position in self._texts():
             columns = dict(zip(self._names, batch.columns, strict=True))
-            time, type = columns[self._time], columns[self._type]
+            time = columns[self._time]
             if self._time not in self._declared:
                 kinds[self._time] = widen_time(kinds[self._time], time)
-            missing = time.null_count or type.null_count or _has_blank(time) or _has_blank(type)
+            needed = [time, *([] if self._type is None else [columns[self._type]])]
+            missing = any(values.null_count or _has_blank(values) for values in needed)
             if missing or kinds[self._time] is Kind.TEXT:
                 if lenient:
                     raise SourceError(
@@ -216,7 +217,8 @@ class CsvFile:
 
     def _copy(self, form: str | None) -> tuple[IO[bytes], Counter[str]]:
         """The records that are fine if times have this form, and how often each form occurs."""
-        time, type = self._names.index(self._time), self._names.index(self._type)
+        time = self._names.index(self._time)
+        type = None if self._type is None else self._names.index(self._type)
         votes: Counter[str] = Counter()
         clean: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=64 * 1024 * 1024)  # noqa: SIM115
         for chunk in self._well_formed(self._letters):
@@ -224,7 +226,7 @@ class CsvFile:
             reasons = wrong_times(_column(chunk, time), form)
             problems = {at: ("time", reason) for at, reason in reasons.items()}
             for at, record in enumerate(chunk):
-                if not record.values[type]:
+                if type is not None and not record.values[type]:
                     problems.setdefault(at, ("type", "type is missing"))
             for name, wanted in self._declared.items():
                 if name in self._names and name != self._type:

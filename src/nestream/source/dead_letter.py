@@ -86,6 +86,26 @@ class DeadLetters:
                 file.close()
 
 
+class HeldLetters(DeadLetters):
+    """Keeps all malformed rows, with line numbers that begin after those of the lines before."""
+
+    def __init__(self, source: str, before: int = 0) -> None:
+        super().__init__(source, None)
+        self.letters: list[DeadLetter] = []
+        self._before = before
+
+    def add(self, line: int, kind: str, reason: str, raw: bytes | str) -> None:
+        """Record a row."""
+        super().add(line, kind, reason, raw)
+        text = raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else raw
+        self.letters.append(DeadLetter(self.source, line + self._before, reason, text[:RAW_LIMIT]))
+
+    def forget(self) -> None:
+        """Start over."""
+        super().forget()
+        self.letters.clear()
+
+
 def dead_letter_path(wanted: bool | str | os.PathLike[str] | None, source: str) -> Path | None:
     """The path that was asked for; True asks for the default, `<input>.dead.jsonl`."""
     if wanted is None or wanted is False:

@@ -8,40 +8,40 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, cast
+
+import pyarrow as pa
 
 from nestream.source.errors import SourceError
+from nestream.source.formats import SUFFIXES, Format, compression_of, decompressed, known_format, suffix_of
 
-Format = Literal["csv", "jsonl", "parquet"]
 Progress = Callable[[int, int, int], None]
 """Called with (rows read, bytes read, total bytes)."""
 
-SUFFIXES: dict[str, Format] = {
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
-FORMATS: tuple[Format, ...] = ("csv", "jsonl", "parquet")
-_STDIN_IN_MEMORY = 64 * 1024 * 1024
+_IN_MEMORY = 64 * 1024 * 1024
 
 
 class Input:
-    """One input that can be read several times. Standard input is kept (on disk when large)."""
+    """One input that can be read several times.
+
+    Standard input, and what a compressed file holds, are kept: on disk when large.
+    """
 
     def __init__(self, path: str | os.PathLike[str], format: str | None, progress: Progress | None) -> None:
         self.name = os.fspath(path)
         self.format = _format(self.name, format)
         self._kept: IO[bytes] | None = None
         if self.name == "-":
-            self._kept = tempfile.SpooledTemporaryFile(max_size=_STDIN_IN_MEMORY)  # noqa: SIM115
+            self._kept = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
             while piece := sys.stdin.buffer.read(1 << 20):
                 self._kept.write(piece)
             self.size = self._kept.tell()
         else:
             self.size = _readable_size(Path(self.name))
+            compression = compression_of(self.name)
+            if compression is not None and self.size:
+                self._kept = _unpacked(self.name, compression)
+                self.size = self._kept.tell()
         if self.size == 0 and self.format != "jsonl":
             needed = "a header line with the columns' names" if self.format == "csv" else "the columns' names"
             raise SourceError(f"{self.where} is empty. It needs {needed}, also without events")
@@ -77,8 +77,19 @@ class Input:
             self._progress(rows, self._furthest, self.size)
 
 
+class Fragment(Input):
+    """Some bytes that were read already, as an input of their own."""
+
+    def __init__(self, name: str, format: Format, data: bytes) -> None:
+        self.name, self.format = name, format
+        self.size = len(data)
+        self._kept = io.BytesIO(data)
+        self._progress = None
+        self._furthest = 0
+
+
 class _Unclosed(io.RawIOBase):
-    """Standard input's copy, which outlives each reading of it."""
+    """A copy of the input, which outlives each reading of it."""
 
     def __init__(self, kept: IO[bytes]) -> None:
         self._kept = kept
@@ -126,15 +137,22 @@ def _readable_size(path: Path) -> int:
         raise SourceError(f"cannot read {str(path)!r}: {error}. Check the path") from error
 
 
+def _unpacked(name: str, compression: str) -> IO[bytes]:
+    try:
+        return decompressed(name, compression, _IN_MEMORY)
+    except (pa.ArrowException, OSError) as error:
+        why = (str(error).splitlines() or [""])[0].rstrip(".")
+        raise SourceError(
+            f"{name} is not a {compression} file, or is damaged: {why}. Write it again"
+        ) from error
+
+
 def _format(name: str, wanted: str | None) -> Format:
     if wanted is not None:
-        for known in FORMATS:
-            if wanted == known:
-                return known
-        raise SourceError(f"unknown format {wanted!r}. The formats are {', '.join(FORMATS)}")
+        return known_format(wanted)
     if name == "-":
         raise SourceError("standard input has no suffix. Name its format: csv, jsonl or parquet")
-    suffix = Path(name).suffix.lower()
+    suffix = suffix_of(name)
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
     if not os.path.exists(name):

@@ -7,7 +7,6 @@ as its JSON text. Numbers written as text stay text.
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from nestream.source.dead_letter import DeadLetters
 from nestream.source.errors import SourceError, missing_column
 from nestream.source.input import Input
 from nestream.source.json_columns import Column, cast_column, column_of
+from nestream.source.json_values import json_kind, parse_line, parse_together, surrogates
 from nestream.source.kinds import ARROW_TYPES, Kind, join, non_empty
 from nestream.source.times import convert_times, form_of, time_type, vote, widen_time, winner, wrong_times
 
@@ -41,7 +41,7 @@ class JsonLinesFile:
         self,
         source: Input,
         time: str,
-        type: str,
+        type: str | None,
         declared: Mapping[str, pa.DataType],
         letters: DeadLetters,
         batch_rows: int,
@@ -53,7 +53,7 @@ class JsonLinesFile:
         self._names: dict[str, None] = {}
         chunks = list(self._parse())
         if not self._names and not self._letters.count and not closed:  # a quiet day
-            self._names = {time: None, type: None}
+            self._names = dict.fromkeys(_named(time, type))
         if not self._names and not closed:
             first = self._letters.examples[0].raw[:60]
             raise SourceError(
@@ -61,10 +61,10 @@ class JsonLinesFile:
                 f"(the first is {first!r}). Write one object per line, or name the right format"
             )
         for role, name in (("time", time), ("type", type)):
-            if name not in self._names and not closed:
+            if name is not None and name not in self._names and not closed:
                 raise missing_column(source.where, role, name, list(self._names))
         self._chunks = self._checked(chunks)
-        used = {name for chunk in self._chunks for name in chunk.columns} | {time, type}
+        used = {name for chunk in self._chunks for name in chunk.columns}.union(_named(time, type))
         named = self._declared if closed else [name for name in self._names if name in used]
         self._names = dict.fromkeys(named)
         self._kinds = self._decide()
@@ -159,17 +159,17 @@ class JsonLinesFile:
         for name in names:
             values = [row.get(name) for row in rows]
             columns[name] = _time_column(values) if name == self._time else column_of(values)
-        if self._type in columns:
+        if self._type is not None and self._type in columns:
             columns[self._type] = cast_column_to_text(columns[self._type])
         return _Chunk(pa.array(kept, pa.int64()), columns)
 
     def _objects(self, lines: list[bytes], numbers: list[int]) -> tuple[list[dict[str, Any]], list[int]]:
         """The lines that are flat JSON objects with acceptable names; the others become dead letters."""
-        together = _parse_together(lines)
+        together = parse_together(lines)
         rows: list[dict[str, Any]] = []
         kept: list[int] = []
         for at, raw in enumerate(lines):
-            value, problem = (together[at], None) if together is not None else _parse_line(raw)
+            value, problem = (together[at], None) if together is not None else parse_line(raw)
             if problem is None:
                 problem = self._problem(value)
             if problem is None:
@@ -181,7 +181,7 @@ class JsonLinesFile:
 
     def _problem(self, value: Any) -> tuple[str, str] | None:
         if type(value) is not dict:
-            return "object", f"expected a JSON object, found {_json_kind(value)}"
+            return "object", f"expected a JSON object, found {json_kind(value)}"
         names = self._names
         if self._closed and not value.keys() <= self._declared.keys():
             unknown = next(name for name in value if name not in self._declared)
@@ -189,18 +189,20 @@ class JsonLinesFile:
         if not value.keys() <= names.keys():
             if len(names) + len(value) > _MAXIMUM_ATTRIBUTES and len(names | value) > _MAXIMUM_ATTRIBUTES:
                 return "value", f"the file has more than {_MAXIMUM_ATTRIBUTES} different attributes"
-            if any(_surrogates(name) for name in value):
+            if any(surrogates(name) for name in value):
                 return "encoding", "an attribute's name is not valid Unicode"
             for name in value:
                 names.setdefault(name)
         for item in value.values():
-            if type(item) is str and not item.isascii() and _surrogates(item):
+            if type(item) is str and not item.isascii() and surrogates(item):
                 return "encoding", "a value is not valid Unicode"
+        if self._type is None:
+            return None
         kind = value.get(self._type)
         if kind is None or kind == "":
             return "type", "type is missing"
         if isinstance(kind, (bool, float, list, dict)):
-            return "type", f"type is {_json_kind(kind)}, and text is needed"
+            return "type", f"type is {json_kind(kind)}, and text is needed"
         return None
 
     def _checked(self, chunks: list[_Chunk]) -> list[_Chunk]:
@@ -243,6 +245,11 @@ class JsonLinesFile:
         return wrong
 
 
+def _named(time: str, type: str | None) -> list[str]:
+    """The columns that every event needs; those of one type need none for it."""
+    return [time] if type is None else [time, type]
+
+
 def cast_column_to_text(column: Column) -> Column:
     """The type column is text, whatever it was written as."""
     return Column(Kind.TEXT, cast_column(column, pa.string()))
@@ -254,67 +261,3 @@ def _time_column(values: list[Any]) -> Column:
         for value in values
     ]
     return Column(Kind.TEXT, pc.utf8_trim_whitespace(pa.array(texts, pa.string())))
-
-
-def _reject_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, all of whose members have names of their own: of two with one name, one would be lost."""
-    found = dict(members)
-    if len(found) != len(members):
-        name = next(name for name, count in Counter(name for name, _ in members).items() if count > 1)
-        raise ValueError(f"an object has several members named `{name[:60]}`; rename all but one")
-    return found
-
-
-_DECODER = json.JSONDecoder(parse_constant=_reject_constant, object_pairs_hook=_object)
-
-
-def _parse_together(lines: list[bytes]) -> list[Any] | None:
-    """All lines at once, which is faster; None where one of them is not JSON.
-
-    A number nobody can foresee stands between the lines, so that no two lines can pass for one.
-    """
-    mark = random.getrandbits(62)
-    between = f",{mark},".encode()
-    try:
-        values = _DECODER.decode((b"[" + between.join(lines) + b"]").decode())
-    except (ValueError, RecursionError):
-        return None
-    if len(values) != 2 * len(lines) - 1 or any(value != mark for value in values[1::2]):
-        return None
-    items: list[Any] = values[::2]
-    return items
-
-
-def _parse_line(raw: bytes) -> tuple[Any, tuple[str, str] | None]:
-    try:
-        return _DECODER.decode(raw.decode()), None
-    except UnicodeDecodeError as error:
-        return None, ("encoding", f"not valid UTF-8 at byte {error.start + 1} of the line")
-    except json.JSONDecodeError as error:
-        return None, ("json", f"invalid JSON at column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}")
-    except RecursionError:
-        return None, ("json", "invalid JSON: nested too deeply")
-    except ValueError as error:
-        return None, ("json", f"invalid JSON: {str(error)[:100]}")
-
-
-def _json_kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {
-        bool: "a boolean",
-        int: "a number",
-        float: "a number",
-        str: "text",
-        list: "an array",
-        dict: "an object",
-    }
-    return names[type(value)]
-
-
-def _surrogates(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)

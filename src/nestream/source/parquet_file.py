@@ -30,7 +30,7 @@ class ParquetFile:
         self,
         source: Input,
         time: str,
-        type: str,
+        type: str | None,
         declared: Mapping[str, pa.DataType],
         letters: DeadLetters,
         batch_rows: int,
@@ -95,14 +95,15 @@ class ParquetFile:
     def _check_schema(self) -> None:
         names = self._stored.names
         for role, name in (("time", self._time), ("type", self._type)):
-            if name not in names:
+            if name is not None and name not in names:
                 raise missing_column(self._source.where, role, name, names)
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise SourceError(
                 f"{self._source.where} has more than one column {twice[0]!r}. Rename one of them"
             )
-        time, type = (_plain(self._stored.field(name).type) for name in (self._time, self._type))
+        time = _plain(self._stored.field(self._time).type)
+        type = pa.string() if self._type is None else _plain(self._stored.field(self._type).type)
         unknown = pa.types.is_null(time)  # the type of a column without any value
         if not (_is_time(time) or _is_text(time) or unknown):
             raise SourceError(
@@ -128,7 +129,8 @@ class ParquetFile:
         """Row to problem, from the columns that can have one."""
         is_text = _is_text(_plain(self._stored.field(self._time).type))
         stored = {field.name: field.type for field in self._stored}
-        looked_at = [self._time, self._type, *(n for n, t in self._declared.items() if stored.get(n, t) != t)]
+        roles = [self._time] if self._type is None else [self._time, self._type]
+        looked_at = [*roles, *(n for n, t in self._declared.items() if stored.get(n, t) != t)]
         columns = list(dict.fromkeys(looked_at))
         form = None
         if is_text:
@@ -139,7 +141,7 @@ class ParquetFile:
         wrong: dict[int, tuple[str, str]] = {}
         first = 0
         for batch in self._read(parquet, columns):
-            time, type = _decoded(batch.column(self._time)), _decoded(batch.column(self._type))
+            time = _decoded(batch.column(self._time))
             if is_text:
                 reasons = wrong_times(time, form)
                 wrong |= {first + at: ("time", reason) for at, reason in reasons.items()}
@@ -151,9 +153,12 @@ class ParquetFile:
             if not is_text and time.null_count:
                 for at in pc.indices_nonzero(pc.is_null(time)).to_pylist():
                     wrong[first + at] = ("time", "time is missing")
-            blank = pc.is_null(type) if not _is_text(type.type) else pc.fill_null(pc.equal(type, ""), True)
-            for at in pc.indices_nonzero(blank).to_pylist():
-                wrong.setdefault(first + at, ("type", "type is missing"))
+            if self._type is not None:
+                type = _decoded(batch.column(self._type))
+                is_text_type = _is_text(type.type)
+                blank = pc.fill_null(pc.equal(type, ""), True) if is_text_type else pc.is_null(type)
+                for at in pc.indices_nonzero(blank).to_pylist():
+                    wrong.setdefault(first + at, ("type", "type is missing"))
             for name, wanted in self._declared.items():
                 if name in columns and name != self._type:
                     for at in _misfits(_decoded(batch.column(name)), wanted):

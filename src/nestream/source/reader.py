@@ -12,7 +12,8 @@ import pyarrow as pa
 from nestream.source.csv_file import CsvFile
 from nestream.source.dead_letter import DeadLetter, DeadLetters, dead_letter_path
 from nestream.source.errors import SourceError
-from nestream.source.input import Format, Input, Progress
+from nestream.source.formats import Format
+from nestream.source.input import Input, Progress
 from nestream.source.jsonl_file import JsonLinesFile
 from nestream.source.parquet_file import ParquetFile
 
@@ -88,7 +89,7 @@ class EventReader:
 def read_events(
     path: str | os.PathLike[str],
     time: str = "ts",
-    type: str = "type",
+    type: str | None = "type",
     dead_letter: bool | str | os.PathLike[str] | None = None,
     batch_rows: int = BATCH_ROWS,
     *,
@@ -99,7 +100,8 @@ def read_events(
 ) -> EventReader:
     """Open a file of events ("-" is standard input, with a `format`).
 
-    `time`, `type`: the columns that hold the time and the event type. `dead_letter`: where malformed rows
+    `time`, `type`: the columns that hold the time and the event type; None if all are of one type and no
+    column tells. `dead_letter`: where malformed rows
     go, True for `<input>.dead.jsonl`; they are counted in any case. `schema`: types of columns that
     should not be inferred; a value that does not fit makes its row malformed. `closed`: the schema has all
     columns, so a file with other ones is refused; of JSON lines a line with an unknown attribute is

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 from nestream.source.csv_records import records
 from nestream.source.dead_letter import DeadLetter
-from nestream.source.input import Format, Input
+from nestream.source.formats import Format
+from nestream.source.input import Input
 
 
 def refused_rows(path: str | os.PathLike[str], format: Format, reason: str) -> Iterator[DeadLetter]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -85,8 +86,10 @@ def explain_why(
 
 def _picked(picked: Sequence[int] | Mapping[str, int]) -> tuple[list[int], dict[int, str]]:
     named = isinstance(picked, Mapping)
-    rows = [int(row) for row in (picked.values() if isinstance(picked, Mapping) else picked)]
-    wanted = {int(row): name for name, row in picked.items()} if isinstance(picked, Mapping) else {}
+    rows = [
+        _row_number(row) for row in (picked.values() if isinstance(picked, Mapping) else _several(picked))
+    ]
+    wanted = dict(zip(rows, picked, strict=True)) if isinstance(picked, Mapping) else {}
     twice = next((row for row, count in Counter(rows).items() if count > 1), None)
     if twice is not None:
         why = "for two variables" if named else "twice"
@@ -96,6 +99,27 @@ def _picked(picked: Sequence[int] | Mapping[str, int]) -> tuple[list[int], dict[
     if not rows:
         raise EventError("no event was picked\n  hint: pass the row numbers of one or more events, from 0")
     return rows, wanted
+
+
+def _several(picked: Any) -> Iterable[Any]:
+    if isinstance(picked, str | bytes) or not isinstance(picked, Iterable):
+        raise EventError(
+            f"{picked!r} does not pick events\n"
+            '  hint: pass a list of row numbers, [0, 2], or a mapping of variables to them, {"a": 0, "b": 2}'
+        )
+    return picked
+
+
+def _row_number(row: Any) -> int:
+    try:
+        if not isinstance(row, bool):
+            return operator.index(row)
+    except TypeError:
+        pass
+    raise EventError(
+        f"{row!r} is not the number of a row\n"
+        "  hint: pass row numbers from 0, or pick events by the values of a column with by="
+    )
 
 
 def _check_variables(plan: Plan, names: Iterable[str]) -> None:
@@ -130,7 +154,7 @@ def _rows_by(
 
     if isinstance(picked, Mapping):
         return {name: row(value) for name, value in picked.items()}
-    return [row(value) for value in picked]
+    return [row(value) for value in _several(picked)]
 
 
 def _alternatives(

@@ -20,6 +20,7 @@ from nestream.runtime.spark.columns import RAW, UNREAD
 from nestream.runtime.spark.stream_columns import LookedAt, common_columns
 from nestream.runtime.spark.stream_files import RunningStream
 from nestream.runtime.spark.stream_source import Files
+from tests.spark.stream.streams import wait_for_end
 
 COLUMNS = pa.schema([("ts", pa.timestamp("us")), ("type", pa.string()), ("id", pa.int64())])
 MORNING = datetime(2026, 1, 5, 8)
@@ -280,8 +281,7 @@ def run(spark: SparkSession, path: Path) -> RunningStream:
         output="json",
         once=True,
     )
-    while not running.wait(1):
-        pass
+    wait_for_end(running)
     return running
 
 

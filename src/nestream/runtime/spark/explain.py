@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from nestream.engine.program import Decided, Measure, Program
 from nestream.model.columns import per_microsecond
+from nestream.model.lengths import Length
 from nestream.model.output import Output
 from nestream.model.schema import Schema
 from nestream.model.time import Duration
@@ -33,7 +34,7 @@ def explain_dataframe(
     *,
     partition_by: str | None = None,
     partitions: int | None = None,
-    slice_length: int | None = None,
+    slice_length: Length | None = None,
     statistics: bool = True,
 ) -> dict[str, Any]:
     """The plan on Spark, as plain data; only a large batch is looked at for it, as for its matches."""
@@ -48,7 +49,7 @@ def explain_dataframe(
         "filter": pushed,
     }
     if df.isStreaming:
-        return _stream(df, program, schema, unit, partition_by, partitions) | read
+        return _stream(df, program, schema, unit, partition_by, partitions, slice_length) | read
     plan = planned(
         df,
         program,
@@ -70,8 +71,9 @@ def _stream(
     unit: str,
     partition_by: str | None,
     partitions: int | None,
+    slice_length: Length | None,
 ) -> dict[str, Any]:
-    plan = stream_partitioning(program, partition_by)
+    plan = stream_partitioning(program, partition_by, slice_length)
     delay = Duration(1000 * watermark_delay(df, schema.time))
     window = Duration(program.window // per_microsecond(unit))
     return {

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from nestream.engine.program import Program
+from nestream.model.lengths import Length
 from nestream.model.output import Output, output_schema
 from nestream.model.schema import EventError, Kind, Schema
 from nestream.runtime.spark.batch import Task, columns_to_read, match_batch
@@ -36,7 +37,7 @@ def match_dataframe(
     *,
     partition_by: str | None = None,
     partitions: int | None = None,
-    slice_length: int | None = None,
+    slice_length: Length | None = None,
     statistics: bool = True,
     identity: str = "",
     outcomes: bool = False,
@@ -59,7 +60,7 @@ def match_dataframe(
         type=schema.type,
         types=dict(schema.types),
         columns=columns,
-        partitioning=stream_partitioning(program, partition_by)
+        partitioning=stream_partitioning(program, partition_by, slice_length)
         if df.isStreaming
         else planned(
             df,

@@ -8,6 +8,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 
 from nestream.engine.program import LeafSpec
+from nestream.model.lengths import Length
 from nestream.model.output import Output
 from nestream.model.schema import Schema
 from nestream.model.together import set_schema
@@ -38,7 +39,7 @@ def match_group(
     identity: str = "",
     partition_by: str | None = None,
     partitions: int | None = None,
-    slice_length: int | None = None,
+    slice_length: Length | None = None,
     statistics: bool = True,
 ) -> DataFrame:
     """The matches of queries that are run together, each with the name of its query."""
@@ -48,7 +49,7 @@ def match_group(
     check_columns(df.schema, columns)
     shown, df = event_fields(df), by_code_point(df)
     if df.isStreaming:
-        plan = stream_partitioning(program, partition_by)
+        plan = stream_partitioning(program, partition_by, slice_length)
     else:
         plan = planned(
             df,

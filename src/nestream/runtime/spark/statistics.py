@@ -19,6 +19,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from nestream.engine.program import Scope
+from nestream.model.columns import resolution
+from nestream.model.lengths import Length, in_resolution, length_of_time
 from nestream.model.schema import Schema
 from nestream.runtime.spark.batch import relevant_events
 from nestream.runtime.spark.columns import named
@@ -61,12 +63,13 @@ def planned(
     columns: tuple[str, ...],
     *,
     wanted: str | None,
-    slice_length: int | None,
+    slice_length: Length | None,
     statistics: bool,
 ) -> Partitioning:
     """How the events of a batch are split; a choice that is not asked for may look at the events."""
-    plan = choose(program, wanted, slice_length)
-    sliced = possible(program, slice_length).get("key+time")
+    length = None if slice_length is None else _in_times(slice_length, schema)
+    plan = choose(program, wanted, length)
+    sliced = possible(program, length).get("key+time")
     if wanted is not None or plan.kind != "key" or plan.key is None or sliced is None:
         return plan
     if not statistics:
@@ -88,6 +91,12 @@ def planned(
         return replace(plan, statistics=f"{told}, and up to {_text(most)} are for one task")
     reason = f"the key {sample.key!r} has more events than are good for one task"
     return replace(sliced, reason=reason, statistics=f"{told}, more than {_text(most)} ({SKEWED})")
+
+
+def _in_times(slice_length: Length, schema: Schema) -> int:
+    """The length of a time slice in the resolution of the times."""
+    length = length_of_time(slice_length, "slice_length")
+    return in_resolution(length, "slice_length", schema.columns[schema.time], resolution(schema))
 
 
 def estimated(df: DataFrame) -> Estimate:

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from nestream.engine.program import Measure, Scope
+from nestream.model.lengths import Length
 from nestream.model.schema import Schema
 from nestream.runtime.spark.batch import CODE, Task, type_code
 from nestream.runtime.spark.columns import (
@@ -93,8 +94,12 @@ def match_outcomes(
     return found.filter(F.col("kind") != EVENTS).mapInArrow(shipped(_outcomes(*wanted)), shown)
 
 
-def stream_partitioning(program: Scope, wanted: str | None = None) -> Partitioning:
+def stream_partitioning(
+    program: Scope, wanted: str | None = None, slice_length: Length | None = None
+) -> Partitioning:
     """How the events of a stream are split: by key where there is one, else not at all."""
+    if slice_length is not None:
+        raise ValueError("a stream is not cut into time slices\n  hint: leave slice_length out")
     if wanted not in (None, "key", "single"):
         raise ValueError(f"a stream cannot be partitioned by {wanted}, only by: key, single")
     if wanted is None:

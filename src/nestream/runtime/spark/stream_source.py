@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,17 +27,8 @@ from nestream.runtime.spark.shipping import shipped
 from nestream.runtime.spark.stream_columns import LookedAt, common_columns
 from nestream.runtime.spark.stream_pack import Batches
 from nestream.source import DeadLetter, SourceError, read_events, refused_rows
-from nestream.source.input import Format
+from nestream.source.formats import SUFFIXES, Format, compression_of, files_below, plain_copy, suffix_of
 
-SUFFIXES: dict[str, Format] = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".json": "jsonl",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-}
-COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 LISTED = "path string, modificationTime timestamp, length long, content binary"
 """What Spark's source of files gives."""
 LOOKED_AT = "path string, columns binary, undecided string, problem string"
@@ -162,16 +152,13 @@ class Files:
 
     @contextmanager
     def _placed(self, path: str, content: bytes | None) -> Iterator[str]:
-        compression = COMPRESSIONS.get(Path(path).suffix.lower())
+        compression = compression_of(path)
         if content is None and compression is None:
             yield local_path(path)
             return
         source = pa.BufferReader(content) if content is not None else pa.OSFile(local_path(path))
-        with tempfile.NamedTemporaryFile(delete=True) as copy, source:
-            plain = source if compression is None else pa.CompressedInputStream(source, compression)
-            shutil.copyfileobj(plain, copy)
-            copy.flush()
-            yield copy.name
+        with plain_copy(source, compression) as place:
+            yield place
 
 
 def _without_place(problem: SourceError, place: str) -> str:
@@ -215,15 +202,6 @@ def format_of(source: str) -> Format:
 def _formats(folder: Path) -> Iterator[Format]:
     if not folder.is_dir():
         raise EventError(f"there is no folder {folder}")
-    for file in folder.rglob("*"):
-        hidden = any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
-        if file.is_file() and not hidden and suffix_of(file.name) in SUFFIXES:
+    for file in files_below(folder):
+        if suffix_of(file.name) in SUFFIXES:
             yield SUFFIXES[suffix_of(file.name)]
-
-
-def suffix_of(path: str) -> str:
-    """The suffix that tells the format, below that of a compression."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes[-2:]]
-    if suffixes and suffixes[-1] in COMPRESSIONS:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""

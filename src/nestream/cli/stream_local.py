@@ -1,0 +1,174 @@
+"""`nestream stream --local`: the stream runs in this process, from a source to a sink."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import typer
+
+from nestream import Queries, Query
+from nestream.cli.console import count, is_terminal, note
+from nestream.cli.match_text import MatchText
+from nestream.cli.progress import ProgressFile
+from nestream.cli.stream_options import StreamFormat
+from nestream.cli.stream_status import StatusLine, interruption, live, summary
+from nestream.job import Checkpoint, Job, Progress, State
+from nestream.sink import Sink, SinkError, first_column, open_sink
+from nestream.sink.place import is_folder
+from nestream.source import open_source
+
+
+@dataclass(frozen=True)
+class LocalStream:
+    """Where events come from, where matches go, and how."""
+
+    source: str
+    sink: str
+    checkpoint: str | None
+    late: str | None
+    time: str
+    type: str
+    lateness: str | int
+    once: bool
+    flush: bool
+    future: str | None
+    format: StreamFormat | None
+    input_format: str | None
+    log: ProgressFile | None
+
+    def kept(self) -> str | None:
+        """The folder of the checkpoint; without one where nothing can be undone and none is named."""
+        if self.checkpoint is not None or self.sink == "-" or "://" in self.sink:
+            return self.checkpoint
+        return str(Path(self.sink) / "_checkpoint") if is_folder(self.sink) else f"{self.sink}.checkpoint"
+
+
+def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None:
+    """Run the stream until its source ends or somebody stops it."""
+    members = list(parsed.members.values()) if isinstance(parsed, Queries) else [parsed]
+    status = StatusLine()
+    told = _Told(wanted, status)
+    lateness: Any = int(wanted.lateness) if str(wanted.lateness).isdigit() else wanted.lateness
+
+    def start(**handlers: Any) -> Any:
+        return parsed.stream(time=wanted.time, type=wanted.type, lateness=lateness, **handlers)
+
+    try:
+        start(late=None, dead_letter=None)
+    except ValueError as problem:
+        raise typer.BadParameter(f"{problem}.", param_hint="--watermark") from None
+    try:
+        job = Job(
+            start,
+            open_source(
+                wanted.source,
+                wanted.time,
+                wanted.type,
+                format=wanted.input_format,
+                once=wanted.once or wanted.flush,
+                whole=wanted.flush,
+                moments={attribute for member in members for attribute in member.mentioned},
+            ),
+            _Above(_sink(wanted, name), status),
+            aside=None if wanted.late is None else open_sink(wanted.late, "jsonl", encode=first_column),
+            checkpoint=None if (kept := wanted.kept()) is None else Checkpoint(kept),
+            time=wanted.time,
+            lateness=lateness,
+            flush=wanted.flush,
+            future=wanted.future,
+            limit=parsed.plan.limit if isinstance(parsed, Query) else None,
+            on_tick=told,
+        )
+    except ValueError as problem:
+        raise typer.BadParameter(f"{problem}.", param_hint="--future") from None
+    told.job = job
+    if wanted.log is not None:
+        wanted.log.counts_on = kept is not None
+    with interruption(signal.SIGTERM) as stop:
+        progress = job.run(stop)
+    status.clear()
+    _say(progress, wanted, kept)
+
+
+def _sink(wanted: LocalStream, name: str) -> Sink:
+    chosen = wanted.format
+    if chosen is None and wanted.sink == "-":
+        chosen = StreamFormat.TEXT if is_terminal() else StreamFormat.JSON
+    if chosen is StreamFormat.TEXT:
+        if wanted.sink != "-":
+            raise SinkError(f"text is for standard output, and not for {wanted.sink}. Write json there")
+        return open_sink("-", "jsonl", encode=MatchText(name, wanted.time, wanted.type))
+    stored = {StreamFormat.JSON: "jsonl", StreamFormat.PARQUET: "parquet", None: None}[chosen]
+    return open_sink(wanted.sink, stored)
+
+
+class _Above:
+    """A sink whose rows are printed above the line of the status, where both are on a terminal."""
+
+    def __init__(self, sink: Sink, status: StatusLine) -> None:
+        self._sink, self._status = sink, status
+        self.where, self.repeats = sink.where, sink.repeats
+        self.prepare, self.commit = sink.prepare, sink.commit
+        self.restore, self.close = sink.restore, sink.close
+        self._prints = sink.where == "standard output" and is_terminal()
+
+    def write(self, rows: pa.Table) -> None:
+        """Write the rows, and the status below them."""
+        if self._prints:
+            self._status.clear()
+        self._sink.write(rows)
+        if self._prints:
+            self._status.again()
+
+
+class _Told:
+    """Shows how far the job is, logs it, and says once that events are left out if they are kept nowhere."""
+
+    def __init__(self, wanted: LocalStream, status: StatusLine) -> None:
+        self.job: Job | None = None
+        self._wanted, self._status = wanted, status
+        self._silent = wanted.late is not None
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.state is State.RUNNING:
+            waits = "" if progress.events else "; waiting for events"
+            self._status.show(live(progress) + waits)
+        if self._wanted.log is not None and progress.at is not None:
+            self._wanted.log(progress)
+        left_out = [
+            f"{number:,} {what}"
+            for number, what in (
+                (progress.late, "late"),
+                (progress.malformed, "malformed"),
+                (progress.future, "in the future"),
+            )
+            if number
+        ]
+        if left_out and not self._silent and self.job is not None:
+            self._status.clear()
+            first = " ".join((self.job.first_problem or "").split())
+            why = f" (the first: {first})" if first else ""
+            hint = "--late FILE.jsonl keeps them with the reason"
+            if progress.late:
+                hint += ", --watermark DURATION allows for more lateness"
+            note(f"warning: {' and '.join(left_out)} left out so far{why}; {hint}")
+            self._silent = True
+            self._status.again()
+
+
+def _say(progress: Progress, wanted: LocalStream, kept: str | None) -> None:
+    """Say how it ended."""
+    note(summary(progress))
+    if progress.state is State.STOPPED:
+        more = "stopped; run the same command to continue" if kept is not None else "stopped"
+        note(more)
+    if progress.pending:
+        waiting = count(progress.pending, "match", "matches")
+        note(
+            f"{waiting} pending: later events may still undo or decide them; "
+            "--flush emits them, if no more events will come"
+        )

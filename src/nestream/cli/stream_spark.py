@@ -1,0 +1,78 @@
+"""`nestream stream` on Spark: the files of a folder, and new ones as they arrive."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from nestream import Queries, Query
+from nestream.cli.console import is_terminal, messages, note
+from nestream.cli.progress import ProgressFile
+from nestream.cli.spark import SETTINGS, spark_errors
+from nestream.cli.stream_status import interruption, live, summary
+from nestream.query import spark_session
+
+LOOK = 0.5
+"""How often the progress is looked at, in seconds."""
+
+
+def stream_on_spark(
+    parsed: Query | Queries,
+    source: str,
+    sink: str,
+    *,
+    checkpoint: str | None,
+    late: str | None,
+    log: ProgressFile | None,
+    master: str,
+    **options: Any,
+) -> None:
+    """Start the stream and watch it until it ends or is stopped."""
+    if not Path(source).is_dir():
+        raise typer.BadParameter(f"there is no folder {source!r}.", param_hint="--from")
+    if late is not None and Path(late).exists() and not Path(late).is_dir():
+        raise typer.BadParameter(f"{late!r} is not a folder.", param_hint="--late")
+    aside = None if late is None else str(Path(late).absolute())  # workers run in folders of their own
+    kept = checkpoint or str(Path(sink) / "_checkpoint")
+    spark = spark_session(master, SETTINGS)
+    try:
+        with spark_errors():
+            running = parsed.stream_files(spark, source, sink, checkpoint=kept, late=aside, **options)
+        running.on_batch = _Told(log, is_kept=late is not None)
+        _watch(running)
+        note(summary(running.progress))
+    finally:
+        spark.stop()
+
+
+class _Told:
+    """Logs each micro-batch, and says once that events are left out where they are kept nowhere."""
+
+    def __init__(self, log: ProgressFile | None, *, is_kept: bool) -> None:
+        self._log = log
+        self._silent = is_kept
+
+    def __call__(self, progress: Any) -> None:
+        if self._log is not None:
+            self._log(progress)
+        left_out = [f"{progress.late:,} late"] if progress.late else []
+        left_out += [f"{progress.malformed:,} malformed"] if progress.malformed else []
+        if left_out and not self._silent:
+            note(f"warning: {' and '.join(left_out)} left out so far; --late DIR keeps them with the reason")
+            self._silent = True
+
+
+def _watch(running: Any) -> None:
+    """Show the progress until the stream ends or is interrupted."""
+    shown = messages().status("starting") if is_terminal(error=True) else nullcontext()
+    with shown as status, interruption() as interrupted:
+        while not running.wait(LOOK):
+            if interrupted.is_set():
+                running.stop()
+                note("stopped; run the same command to continue")
+                return
+            if status is not None:
+                status.update(live(running.progress))

@@ -1,0 +1,116 @@
+"""What `nestream stream` says of itself: a line that lives on a terminal, and a summary at the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from threading import Event
+from typing import Any
+
+from nestream.cli.console import count, is_terminal
+
+
+@contextmanager
+def interruption(*more: signal.Signals) -> Iterator[Event]:
+    """Take Ctrl-C, and `more` signals, as a wish to stop; the second one ends the command at once.
+
+    An exception in the middle of a call to Spark would break the connection to it, and in the middle of a
+    checkpoint it would lose what was done since the last one.
+    """
+    wished = Event()
+
+    def interrupt(*_: Any) -> None:
+        if wished.is_set():
+            raise KeyboardInterrupt
+        wished.set()
+
+    before = {one: signal.signal(one, interrupt) for one in (signal.SIGINT, *more)}
+    try:
+        yield wished
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def live(progress: Any) -> str:
+    """How far a stream is, on one line."""
+    parts = [
+        f"{progress.events:,} events",
+        f"{progress.matches:,} matches",
+        f"{progress.rate:,.0f} events/s",
+    ]
+    if progress.watermark is not None:
+        parts.append(f"watermark {_moment(progress.watermark)}")
+        if progress.lag is not None:
+            parts.append(f"lag {_duration(progress.lag)}")
+    parts.append(f"state {_size(progress.state_bytes)}")
+    if progress.late:
+        parts.append(f"{progress.late:,} late")
+    if progress.malformed:
+        parts.append(f"{progress.malformed:,} malformed")
+    return ", ".join(parts)
+
+
+def summary(progress: Any) -> str:
+    """What a stream did, on one line."""
+    parts = [
+        count(progress.events, "event"),
+        count(progress.matches, "match", "matches"),
+        f"{progress.late:,} late",
+        f"{progress.malformed:,} malformed",
+        count(progress.batches, "micro-batch", "micro-batches"),
+    ]
+    if progress.watermark is not None:
+        zone = " UTC" if isinstance(progress.watermark, datetime) else ""
+        parts.append(f"watermark {_moment(progress.watermark)}{zone}")
+    return ", ".join([*parts, f"state {_size(progress.state_bytes)}"])
+
+
+def _moment(watermark: datetime | int) -> str:
+    return f"{watermark:%Y-%m-%d %H:%M:%S}" if isinstance(watermark, datetime) else f"{watermark:,}"
+
+
+def _duration(seconds: float) -> str:
+    for size, name in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if abs(seconds) >= 2 * size:
+            return f"{seconds / size:,.0f} {name}"
+    return f"{seconds:,.0f} s"
+
+
+def _size(count: int) -> str:
+    for size, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
+        if count >= size:
+            return f"{count / size:,.1f} {name}"
+    return f"{count} B"
+
+
+class StatusLine:
+    """The last line of a terminal, which stays below what is printed; nothing where there is no terminal."""
+
+    def __init__(self) -> None:
+        self._is_shown = is_terminal(error=True)
+        self._text = ""
+
+    def show(self, text: str) -> None:
+        """Replace the line."""
+        if self._is_shown:
+            width = os.get_terminal_size(sys.stderr.fileno()).columns
+            self._text = text if len(text) < width else text[: width - 2] + "…"
+            sys.stderr.write(f"\r\x1b[K{self._text}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away, as something else is printed."""
+        if self._is_shown and self._text:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def again(self) -> None:
+        """Show the line again, below what was printed."""
+        if self._is_shown and self._text:
+            sys.stderr.write(self._text)
+            sys.stderr.flush()

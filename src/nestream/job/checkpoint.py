@@ -1,0 +1,121 @@
+"""The checkpoint of an embedded job: its state and the positions of its source and sinks, replaced together.
+
+One file holds all of it. A new one is written beside it and takes its name once it is on the disk, so at any
+moment there is exactly one whole checkpoint: the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+FILE = "checkpoint"
+_MARK = b"nestream checkpoint 1\n"
+_DIGEST = hashlib.sha256().digest_size
+_LENGTH = 8
+
+
+class CheckpointError(Exception):
+    """A checkpoint that cannot be used: what is wrong, where, and what to do."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a checkpoint holds; positions are known to the source and the sinks alone."""
+
+    state: bytes
+    number: int
+    place: str
+    """Where the events come from."""
+    source: dict[str, Any]
+    sink: dict[str, Any]
+    aside: dict[str, Any] | None
+    counts: dict[str, Any] = field(default_factory=dict)
+
+
+class Checkpoint:
+    """A folder with the checkpoint of one job, which nobody else uses meanwhile."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.path = self.folder / FILE
+        self._lock: IO[bytes] | None = None
+
+    def open(self) -> Saved | None:
+        """Take the folder, and read what it holds; None at the first start."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = open(self.folder / "lock", "ab")  # noqa: SIM115
+        except OSError as error:
+            raise self._failed("use", error) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise CheckpointError(
+                f"another process uses the checkpoint {self.folder}\n"
+                "  hint: stop it, or give this job a checkpoint of its own"
+            ) from None
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._failed("read", error) from error
+        return self._read(data)
+
+    def _read(self, data: bytes) -> Saved:
+        body = data[len(_MARK) + _DIGEST :]
+        digest = data[len(_MARK) : len(_MARK) + _DIGEST]
+        if not data.startswith(_MARK) or hashlib.sha256(body).digest() != digest:
+            raise CheckpointError(
+                f"the checkpoint {self.path} is damaged, cut short or of another version\n"
+                "  hint: restore it from a copy, or remove it together with the matches to start anew"
+            )
+        end = _LENGTH + int.from_bytes(body[:_LENGTH], "big")
+        return Saved(state=body[end:], **json.loads(body[_LENGTH:end]))
+
+    def save(self, saved: Saved) -> None:
+        """Replace the checkpoint."""
+        fields = asdict(saved)
+        del fields["state"]
+        header = json.dumps(fields).encode()
+        body = len(header).to_bytes(_LENGTH, "big") + header + saved.state
+        try:
+            replace_file(self.path, _MARK + hashlib.sha256(body).digest() + body)
+        except OSError as error:
+            raise self._failed("write", error) from error
+
+    def _failed(self, doing: str, error: OSError) -> CheckpointError:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        return CheckpointError(
+            f"cannot {doing} the checkpoint {self.folder}: {why[:1].lower()}{why[1:]}\n"
+            "  hint: make room or choose another place; the last checkpoint is still good"
+        )
+
+    def close(self) -> None:
+        """Let the folder go."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Replace a file as a whole: at any moment it has its old or its new content."""
+    beside = path.with_name(f".{path.name}.new")
+    with open(beside, "wb") as file:
+        file.write(data)
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+    os.replace(beside, path)
+    if durable:
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

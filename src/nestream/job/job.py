@@ -1,0 +1,320 @@
+"""Runs a stream from a source to a sink: batch after batch, with a checkpoint now and then.
+
+A checkpoint has the state of the stream and the positions of the source and the sinks, after the same batch.
+After a failure all of them go back to it, so each event is taken once and each match is written once,
+wherever the source can be read again and the sink can be cut back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time as clock
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from threading import Event
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nestream.job.checkpoint import Checkpoint, CheckpointError, Saved
+from nestream.job.progress import FILE, Progress, State
+from nestream.model.diagnostics import QueryError
+from nestream.model.lengths import length_of_time
+from nestream.model.schema import EventError
+from nestream.model.time import Duration
+from nestream.sink import Sink, plain
+from nestream.source import Batch, Source
+
+WAIT = 0.1
+"""The seconds that new events are waited for before the clock is looked at."""
+TICK = 1.0
+"""The seconds between two checkpoints, and between two looks at the progress."""
+SHARE = 10
+"""Checkpoints take at most one part in so many of the time."""
+Start = Callable[..., Any]
+"""Makes a stream: `push_batch`, `finish_batch`, `save`, `restore`, `describe`, and the counts."""
+
+
+class Job:
+    """A stream that runs in this process until its source ends or it is stopped."""
+
+    def __init__(
+        self,
+        start: Start,
+        source: Source,
+        sink: Sink,
+        *,
+        aside: Sink | None = None,
+        checkpoint: Checkpoint | None = None,
+        time: str = "ts",
+        lateness: Any = 0,
+        flush: bool = False,
+        future: str | timedelta | None = None,
+        limit: int | None = None,
+        interval: float = TICK,
+        on_tick: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self._start, self._source, self._sink, self._aside = start, source, sink, aside
+        self._checkpoint = checkpoint
+        self._time, self._flush = time, flush
+        self._lateness = _length(lateness, "lateness")
+        self._future = None if future is None else _ahead(future)
+        self._limit, self._interval = limit, interval
+        self._on_tick = on_tick
+        self._put_aside: list[dict[str, Any]] = []
+        self._stream: Any = None
+        self._greatest: Any = None
+        self._due = 0.0
+        self._ticked, self._counted = 0.0, 0
+        self.progress = Progress()
+        self.first_problem: str | None = None
+        """What was wrong with the first event that was left out."""
+
+    def run(self, stop: Event) -> Progress:
+        """Run until the source ends, the limit of the query is reached, or `stop` is set."""
+        try:
+            self._begin()
+            self._tick()
+            while not stop.is_set() and not self._is_done():
+                batch = self._source.read(WAIT)
+                if batch is not None:
+                    self._take(batch)
+                if clock.monotonic() >= self._due:
+                    self._save()
+                if clock.monotonic() >= self._ticked + TICK:
+                    self._tick()
+            self._end(stopped=stop.is_set() and not self._is_done())
+        except BaseException as problem:
+            self.progress.state = State.FAILED
+            self.progress.error = str(problem) or type(problem).__name__
+            with suppress(OSError):  # the disk may be full
+                self._tick()
+            raise
+        finally:
+            for part in (self._source, self._sink, self._aside, self._checkpoint):
+                if part is not None:
+                    part.close()
+        return self.progress
+
+    def _is_done(self) -> bool:
+        return self._source.ended or (self._limit is not None and self.progress.matches >= self._limit)
+
+    # -- beginning and end ---------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        saved = self._checkpoint.open() if self._checkpoint is not None else None
+        self._stream = self._start(late=self._late, dead_letter=self._dead)
+        self._sink.restore(None if saved is None else saved.sink)
+        if self._aside is not None:
+            self._aside.restore(None if saved is None else saved.aside)
+        if saved is not None:
+            self._go_on(saved)
+        self.progress.state = State.RUNNING
+        self._due = clock.monotonic() + self._interval
+
+    def _go_on(self, saved: Saved) -> None:
+        place = self._place()
+        if saved.place != place:
+            raise CheckpointError(
+                f"the checkpoint reads events from {saved.place}, and not from {place}\n"
+                "  hint: name the same source, or give this job a checkpoint of its own"
+            )
+        self._stream.restore(saved.state)
+        self._source.seek(saved.source)
+        self.progress.batch = saved.number
+        for name, value in saved.counts.items():
+            setattr(self.progress, name, value)
+
+    def _place(self) -> str:
+        where = self._source.where
+        return os.path.abspath(where) if self._source.repeatable and "://" not in where else where
+
+    def _end(self, *, stopped: bool) -> None:
+        """Say what is pending, or decide it with `flush`; then save for the last time."""
+        if self._flush and not stopped:
+            self._write(self._stream.finish_batch())
+            self.progress.flushed = True
+        elif not stopped:
+            self.progress.pending = self._count_pending()
+        self._save()
+        self.progress.state = State.STOPPED if stopped else State.FINISHED
+        self._tick()
+
+    def _count_pending(self) -> int:
+        """How many matches would come if no more events did: a copy of the stream is finished to see."""
+        copy = self._start(late=None, dead_letter=None).restore(self._stream.save())
+        return int(copy.finish_batch().num_rows)
+
+    # -- events --------------------------------------------------------------------------------------------
+
+    def _take(self, batch: Batch) -> None:
+        begin = clock.perf_counter()
+        progress = self.progress
+        for letter in batch.dead:
+            where = f"{letter.file}, line {letter.line}" if letter.line else letter.file
+            self._leave({"reason": f"{where}: {letter.reason}", "raw": letter.raw})
+            progress.malformed += 1
+        events = batch.events
+        if events.num_rows and self._future is not None:
+            events = self._without_future(events)
+        if events.num_rows:
+            self._push(events)
+        progress.events += batch.events.num_rows + len(batch.dead)
+        progress.batches += 1
+        progress.at = datetime.now(UTC)
+        progress.batch_seconds = clock.perf_counter() - begin
+        self._write_aside()
+
+    def _push(self, events: pa.Table) -> None:
+        """Push the events; where they do not fit together, those that fit."""
+        if self.progress.flushed:
+            raise CheckpointError(
+                "more events came after a run with --flush, which said that all time had passed\n"
+                "  hint: remove the checkpoint and the matches, and start anew without --flush"
+            )
+        try:
+            found = self._stream.push_batch(events)
+        except (EventError, QueryError) as problem:
+            if isinstance(problem, QueryError) and not self._stream.events_in:
+                raise  # the query does not fit these events at all
+            if events.num_rows == 1:
+                self._dead(events.to_pylist()[0], str(problem))
+                return
+            half = events.num_rows // 2
+            self._push(events.slice(0, half))
+            self._push(events.slice(half))
+            return
+        self._write(found)
+        if self._time in events.column_names:
+            self._note_time(events.column(self._time))
+
+    def _write(self, found: pa.Table) -> None:
+        if not found.num_rows:
+            return
+        self._sink.write(found)
+        self.progress.matches += found.num_rows
+        if "query" in found.column_names and pa.types.is_string(found.schema.field("query").type):
+            for row in pc.value_counts(found.column("query").combine_chunks()).to_pylist():
+                by_rule = self.progress.by_rule
+                by_rule[row["values"]] = by_rule.get(row["values"], 0) + row["counts"]
+
+    def _note_time(self, column: pa.ChunkedArray) -> None:
+        try:
+            greatest = pc.max(column).as_py()
+        except (ValueError, OverflowError):  # beyond the years that Python knows
+            return
+        if greatest is not None and (self._greatest is None or greatest > self._greatest):
+            self._greatest = greatest
+
+    def _without_future(self, events: pa.Table) -> pa.Table:
+        """The events up to now and a while. The others are put aside: one would move the watermark far on."""
+        assert self._future is not None
+        if self._time not in events.column_names:
+            return events
+        column = events.column(self._time)
+        if not pa.types.is_timestamp(column.type):
+            return events
+        now = datetime.now(UTC) + self._future
+        limit = pa.scalar(now if column.type.tz else now.replace(tzinfo=None), column.type)
+        ahead = pc.fill_null(pc.greater(column, limit), False).to_numpy(zero_copy_only=False)
+        if not ahead.any():
+            return events
+        for row in np.flatnonzero(ahead).tolist():
+            self._leave(
+                {**_event(events, row), "reason": f"in the future: after {now:%Y-%m-%d %H:%M:%S} UTC"}
+            )
+        self.progress.future += int(ahead.sum())
+        return events.filter(pa.array(~ahead))
+
+    def _late(self, event: dict[str, Any]) -> None:
+        self._leave({**event, "reason": "late: behind the watermark"})
+        self.progress.late += 1
+
+    def _dead(self, event: Any, reason: str) -> None:
+        shown = event if isinstance(event, dict) else {"raw": repr(event)}
+        self._leave({**shown, "reason": reason})
+        self.progress.malformed += 1
+
+    def _leave(self, row: dict[str, Any]) -> None:
+        if self.first_problem is None:
+            self.first_problem = row["reason"]
+        if self._aside is not None:
+            self._put_aside.append(row)
+
+    def _write_aside(self) -> None:
+        if self._put_aside and self._aside is not None:
+            rows, self._put_aside = self._put_aside, []
+            self._aside.write(
+                pa.table({"line": [json.dumps(plain(row), ensure_ascii=False) for row in rows]})
+            )
+
+    # -- checkpoints ---------------------------------------------------------------------------------------
+
+    def _save(self) -> None:
+        """Save the state and the positions together, and publish what was written up to there."""
+        begin = clock.monotonic()
+        sink = self._sink.prepare()
+        aside = None if self._aside is None else self._aside.prepare()
+        if self._checkpoint is not None:
+            source = self._source.position()
+            self.progress.batch += 1
+            state = self._stream.save()
+            self._checkpoint.save(
+                Saved(
+                    state=state,
+                    number=self.progress.batch,
+                    place=self._place(),
+                    source=source,
+                    sink=sink,
+                    aside=aside,
+                    counts=self.progress.counts(),
+                )
+            )
+            self.progress.state_bytes = len(state)
+            self._source.commit(source)
+        self._sink.commit(sink)
+        if self._aside is not None and aside is not None:
+            self._aside.commit(aside)
+        taken = clock.monotonic() - begin
+        self.progress.checkpoint_seconds = taken
+        self._due = clock.monotonic() + max(self._interval, SHARE * taken)
+
+    def _tick(self) -> None:
+        """Bring the progress up to date, and tell."""
+        progress, now = self.progress, clock.monotonic()
+        if self._ticked:
+            progress.rate = (progress.events - self._counted) / max(now - self._ticked, 1e-3)
+        self._ticked, self._counted = now, progress.events
+        if self._greatest is not None:
+            progress.seen(self._greatest, self._lateness, progress.at or datetime.now(UTC))
+        if self._stream is not None and progress.state is not State.FAILED:
+            held = self._stream.describe()
+            progress.state_rows = held["events"] + held["waiting"]
+            if self._checkpoint is None:
+                progress.state_bytes = held["bytes"]
+        if self._checkpoint is not None and self._checkpoint.folder.is_dir():
+            progress.write(self._checkpoint.folder / FILE)
+        if self._on_tick is not None:
+            self._on_tick(progress)
+
+
+def _length(given: Any, what: str) -> Any:
+    """A length of time as something to add to a time."""
+    length = length_of_time(given, what)
+    return timedelta(microseconds=length.microseconds) if isinstance(length, Duration) else length
+
+
+def _ahead(given: str | timedelta) -> timedelta:
+    length = _length(given, "time ahead of the clock")
+    if not isinstance(length, timedelta):
+        raise ValueError(f'the time ahead of the clock is {given}, without a unit\n  hint: write "1 hour"')
+    return length
+
+
+def _event(events: pa.Table, row: int) -> dict[str, Any]:
+    found: Sequence[dict[str, Any]] = events.slice(row, 1).to_pylist()
+    return found[0]

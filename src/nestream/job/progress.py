@@ -1,0 +1,102 @@
+"""How far an embedded job is: its state, its counts, its watermark and what it holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from nestream.job.checkpoint import replace_file
+
+FILE = "progress.json"
+STALLED = 30.0
+"""After so many seconds without a word a job that says it runs has stalled."""
+
+
+class State(StrEnum):
+    """What a job is doing."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    STALLED = "stalled"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    FINISHED = "finished"
+
+
+@dataclass
+class Progress:
+    """Counts since the first start, and what is so now."""
+
+    state: State = State.STARTING
+    events: int = 0
+    matches: int = 0
+    late: int = 0
+    malformed: int = 0
+    future: int = 0
+    by_rule: dict[str, int] = field(default_factory=dict)
+    """Matches of each query of a set."""
+    batches: int = 0
+    batch: int = -1
+    """The number of the last checkpoint."""
+    at: datetime | None = None
+    """When the last batch of events came."""
+    watermark: Any = None
+    """Up to where events are decided: a time, or an integer where times are integers."""
+    lag: float | None = None
+    """The seconds from the watermark to the last batch."""
+    batch_seconds: float = 0.0
+    """How long the last batch took."""
+    checkpoint_seconds: float = 0.0
+    """How long the last checkpoint took."""
+    rate: float = 0.0
+    """Events a second since the last look."""
+    state_bytes: int = 0
+    state_rows: int = 0
+    pending: int | None = None
+    """At the end, the matches that would come if no more events did."""
+    flushed: bool = False
+    """Whether the input was ended for good, so that all time has passed."""
+    error: str | None = None
+
+    def counts(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        names = ("events", "matches", "late", "malformed", "future", "by_rule", "flushed")
+        return {name: getattr(self, name) for name in names}
+
+    def seen(self, greatest: Any, lateness: Any, now: datetime) -> None:
+        """Note the greatest time seen, and with it the watermark."""
+        try:
+            self.watermark = greatest - lateness if lateness else greatest
+        except (TypeError, OverflowError):  # a number of units of the time column, or before all time
+            self.watermark = greatest
+        if isinstance(self.watermark, datetime):
+            zoned = self.watermark if self.watermark.tzinfo else self.watermark.replace(tzinfo=UTC)
+            self.lag = (now - zoned) / timedelta(seconds=1)
+
+    def json(self) -> dict[str, Any]:
+        """The progress as plain data."""
+        shown = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        shown["state"] = self.state.value
+        for name in ("at", "watermark"):
+            if isinstance(shown[name], datetime):
+                shown[name] = shown[name].isoformat()
+        shown["rate"] = round(self.rate, 3)
+        return {"written": datetime.now(UTC).isoformat(), **shown}
+
+    def write(self, path: Path) -> None:
+        """Replace the file that tells others."""
+        replace_file(path, json.dumps(self.json()).encode() + b"\n", durable=False)
+
+
+def state_of(told: dict[str, Any], now: datetime | None = None) -> State:
+    """The state that progress.json tells, seen from outside: a job that says nothing has stalled."""
+    state = State(told["state"])
+    written = datetime.fromisoformat(told["written"])
+    if state in (State.STARTING, State.RUNNING):
+        age = ((now or datetime.now(UTC)) - written) / timedelta(seconds=1)
+        return State.STALLED if age > STALLED else state
+    return state

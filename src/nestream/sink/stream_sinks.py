@@ -1,0 +1,246 @@
+"""The sinks of a stream: a file that grows, a folder of files, standard output, or a socket."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nestream.model.address import read_address
+from nestream.sink.json_text import json_lines
+from nestream.sink.protocol import Position
+from nestream.sink.writer import SinkError
+
+Encode = Callable[[pa.Table], str]
+PART = "part-"
+_SUFFIXES = {"jsonl": "json", "parquet": "parquet"}
+
+
+def table_lines(rows: pa.Table) -> str:
+    """One JSON object a line."""
+    return "".join(json_lines(batch) for batch in rows.to_batches())
+
+
+def first_column(rows: pa.Table) -> str:
+    """The lines of a table that holds lines of text already."""
+    return "".join(f"{line}\n" for line in rows.column(0).to_pylist())
+
+
+class FileSink:
+    """A file of JSON lines that grows. After a failure it is cut back to the checkpoint."""
+
+    repeats = False
+
+    def __init__(self, path: str, encode: Encode = table_lines) -> None:
+        self.where = path
+        self._encode = encode
+        self._file: IO[bytes] | None = None
+
+    def restore(self, position: Position | None) -> None:
+        """Open the file at a position; one that is there already is only gone on with."""
+        path = Path(self.where)
+        size = path.stat().st_size if path.exists() else 0
+        wanted = 0 if position is None else int(position["size"])
+        if position is None and size:
+            raise SinkError(
+                f"{self.where} exists, and there is no checkpoint to go on from. "
+                "Choose another path, or remove it"
+            )
+        if size < wanted:
+            raise SinkError(
+                f"{self.where} is shorter than the checkpoint says: {size:,} of {wanted:,} bytes. "
+                "Put the file back, or start anew without the checkpoint"
+            )
+        try:
+            self._file = open(path, "ab")  # noqa: SIM115
+            self._file.truncate(wanted)
+        except OSError as error:
+            raise cannot_write(self.where, error) from error
+
+    def write(self, rows: pa.Table) -> None:
+        """Append the rows; whoever follows the file sees them at once."""
+        assert self._file is not None
+        try:
+            self._file.write(self._encode(rows).encode())
+            self._file.flush()
+        except OSError as error:
+            raise cannot_write(self.where, error) from error
+
+    def prepare(self) -> Position:
+        """The size of the file, once it is on the disk."""
+        assert self._file is not None
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise cannot_write(self.where, error) from error
+        return {"size": os.fstat(self._file.fileno()).st_size}
+
+    def commit(self, position: Position) -> None:
+        """The rows are there already."""
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+class FolderSink:
+    """A folder of files, one for each checkpoint that has rows; each appears as a whole, once."""
+
+    repeats = False
+
+    def __init__(self, folder: str, format: str = "parquet", encode: Encode = table_lines) -> None:
+        self.where = folder
+        self._encode = encode
+        self._folder = Path(folder)
+        self._format = format
+        self._held: list[pa.Table] = []
+        self._number = 0
+        self._prepared: list[str] = []
+
+    def restore(self, position: Position | None) -> None:
+        """Publish what the checkpoint has, and remove what came after it."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            if position is not None:
+                self._number = int(position["number"])
+                self._publish(position["prepared"])
+            elif any(self._folder.glob(f"{PART}*")):
+                raise SinkError(
+                    f"{self.where} has matches, and there is no checkpoint to go on from. "
+                    "Choose another folder, or empty it"
+                )
+            for unfinished in self._folder.glob(f".{PART}*"):
+                unfinished.unlink()
+        except OSError as error:
+            raise cannot_write(self.where, error) from error
+
+    def write(self, rows: pa.Table) -> None:
+        """Hold the rows for the next checkpoint."""
+        if rows.num_rows:
+            self._held.append(rows)
+
+    def prepare(self) -> Position:
+        """Write the rows to files that nobody sees yet."""
+        held, self._held = self._held, []
+        for rows in _alike(held):
+            name = f"{PART}{self._number:08}.{_SUFFIXES[self._format]}"
+            try:
+                with open(self._folder / f".{name}", "wb") as file:
+                    if self._format == "parquet":
+                        pq.write_table(rows, file, compression="zstd")
+                    else:
+                        file.write(self._encode(rows).encode())
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError as error:
+                raise cannot_write(self.where, error) from error
+            self._number += 1
+            self._prepared.append(name)
+        return {"number": self._number, "prepared": list(self._prepared)}
+
+    def commit(self, position: Position) -> None:
+        """Give the files their names."""
+        self._publish(position["prepared"])
+        self._prepared = [name for name in self._prepared if name not in position["prepared"]]
+
+    def _publish(self, names: list[str]) -> None:
+        for name in names:
+            hidden = self._folder / f".{name}"
+            if hidden.exists():
+                os.replace(hidden, self._folder / name)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _alike(tables: list[pa.Table]) -> list[pa.Table]:
+    """The tables, those in a row with the same columns as one."""
+    found: list[list[pa.Table]] = []
+    for table in tables:
+        if found and found[-1][0].schema.equals(table.schema):
+            found[-1].append(table)
+        else:
+            found.append([table])
+    return [pa.concat_tables(group) for group in found]
+
+
+class ScreenSink:
+    """Standard output. What was printed stays printed."""
+
+    where = "standard output"
+    repeats = True
+
+    def __init__(self, encode: Encode = table_lines) -> None:
+        self._encode = encode
+
+    def restore(self, position: Position | None) -> None:
+        """Nothing can be undone."""
+
+    def write(self, rows: pa.Table) -> None:
+        """Print the rows at once."""
+        sys.stdout.write(self._encode(rows))
+        sys.stdout.flush()
+
+    def prepare(self) -> Position:
+        """There is no position."""
+        return {}
+
+    def commit(self, position: Position) -> None:
+        """The rows are printed already."""
+
+    def close(self) -> None:
+        """Standard output stays open."""
+
+
+class SocketSink:
+    """A TCP or Unix socket that somebody listens on; each row is a line of JSON."""
+
+    repeats = True
+
+    def __init__(self, address: str) -> None:
+        self.where = address
+        try:
+            place = read_address(address)
+            if isinstance(place, Path):
+                self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                self._socket.connect(str(place))
+            else:
+                self._socket = socket.create_connection(place, timeout=30)
+        except ValueError as error:
+            raise SinkError(str(error)) from None
+        except OSError as error:
+            raise cannot_write(address, error) from error
+
+    def restore(self, position: Position | None) -> None:
+        """Nothing can be undone."""
+
+    def write(self, rows: pa.Table) -> None:
+        """Send the rows."""
+        try:
+            self._socket.sendall(table_lines(rows).encode())
+        except OSError as error:
+            raise cannot_write(self.where, error) from error
+
+    def prepare(self) -> Position:
+        """There is no position."""
+        return {}
+
+    def commit(self, position: Position) -> None:
+        """The rows are sent already."""
+
+    def close(self) -> None:
+        """End the connection."""
+        self._socket.close()
+
+
+def cannot_write(where: str, error: OSError) -> SinkError:
+    """An operating system's refusal in words."""
+    why = os.strerror(error.errno) if error.errno else str(error)
+    return SinkError(f"cannot write {where}: {why[:1].lower()}{why[1:]}. Choose another place, or make room")

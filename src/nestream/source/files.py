@@ -1,0 +1,184 @@
+"""Files as a source: one that grows, those of a folder, or those that a pattern names."""
+
+from __future__ import annotations
+
+import glob
+import os
+import time as clock
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from nestream.source.errors import SourceError
+from nestream.source.formats import SUFFIXES, Format, files_below, suffix_of
+from nestream.source.input import cannot_read
+from nestream.source.parts import Columns, Part, part_of
+from nestream.source.protocol import Batch, Position
+
+POLL = 0.02
+"""How many seconds pass between two looks at files that have nothing new."""
+_SHARE = 10
+"""Looking takes at most one part in so many of the time."""
+_WILD = frozenset("*?[")
+
+
+class Files:
+    """The files of a place: those there, in the order of their last change, then those that come or grow.
+
+    With `once` the source ends when all that is there was read. With `whole` a last line without a line end
+    is one too, because nobody will go on writing it.
+    """
+
+    repeatable = True
+
+    def __init__(
+        self,
+        place: str,
+        time: str,
+        type: str,
+        *,
+        format: Format | None = None,
+        once: bool = False,
+        whole: bool = False,
+        moments: Collection[str] | None = None,
+    ) -> None:
+        self.where = place
+        self._format, self._once, self._whole = format, once, whole
+        self._alone = not os.path.isdir(place) and not is_pattern(place)
+        if self._alone:
+            _check_file(place)
+        self._columns = Columns(time, type, moments)
+        self._parts: dict[str, Part] = {}
+        self._seen: dict[str, tuple[int, int]] = {}
+        """The sizes and times of change of files that have nothing more for now."""
+        self._queue: list[str] = []
+        self._listed: dict[str, os.stat_result] = {}
+        self._idle = POLL
+        self._looked = 0.0
+        self._ended = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether all is read, with `once`."""
+        return self._ended
+
+    def read(self, wait: float) -> Batch | None:
+        """More events, or None if nothing comes in time."""
+        until = clock.monotonic() + wait
+        while True:
+            found = self._next()
+            if found is not None:
+                return found
+            if self._once:
+                self._ended = True
+                return None
+            left = until - clock.monotonic()
+            if left <= 0:
+                return None
+            clock.sleep(min(self._idle, left))
+
+    def _next(self) -> Batch | None:
+        """The next batch of the files there; each is read to its end before the next one is."""
+        if not self._queue:
+            if clock.monotonic() < self._looked + self._idle:
+                return None
+            self._look()
+        while self._queue:
+            path = self._queue[0]
+            part = self._parts.get(path)
+            if part is None:
+                part = part_of(path, self._format_of(path), self._columns, alone=self._alone)
+                self._parts[path] = part
+            try:
+                found = part.read(to_end=self._whole)
+            except FileNotFoundError:
+                found = None  # it was removed since it was listed; its place is kept
+            except OSError as error:
+                raise cannot_read(path, error) from error
+            if found is not None:
+                return found
+            self._queue.pop(0)
+            if part.is_settled and path in self._listed:
+                self._seen[path] = _state(self._listed[path])
+            if not self._alone:
+                part.close()
+        return None
+
+    def _look(self) -> None:
+        """List the files that are new or have changed."""
+        begin = clock.monotonic()
+        self._listed = {path: found for path in self._paths() if (found := _stat(path)) is not None}
+        changed = [path for path, found in self._listed.items() if self._seen.get(path) != _state(found)]
+        self._queue = sorted(changed, key=lambda path: (self._listed[path].st_mtime_ns, path))
+        self._looked = clock.monotonic()
+        self._idle = max(POLL, _SHARE * (self._looked - begin))
+
+    def _paths(self) -> Iterator[str]:
+        if self._alone:
+            yield os.path.abspath(self.where)
+            return
+        for path in matching_files(self.where):
+            if self._format is not None or suffix_of(path) in SUFFIXES:
+                yield os.path.abspath(path)
+
+    def _format_of(self, path: str) -> Format:
+        return self._format or SUFFIXES[suffix_of(path)]
+
+    def position(self) -> Position:
+        """The place in each file."""
+        files = {path: part.position() for path, part in self._parts.items()}
+        return {"files": files, "columns": self._columns.position()}
+
+    def seek(self, position: Position) -> None:
+        """Go on in each file."""
+        self._columns.seek(position["columns"])
+        for path, place in position["files"].items():
+            if not self._alone and not os.path.exists(path):  # read and cleared away
+                continue
+            part = part_of(path, self._format_of(path), self._columns, alone=self._alone)
+            part.seek(place)
+            self._parts[path] = part
+
+    def commit(self, position: Position) -> None:
+        """Files stay as they are."""
+
+    def close(self) -> None:
+        """Let all files go."""
+        for part in self._parts.values():
+            part.close()
+
+
+def is_pattern(place: str) -> bool:
+    """Whether a place names files by a pattern."""
+    return bool(_WILD & set(place)) and not os.path.exists(place)
+
+
+def matching_files(place: str) -> list[str]:
+    """The files of a folder, or those that a pattern names."""
+    if os.path.isdir(place):
+        return [str(path) for path in files_below(place)]
+    hidden = () if os.path.basename(place).startswith(("_", ".")) else ("_", ".")
+    found = (path for path in glob.glob(place, recursive=True) if os.path.isfile(path))
+    return sorted(path for path in found if not os.path.basename(path).startswith(hidden))
+
+
+def _check_file(place: str) -> None:
+    try:
+        with open(place, "rb"):
+            pass
+    except OSError as error:
+        raise cannot_read(place, error) from error
+    if not Path(place).is_file():
+        raise SourceError(
+            f"cannot read {place} as a stream: it is no plain file. Read it as - through a pipe"
+        )
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
+
+
+def _state(found: os.stat_result) -> tuple[int, int]:
+    return found.st_size, found.st_mtime_ns

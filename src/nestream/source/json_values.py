@@ -1,0 +1,75 @@
+"""JSON text as Python values: many lines at once, or one line with what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from typing import Any
+
+
+def _reject_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, all of whose members have names of their own: of two with one name, one would be lost."""
+    found = dict(members)
+    if len(found) != len(members):
+        name = next(name for name, count in Counter(name for name, _ in members).items() if count > 1)
+        raise ValueError(f"an object has several members named `{name[:60]}`; rename all but one")
+    return found
+
+
+_DECODER = json.JSONDecoder(parse_constant=_reject_constant, object_pairs_hook=_object)
+
+
+def parse_together(lines: list[bytes]) -> list[Any] | None:
+    """All lines at once, which is faster; None where one of them is not JSON.
+
+    A number nobody can foresee stands between the lines, so that no two lines can pass for one.
+    """
+    mark = random.getrandbits(62)
+    between = f",{mark},".encode()
+    try:
+        values = _DECODER.decode((b"[" + between.join(lines) + b"]").decode())
+    except (ValueError, RecursionError):
+        return None
+    if len(values) != 2 * len(lines) - 1 or any(value != mark for value in values[1::2]):
+        return None
+    items: list[Any] = values[::2]
+    return items
+
+
+def parse_line(raw: bytes) -> tuple[Any, tuple[str, str] | None]:
+    """The value of one line, or the kind of its problem and what is wrong."""
+    try:
+        return _DECODER.decode(raw.decode()), None
+    except UnicodeDecodeError as error:
+        return None, ("encoding", f"not valid UTF-8 at byte {error.start + 1} of the line")
+    except json.JSONDecodeError as error:
+        return None, ("json", f"invalid JSON at column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}")
+    except RecursionError:
+        return None, ("json", "invalid JSON: nested too deeply")
+    except ValueError as error:
+        return None, ("json", f"invalid JSON: {str(error)[:100]}")
+
+
+def json_kind(value: Any) -> str:
+    """What a value is, in words."""
+    if value is None:
+        return "null"
+    names = {
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        str: "text",
+        list: "an array",
+        dict: "an object",
+    }
+    return names[type(value)]
+
+
+def surrogates(text: str) -> bool:
+    """Whether a text holds halves of characters, which are no Unicode."""
+    return any("\ud800" <= character <= "\udfff" for character in text)

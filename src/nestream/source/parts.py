@@ -1,0 +1,236 @@
+"""The files of a stream, each read from where it is: JSON lines and CSV as they grow, Parquet as a whole."""
+
+from __future__ import annotations
+
+import base64
+import os
+import time as clock
+from collections.abc import Collection, Iterator
+from typing import Protocol
+
+import pyarrow as pa
+
+from nestream.source.csv_file import CsvFile
+from nestream.source.dead_letter import DeadLetter, HeldLetters
+from nestream.source.errors import SourceError
+from nestream.source.formats import Format
+from nestream.source.input import Fragment, Input
+from nestream.source.json_events import JsonEvents
+from nestream.source.parquet_file import ParquetFile
+from nestream.source.protocol import Batch, Position
+from nestream.source.reader import BATCH_ROWS
+from nestream.source.text_file import TextFile
+
+UNFINISHED = 5.0
+"""For how many seconds after its last change a file that cannot be read may still be in the making."""
+
+
+class Columns:
+    """What is known of the columns of all files: the first file of a format sets the types of the others."""
+
+    def __init__(self, time: str, type: str, moments: Collection[str] | None) -> None:
+        self.time, self.type = time, type
+        self.json = JsonEvents(time, type, moments)
+        self.csv: dict[str, pa.DataType] = {}
+
+    def position(self) -> Position:
+        """The types so far."""
+        schema = pa.schema(list(self.csv.items())).serialize().to_pybytes()
+        return {"json": self.json.position(), "csv": base64.b64encode(schema).decode()}
+
+    def seek(self, position: Position) -> None:
+        """Go on with these types."""
+        self.json.seek(position["json"])
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(position["csv"])))
+        self.csv = dict(zip(schema.names, schema.types, strict=True))
+
+
+class Part(Protocol):
+    """One file of a source."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more comes of it unless it changes."""
+        ...
+
+    def read(self, *, to_end: bool) -> Batch | None:
+        """More of its events, None if there is nothing new."""
+        ...
+
+    def position(self) -> Position:
+        """The place after the last events."""
+        ...
+
+    def seek(self, position: Position) -> None:
+        """Go on from a place."""
+        ...
+
+    def close(self) -> None:
+        """Let the file go."""
+        ...
+
+
+def part_of(path: str, format: Format, columns: Columns, *, alone: bool) -> Part:
+    """The file as a part; `alone` where the source is this one file, which may be replaced by a new one."""
+    if format == "jsonl":
+        return JsonPart(path, columns, alone)
+    if format == "csv":
+        return CsvPart(path, columns, alone)
+    return ParquetPart(path, columns, alone)
+
+
+class JsonPart:
+    """A file of JSON lines."""
+
+    is_settled = True
+
+    def __init__(self, path: str, columns: Columns, alone: bool) -> None:
+        self._columns = columns
+        self._text = TextFile(path, follows=alone)
+
+    def read(self, *, to_end: bool) -> Batch | None:
+        first = self._text.line
+        data = self._text.take(to_end=to_end)
+        if not data:
+            return None
+        return self._columns.json.batch(self._text.path, data.split(b"\n"), first)
+
+    def position(self) -> Position:
+        return self._text.position()
+
+    def seek(self, position: Position) -> None:
+        self._text.seek(position)
+
+    def close(self) -> None:
+        self._text.close()
+
+
+class CsvPart:
+    """A file of CSV; its first line names the columns."""
+
+    is_settled = True
+
+    def __init__(self, path: str, columns: Columns, alone: bool) -> None:
+        self._columns, self._alone = columns, alone
+        self._text = TextFile(path, quoted=True, follows=alone)
+        self._header = b""
+
+    def read(self, *, to_end: bool) -> Batch | None:
+        if self._text.offset == 0:
+            self._header = b""
+        first = self._text.line
+        data = self._text.take(to_end=to_end)
+        if not data:
+            return None
+        if not self._header:
+            self._header, data = _with_header(data)
+        before = first - 1 if first > 1 else 0
+        try:
+            return self._batch(data, before - self._header.count(b"\n") if before else 0)
+        except SourceError as problem:
+            if self._alone:
+                raise
+            rows = [line for line in data.splitlines() if line.strip()]
+            dead = [
+                DeadLetter(self._text.path, first + at, str(problem), raw.decode(errors="backslashreplace"))
+                for at, raw in enumerate(rows)
+            ]
+            return Batch(pa.table({}), dead)
+
+    def _batch(self, data: bytes, before: int) -> Batch:
+        columns = self._columns
+        letters = HeldLetters(self._text.path, before)
+        source = Fragment(self._text.path, "csv", self._header + data)
+        file = CsvFile(source, columns.time, columns.type, columns.csv, letters, BATCH_ROWS)
+        events = pa.Table.from_batches(list(file.batches()), schema=file.schema)
+        for field in events.schema:
+            if not pa.types.is_null(field.type) and events.num_rows:
+                columns.csv.setdefault(field.name, field.type)
+        return Batch(events, letters.letters)
+
+    def position(self) -> Position:
+        return {**self._text.position(), "header": self._header.decode("latin-1")}
+
+    def seek(self, position: Position) -> None:
+        self._text.seek(position)
+        self._header = position["header"].encode("latin-1")
+
+    def close(self) -> None:
+        self._text.close()
+
+
+def _with_header(data: bytes) -> tuple[bytes, bytes]:
+    """The first record with its line end, and the rest."""
+    end = 0
+    while True:
+        end = data.find(b"\n", end) + 1
+        if not end:
+            return data + b"\n", b""
+        if data.count(b'"', 0, end) % 2 == 0 and data[:end].strip(b"\r\n \xef\xbb\xbf"):
+            return data[:end], data[end:]
+
+
+class ParquetPart:
+    """A Parquet file, which is there as a whole or not at all."""
+
+    def __init__(self, path: str, columns: Columns, alone: bool) -> None:
+        self._path, self._columns, self._alone = path, columns, alone
+        self._rows = 0
+        self._done = False
+        self._batches: Iterator[pa.RecordBatch] | None = None
+        self._dead: list[DeadLetter] = []
+
+    def read(self, *, to_end: bool) -> Batch | None:
+        if self._done:
+            return None
+        if self._batches is None and not self._open(to_end=to_end):
+            return None
+        assert self._batches is not None
+        batch = next(self._batches, None)
+        self._done = batch is None
+        dead, self._dead = (self._dead, []) if self._done else ([], self._dead)
+        if batch is None:
+            self._batches = None
+            return Batch(pa.table({}), dead) if dead else None
+        self._rows += batch.num_rows
+        return Batch(pa.Table.from_batches([batch]))
+
+    @property
+    def is_settled(self) -> bool:
+        return self._done
+
+    def _open(self, *, to_end: bool) -> bool:
+        """Whether the file can be read; one that is being written is tried again."""
+        try:
+            letters = HeldLetters(self._path)
+            source = Input(self._path, "parquet", None)
+            columns = self._columns
+            file = ParquetFile(source, columns.time, columns.type, {}, letters, BATCH_ROWS)
+            self._batches, self._dead = _after(file.batches(), self._rows), letters.letters
+        except SourceError as problem:
+            if self._alone:
+                raise
+            if not to_end and clock.time() - os.stat(self._path).st_mtime < UNFINISHED:
+                return False
+            self._batches = iter(())
+            self._dead = [DeadLetter(self._path, 0, str(problem), "")]
+        return True
+
+    def position(self) -> Position:
+        return {"rows": self._rows, "done": self._done}
+
+    def seek(self, position: Position) -> None:
+        self._rows, self._done = position["rows"], position["done"]
+
+    def close(self) -> None:
+        self._batches = None
+
+
+def _after(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The batches without the first rows."""
+    for batch in batches:
+        if rows >= batch.num_rows:
+            rows -= batch.num_rows
+        else:
+            yield batch.slice(rows)
+            rows = 0

@@ -1,0 +1,167 @@
+"""`nestream stream --local` as people use it: in a pipe, on a terminal, stopped and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import PROGRAM, call, environment, on_terminal, without_colours
+
+QUERY = "SEQ(Recycle r, !(Washing w, w.id = r.id), Operating o, r.id = o.id) WITHIN 1 hour"
+
+
+def line(minute: int, type: str, id: object) -> str:
+    return json.dumps({"ts": f"2026-01-05T08:{minute:02}:00Z", "type": type, "id": id}) + "\n"
+
+
+EVENTS = line(0, "Recycle", 7) + line(1, "Recycle", 8) + line(2, "Washing", 8) + line(3, "Operating", 7)
+
+
+def test_a_match_is_printed_while_the_pipe_is_still_open() -> None:
+    process = subprocess.Popen(
+        [str(PROGRAM), "stream", QUERY, "--local"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(EVENTS)
+    process.stdin.flush()
+    match = json.loads(process.stdout.readline())
+    assert match["o"]["id"] == 7
+    out, said = process.communicate(line(4, "Recycle", 9), timeout=120)
+    assert out == ""
+    assert process.returncode == 0
+    assert said.startswith("5 events, 1 match, 0 late, 0 malformed")
+
+
+def test_on_a_terminal_matches_are_readable_and_ctrl_c_ends_with_a_summary(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text(EVENTS)
+    told: list[bool] = []
+
+    def interrupt(process: subprocess.Popen[bytes], screen: str) -> None:
+        if "1 matches" in screen and not told:
+            told.append(True)
+            process.send_signal(signal.SIGINT)
+
+    arguments: list[str | Path] = ["stream", QUERY, "--local", "--from", tmp_path / "events.jsonl"]
+    code, _, screen = on_terminal(arguments, meanwhile=interrupt)
+    shown = without_colours(screen)
+    assert code == 0
+    assert "query  2026-01-05 08:00:00Z to 08:03:00Z\n  r Recycle    08:00:00Z id=7\n" in shown
+    assert "4 events, 1 match, 0 late, 0 malformed" in shown
+    assert "stopped" in shown
+    assert "Traceback" not in shown
+
+
+def test_sigterm_saves_so_that_nothing_is_lost_or_repeated(tmp_path: Path) -> None:
+    events, matches = tmp_path / "events.jsonl", tmp_path / "matches.jsonl"
+    events.write_text(line(0, "Recycle", 7))
+    arguments = ["stream", QUERY, "--local", "--from", str(events), "--to", str(matches)]
+    process = subprocess.Popen(
+        [str(PROGRAM), *arguments], stderr=subprocess.PIPE, env=environment(), text=True
+    )
+    told = tmp_path / "matches.jsonl.checkpoint" / "progress.json"
+    end = time.monotonic() + 120
+    while not told.exists() or json.loads(told.read_text())["events"] < 1:
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert json.loads(told.read_text())["state"] == "running"
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert "run the same command to continue" in said
+    assert json.loads(told.read_text())["state"] == "stopped"
+    with events.open("a") as file:
+        file.write(line(3, "Operating", 7))
+    again = call(*arguments, "--once")
+    assert again.exit_code == 0, again.output
+    assert [json.loads(text)["o"]["id"] for text in matches.read_text().splitlines()] == [7]
+    assert json.loads(told.read_text())["state"] == "finished"
+
+
+def test_pending_matches_are_reported_and_flush_emits_them(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text(EVENTS)
+    missing = "SEQ(Recycle r, !(Operating o, r.id = o.id)) WITHIN 1 hour RETURN r.id AS id"
+    arguments: list[str | Path] = ["stream", missing, "--local", "--from", tmp_path / "events.jsonl"]
+    said = call(*arguments, "--once")
+    assert said.stdout == ""
+    assert "1 match pending" in said.stderr
+    assert "--flush" in said.stderr
+    flushed = call(*arguments, "--flush")
+    assert json.loads(flushed.stdout)["id"] == 8
+    assert "pending" not in flushed.stderr
+
+
+def test_events_that_are_left_out_are_reported_once_with_the_first_reason(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text(EVENTS + "nonsense\n" + line(1, "Operating", 8))
+    arguments: list[str | Path] = ["stream", QUERY, "--local", "--once", "--from", tmp_path / "events.jsonl"]
+    said = call(*arguments).stderr
+    assert said.count("left out so far") == 1
+    assert "1 late and 1 malformed" in said
+    assert "events.jsonl, line 5: invalid JSON" in said
+    kept = call(*arguments, "--late", tmp_path / "late.jsonl").stderr
+    assert "left out" not in kept
+    reasons = [json.loads(text)["reason"] for text in (tmp_path / "late.jsonl").read_text().splitlines()]
+    assert sorted(reason.split(":")[0] for reason in reasons)[1] == "late"
+
+
+def test_the_log_of_the_progress_counts_since_the_first_start(tmp_path: Path) -> None:
+    events, log = tmp_path / "events.jsonl", tmp_path / "log.jsonl"
+    arguments: list[str | Path] = ["stream", QUERY, "--local", "--once", "--from", events, "--progress", log]
+    for kept in (["--to", str(tmp_path / "matches.jsonl")], []):
+        events.write_text(EVENTS)
+        log.unlink(missing_ok=True)
+        for expected in (4, 5) if kept else (4, 9):
+            assert call(*arguments, *kept).exit_code == 0
+            assert json.loads(log.read_text().splitlines()[-1])["events"] == expected
+            with events.open("a") as file:
+                file.write(line(9, "Recycle", 9))
+
+
+def test_a_folder_of_rules_tells_the_rule_of_each_match(tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    (rules / "dirty.neel").write_text(QUERY)
+    (rules / "used.neel").write_text("SEQ(Recycle r, Operating o, r.id = o.id) WITHIN 1 hour")
+    (tmp_path / "events.jsonl").write_text(EVENTS)
+    arguments: list[str | Path] = ["stream", rules, "--local", "--once", "--from", tmp_path / "events.jsonl"]
+    found = [json.loads(text)["query"] for text in call(*arguments).stdout.splitlines()]
+    assert sorted(found) == ["dirty", "used"]
+    log = tmp_path / "log.jsonl"
+    assert "dirty  2026-01-05 08:00:00Z" in call(*arguments, "--format", "text", "--progress", log).stdout
+    assert json.loads(log.read_text().splitlines()[-1])["matches"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--from", "events.jsonl"], "add --local"),
+        (["--from", "-", "--to", "out"], "add --local"),
+        (["--local", "--master", "local[1]", "--from", "events.jsonl"], "runs without"),
+        (["--local", "--from", "events.jsonl", "--to", "out.csv"], "cannot hold csv that grows"),
+        (["--local", "--from", "events.jsonl", "--watermark", "soon"], "--watermark"),
+        (["--local", "--from", "events.jsonl", "--future", "7"], "--future"),
+        (["--local", "--from", "missing.jsonl"], "no such file"),
+        (["--from", "rules", "--to", "out", "--flush"], "with --local"),
+    ],
+)
+def test_arguments_that_do_not_go_together_are_refused(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("events.jsonl").write_text(EVENTS)
+    os.mkdir("rules")
+    result = call("stream", QUERY, *arguments)
+    assert result.exit_code in (1, 2)
+    assert said in " ".join(result.output.replace("│", " ").split())

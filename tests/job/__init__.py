@@ -1,0 +1,1 @@
+"""Embedded jobs: sources, sinks, checkpoints, and what kills do to them."""

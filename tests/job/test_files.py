@@ -1,0 +1,172 @@
+"""Files as a source: what grows, what comes, what is replaced, and where a source goes on after a restart."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from nestream.source import Source, SourceError, open_source
+
+
+def line(n: int, **more: Any) -> str:
+    return json.dumps({"ts": n, "type": "A", **more}) + "\n"
+
+
+def read_all(source: Source) -> tuple[list[int], list[str]]:
+    """The times of the events that are there, and the reasons of the dead letters."""
+    times: list[int] = []
+    dead: list[str] = []
+    while (batch := source.read(0.0)) is not None:
+        if batch.events.num_rows:
+            times += batch.events.column("ts").to_pylist()
+        dead += [letter.reason for letter in batch.dead]
+    return times, dead
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def await_times(source: Source, wanted: list[int]) -> None:
+    """Read until these events have come."""
+    found: list[int] = []
+    while len(found) < len(wanted):
+        batch = source.read(5.0)
+        assert batch is not None, f"only {found} came"
+        found += batch.events.column("ts").to_pylist()
+    assert found == wanted
+
+
+def test_a_line_is_read_when_its_end_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(line(1) + line(2)[:9])
+    source = open_source(str(path))
+    await_times(source, [1])
+    assert read_all(source) == ([], [])
+    append(path, line(2)[9:])
+    await_times(source, [2])
+
+
+def test_a_source_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(line(1) + line(2))
+    source = open_source(str(path), once=True)
+    assert read_all(source) == ([1, 2], [])
+    assert source.ended
+    append(path, line(3) + "nonsense\n")
+    later = open_source(str(path), once=True)
+    later.seek(json.loads(json.dumps(source.position())))
+    batch = later.read(0.0)
+    assert batch is not None
+    assert batch.events.column("ts").to_pylist() == [3]
+    assert [letter.line for letter in batch.dead] == [4]
+
+
+@pytest.mark.parametrize("change", ["replaced", "cut", "removed"])
+def test_a_file_that_is_not_the_one_of_the_checkpoint_is_refused(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(line(1) + line(2))
+    source = open_source(str(path))
+    await_times(source, [1, 2])
+    place = source.position()
+    path.write_text({"replaced": line(7) + line(8), "cut": line(1), "removed": line(9)}[change])
+    later = open_source(str(path))
+    if change == "removed":
+        path.unlink()
+    with pytest.raises(SourceError, match="not the file that the checkpoint knows"):
+        later.seek(place)
+
+
+def test_a_file_that_is_rotated_is_read_to_its_end_and_then_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(line(1))
+    source = open_source(str(path))
+    await_times(source, [1])
+    append(path, line(2))
+    os.replace(path, tmp_path / "events.jsonl.1")
+    append(tmp_path / "events.jsonl.1", line(3))
+    path.write_text(line(4))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        await_times(source, [2, 3, 4])
+    assert "was replaced" in str(told[0].message)
+
+
+def test_the_files_of_a_folder_are_read_in_the_order_of_their_last_change_and_each_once(
+    tmp_path: Path,
+) -> None:
+    for number, name in enumerate(("b.jsonl", "a.jsonl.gz", "c.csv", "d.parquet")):
+        path = tmp_path / name
+        if name.endswith(".gz"):
+            path.write_bytes(gzip.compress(line(number).encode()))
+        elif name.endswith(".csv"):
+            path.write_text(f'type,ts,note\nA,{number},"two\nlines"\nA,wrong,x\n')
+        elif name.endswith(".parquet"):
+            pq.write_table(pa.table({"ts": [number, None], "type": ["A", "A"]}), path)
+        else:
+            path.write_text(line(number))
+        os.utime(path, (1000 + number, 1000 + number))
+    (tmp_path / "_hidden.jsonl").write_text(line(99))
+    (tmp_path / "notes.txt").write_text("no events")
+    source = open_source(str(tmp_path), once=True)
+    times, dead = read_all(source)
+    assert times == [0, 1, 2, 3]
+    assert len(dead) == 2
+    later = open_source(str(tmp_path))
+    later.seek(source.position())
+    assert read_all(later) == ([], [])
+    append(tmp_path / "c.csv", "A,7,x\n")
+    append(tmp_path / "e.jsonl", line(8))
+    found: list[int] = []
+    while len(found) < 2:
+        batch = later.read(5.0)
+        assert batch is not None
+        found += batch.events.column("ts").to_pylist()
+    assert sorted(found) == [7, 8]
+
+
+def test_a_growing_csv_file_keeps_the_types_of_its_first_rows(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("ts,type,id\n1,A,7\n")
+    source = open_source(str(path))
+    await_times(source, [1])
+    append(path, "2,A,seven\n3,A,8\n")
+    batch = source.read(5.0)
+    assert batch is not None
+    assert batch.events.column("id").to_pylist() == [8]
+    assert [(letter.line, letter.reason) for letter in batch.dead] == [(3, "id 'seven' is not of type int64")]
+
+
+def test_a_pattern_names_files_that_are_there_and_that_come(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(line(1))
+    (tmp_path / "b.csv").write_text("ts,type\n9,A\n")
+    source = open_source(str(tmp_path / "*.jsonl"))
+    await_times(source, [1])
+    (tmp_path / "c.jsonl").write_text(line(2))
+    await_times(source, [2])
+
+
+def test_a_last_line_without_an_end_is_read_only_if_nobody_goes_on_writing_it(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(line(1) + line(2).rstrip())
+    assert read_all(open_source(str(path), once=True)) == ([1], [])
+    assert read_all(open_source(str(path), once=True, whole=True)) == ([1, 2], [])
+
+
+def test_a_place_that_cannot_be_read_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no such file"):
+        open_source(str(tmp_path / "none.jsonl"))
+    (tmp_path / "events.log").write_text(line(1))
+    with pytest.raises(SourceError, match="name the format"):
+        open_source(str(tmp_path / "events.log"))
+    with pytest.raises(SourceError, match="tcp://HOST:PORT"):
+        open_source("udp://somewhere")

@@ -1,0 +1,151 @@
+"""A job that is killed at any moment and started again loses nothing and repeats nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.job.feed import Row, ending, expected, lines, random_events
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Killed:
+    """A job that is started again whenever it was killed, until all that is expected is there."""
+
+    def __init__(self, source: Path, sink: Path, folder: Path) -> None:
+        self.aside, self.checkpoint = folder / "aside.jsonl", folder / "checkpoint"
+        self.arguments = [source, sink, self.checkpoint, self.aside]
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "tests.job.driver", *map(str, self.arguments)]
+        self.process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        _, said = self.process.communicate(timeout=120)
+        assert self.process.returncode == 0, said.decode()
+
+    def events(self) -> int:
+        """How many events the last checkpoint's progress tells of; -1 before there is one."""
+        try:
+            return int(json.loads((self.checkpoint / "progress.json").read_bytes())["events"])
+        except (FileNotFoundError, ValueError):
+            return -1
+
+    def wait_for(self, reached: Callable[[], bool]) -> None:
+        """Wait for a state; a job that ends by itself has failed."""
+        end = time.monotonic() + 300
+        assert self.process is not None
+        while not reached():
+            if self.process.poll() is not None:
+                _, said = self.process.communicate()
+                raise AssertionError(said.decode())
+            assert time.monotonic() < end, "the job does not get there"
+            time.sleep(0.002)
+
+
+def written_file(sink: Path) -> list[tuple[int, int]]:
+    """The matches of a file; a line that is being written is none yet."""
+    if not sink.exists():
+        return []
+    whole = sink.read_bytes().split(b"\n")[:-1]
+    return sorted((row["first"], row["last"]) for row in map(json.loads, whole))
+
+
+def written_folder(sink: Path) -> list[tuple[int, int]]:
+    """The matches of a folder of Parquet files."""
+    found = []
+    for path in sorted(sink.glob("part-*.parquet")):
+        found += [(row["first"], row["last"]) for row in pq.read_table(path).to_pylist()]
+    return sorted(found)
+
+
+def feed_file(path: Path, text: bytes) -> None:
+    """Append to one file."""
+    with path.open("ab") as file:
+        file.write(text)
+
+
+def feed_folder(path: Path, text: bytes) -> None:
+    """Put a file into the folder as a whole, with whole lines."""
+    path.mkdir(exist_ok=True)
+    number = len(list(path.iterdir()))
+    hidden = path / f".{number:06}.jsonl"
+    hidden.write_bytes(text)
+    os.replace(hidden, path / f"{number:06}.jsonl")
+
+
+def survive(tmp_path: Path, seed: int, kills: int, *, folder: bool) -> None:
+    """Feed a job piece by piece, kill it again and again, and compare with the matches of all events."""
+    randomness = random.Random(seed)
+    events = random_events(seed, 1500 * (kills + 1))
+    source, sink = tmp_path / ("in" if folder else "in.jsonl"), tmp_path / ("out" if folder else "out.jsonl")
+    feed, written = (feed_folder, written_folder) if folder else (feed_file, written_file)
+    text = list(lines(events, seed))
+    malformed = len(text) - len(events)
+    feed(source, text.pop(0))
+    job = Killed(source, sink, tmp_path)
+    share = len(text) // (kills + 1)
+    for _ in range(kills):
+        job.start()
+        some, text = text[:share], text[share:]
+        moment = randomness.randrange(len(some))
+        for at in range(0, len(some), 37):
+            piece = b"".join(some[at : at + 37])
+            cut = randomness.randrange(len(piece)) if not folder else 0  # a line may come in two parts
+            feed(source, piece[:cut]) if cut else None
+            feed(source, piece[cut:])
+            if at <= moment < at + 37:
+                before = job.events()
+                job.wait_for(lambda before=before: job.events() > before or job.events() >= 0)  # type: ignore[misc]
+                size = _size(sink)
+                job.wait_for(lambda size=size: _size(sink) != size or job.events() > 0)  # type: ignore[misc]
+                time.sleep(randomness.random() * 0.05)  # anywhere between two checkpoints
+                job.kill()
+    job.start()
+    last: Row = ending(events)
+    feed(source, b"".join(text) + json.dumps(last).encode() + b"\n")
+    wanted = expected([*events, last])
+    job.wait_for(lambda: len(written(sink)) >= len(wanted))
+    job.stop()
+    assert written(sink) == wanted
+    letters = [json.loads(line)["raw"] for line in job.aside.read_bytes().splitlines()]
+    assert len(letters) == len(set(letters)) == malformed
+
+
+def _size(sink: Path) -> int:
+    if sink.is_dir():
+        return len(list(sink.iterdir()))
+    return sink.stat().st_size if sink.exists() else 0
+
+
+@pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
+def test_a_job_that_is_killed_writes_every_match_and_every_dead_letter_once(
+    tmp_path: Path, folder: bool
+) -> None:
+    survive(tmp_path, 1, 3, folder=folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
+def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path, seed: int, folder: bool) -> None:
+    survive(tmp_path, seed, 20, folder=folder)
