@@ -38,6 +38,8 @@ class NativeProgram(Program):
 class NativeExecution(Execution):
     """A native program at work in one matcher."""
 
+    parallel = True
+
     def __init__(self, program: NativeProgram, limit: int) -> None:
         self.program = program
         self.limit = limit

@@ -18,7 +18,6 @@ from nestream.model.expression import Attribute
 from nestream.model.output import EventColumn, Output, ValueColumn, build_matches, output_schema
 from nestream.model.schema import Kind, Schema
 from nestream.model.vector import Vector
-from nestream.runtime.ahead import in_threads
 from nestream.runtime.held import (
     describe_events,
     in_order,
@@ -77,10 +76,10 @@ class LocalRun:
     def over(self, events: pa.Table, threads: int = 1) -> Iterator[pa.Table]:
         """The matches over a finite table of events, in any order of arrival.
 
-        With several threads, others build tables of matches while this one looks for more.
+        Several threads work on slices of the events.
         """
         self.append(in_order(events, self.schema.time, self.unit))
-        return in_threads(self.table, self.matcher.advance(END), threads)
+        return self.matcher.whole(self.table, threads)
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are over a finite table."""
