@@ -87,8 +87,10 @@ def plan_native(
 
 def operator_of(block: Block) -> PhysicalOperator:
     """The operator that finds the matches of a block."""
-    if block.chain is not None and not block.equalities:
-        return Chain(block)
+    if block.chain is not None:
+        chain = Chain(block)
+        if chain.is_right:
+            return chain
     ordered = any(set(pair) <= set(block.leaves) for pair in block.order)
     if not ordered and not block.equalities:
         return Product(block)

@@ -133,18 +133,17 @@ class PreparedChain:
 
     def _composite(self, composite: Composite) -> tuple[Mapping[str, Rows], Rows]:
         """The matches of some neighbouring steps by key, in the order of their ends within one."""
-        evaluation, chain = self.evaluation, composite.chain
-        found = list(chain.run(evaluation, Asked(0, len(evaluation))))
-        rows = {name: np.concatenate([part.rows[name] for part in found] or [_EMPTY]) for name in chain.names}
-        ends = rows[chain.names[-1]]
-        key = chain.block.key
-        if key is None:
-            return rows, np.array((0, len(ends)), np.int32)
-        attributes = key[chain.names[-1]]
-        number = evaluation.numbering.of(attributes)[ends]
-        order, begin = sorted_by_key(
-            np.arange(len(ends), dtype=np.int32), number, evaluation.numbering.size(attributes)
-        )
+        evaluation, names = self.evaluation, composite.chain.names
+        found = list(composite.operator.run(evaluation, Asked(0, len(evaluation))))
+        rows = {name: np.concatenate([part.rows[name] for part in found] or [_EMPTY]) for name in names}
+        ends = rows[names[-1]]
+        order = np.argsort(ends, kind="stable").astype(np.int32)
+        begin, key = np.array((0, len(ends)), np.int32), composite.chain.block.key
+        if key is not None:
+            number, size = (
+                part(key[names[-1]]) for part in (evaluation.numbering.of, evaluation.numbering.size)
+            )
+            order, begin = sorted_by_key(order, taken(number, ends), size)
         return {name: taken(own, order) for name, own in rows.items()}, begin
 
     def _step(self, rows: Mapping[str, Rows], begin: Rows, *, composite: bool) -> Step:
@@ -282,7 +281,11 @@ class PreparedChain:
         asked = Asked(0, len(self.evaluation))
         once = composite.chain.expected(self.evaluation, asked) or 0.0
         each = self.expected(self.triggers(asked), composite.first)
-        return 2 * once < each and once < max(_DEAR * len(self.evaluation), _CHEAP)
+        for equality in composite.operator.block.equalities:
+            once /= self.evaluation.numbering.size((equality.left[1],))
+            each /= self.evaluation.numbering.size((equality.left[1],))
+        most = max(_DEAR * len(self.evaluation), _CHEAP)
+        return 2 * once < each and (once < most or composite.chain.filtered(self.evaluation) < most)
 
     def expected(self, triggers: Rows, down_to: int) -> float:
         """About how many partial matches reach down to a step, from a sample of the triggers."""
