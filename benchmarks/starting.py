@@ -20,6 +20,8 @@ def start(task: Task) -> Task:
         "python": (sys.executable, "-c", "pass"),
         "import": (sys.executable, "-c", "import nestream"),
         "fmt": (*NESTREAM, "fmt", task["query"]),
+        "check": (*NESTREAM, "check", task["query"]),
+        "explain": (*NESTREAM, "explain", task["query"]),
         "run": (*NESTREAM, "run", task["query"], task["path"], "--format", "jsonl"),
     }
     command = commands[task["command"]]
