@@ -114,13 +114,14 @@ class Evaluation:
 
     def stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
         """The events of a leaf, by the attributes of the key."""
-        return self.made((leaf, key), lambda: self._stack(leaf, key))
+        return self.made((leaf, key), lambda: self.made_stack(leaf, key))
 
     def leaf_rows(self, leaf: int) -> Rows:
         """The events of a leaf in the order of time."""
         return self.events.leaf_rows[leaf]
 
-    def _stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
+    def made_stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
+        """The same for one who asks once: it is not kept."""
         rows = self.leaf_rows(leaf)
         if key is None:
             return Stack(rows, np.array((0, len(rows)), np.int32))

@@ -313,16 +313,20 @@ class Events:
 
     def attribute(self, name: str) -> Vector:
         """The values of an attribute for every row."""
+        if name not in self._computed:
+            self._computed[name] = self.computed(name)
+        return self._computed[name]
+
+    def computed(self, name: str) -> Vector:
+        """The same for one who asks once: it is not kept."""
+        if name in self._computed:
+            return self._computed[name]
         if name == TIME_ATTRIBUTE:
             return Vector(self.ts)
-        if name not in self._computed:
-            if name == TYPE_ATTRIBUTE:
-                column = self.type_names().cast(pa.large_string())
-            else:
-                held = self.schema.column(name)
-                column = computable(self._column(held), self.unit, held)
-            self._computed[name] = Vector.of(column)
-        return self._computed[name]
+        if name == TYPE_ATTRIBUTE:
+            return Vector.of(self.type_names().cast(pa.large_string()))
+        held = self.schema.column(name)
+        return Vector.of(computable(self._column(held), self.unit, held))
 
     def _column(self, name: str) -> pa.ChunkedArray:
         if self._source is None:

@@ -94,7 +94,7 @@ class Numbering:
         """Number the values of an attribute and of all that it is compared with."""
         own = self.classes.get(attribute, attribute)
         names = [name for name, of in self.classes.items() if of == own] or [attribute]
-        vectors = [self.events.attribute(name) for name in names]
+        vectors = [self.events.computed(name) for name in names]
         some = next((vector for vector in vectors if not vector.is_nothing), None)
         if some is None:
             numbers, size = np.full(len(self.events) * len(names), -1, np.int32), 1

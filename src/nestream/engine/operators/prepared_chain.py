@@ -100,7 +100,8 @@ class PreparedChain:
         key = block.key[name] if block.key else None
         leaf = block.leaves[name]
         if asked is None:
-            return evaluation.stack(leaf, key)
+            shared = key is None or evaluation.cache.several or self.chain.block.negations
+            return evaluation.stack(leaf, key) if shared else evaluation.made_stack(leaf, key)
         rows = evaluation.leaf_rows(leaf)
         rows = rows[slice(*np.searchsorted(rows, self._wanted_rows(asked, name)))]
         if key is None:
