@@ -11,8 +11,7 @@ import pytest
 
 import nestream
 from nestream.logical.nodes import leaves
-from nestream.model.columns import computable, per_microsecond, resolution
-from nestream.model.schema import Schema
+from nestream.model.columns import computable
 from nestream.reference import Order, evaluate, history
 from tests.property.cases import Case, random_case
 
@@ -47,6 +46,8 @@ def test_events_after_the_time_are_left_out() -> None:
 
 
 def test_a_set_and_a_count_know_the_time_too() -> None:
+    assert nestream.query(MISSING).match(EVENTS, as_of=7).num_rows == 1
+    assert nestream.queries({"missing": MISSING}).match(EVENTS, as_of=7).num_rows == 1
     rules = nestream.queries({"missing": MISSING}).as_of(7)
     assert rules.match(EVENTS).num_rows == 1
     assert rules.count(EVENTS) == {"missing": 1}
@@ -94,16 +95,13 @@ def test_the_time_is_that_of_the_events_where_a_column_is_named_ts_too() -> None
 def positions(case: Case, as_of: int) -> list[Any]:
     """What the reference evaluator gives of the plan that knows nothing of the time."""
     query = nestream.query(case.text)
-    run = query.prepare(
-        case.table, time="ts", type="type", types=None, order=case.order, strategy="reference"
-    )
-    schema = Schema.of(run.table.schema, "ts", "type")
-    unit = resolution(schema)
+    run = query.prepare(case.table, order=case.order, strategy="reference")
+    schema, unit = run.schema, run.schema.unit
     times = computable(run.table.column("ts"), unit, "ts").to_pylist()
     columns = {name: computable(run.table.column(name), unit, name).to_pylist() for name in schema.columns}
     rows = [{name: column[row] for name, column in columns.items()} for row in range(run.table.num_rows)]
     events = history(times, [str(row["type"]) for row in rows], rows)
-    scale = per_microsecond(unit)
+    scale = schema.per_microsecond
     limit = as_of * scale if pa.types.is_timestamp(schema.columns["ts"]) else as_of
     found = evaluate(run.plan, events, Order(case.order), scale, limit)[: run.plan.limit]
     return [sorted((name, event.ts) for name, event in match.events.items()) for match in found]

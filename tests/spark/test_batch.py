@@ -185,7 +185,7 @@ def test_a_large_partition_is_matched_in_parts(
     monkeypatch.setattr(match, "match_batch", lambda df, task, *others: task)
     task = nestream.query(text).on_spark(frame(spark, table))
     codes = [
-        (*task.program.types, "").index(t) if t in task.program.types else len(task.program.types)
+        (*task.scope.types, "").index(t) if t in task.scope.types else len(task.scope.types)
         for t in table.column("type").to_pylist()
     ]
     carried = table.select([name for name in task.columns if name != "type"])

@@ -232,8 +232,9 @@ def test_a_slice_is_at_least_one_long(spark: SparkSession) -> None:
 
 def test_why_shows_times_in_the_zone_that_explain_names(spark: SparkSession) -> None:
     df = spark.sql(
-        "SELECT 'one' AS id, TIMESTAMP'2026-03-08 01:30:00' AS ts, 'A' AS type, INTERVAL '1' MONTH AS v "
-        "UNION ALL SELECT 'two', TIMESTAMP'2026-03-08 03:30:00', 'B', INTERVAL '2' MONTH"
+        "SELECT 'one' AS id, TIMESTAMP'2026-03-08 01:30:00' AS ts, 'A' AS type, "
+        "INTERVAL '1' MONTH AS v, parse_json('1') AS w "
+        "UNION ALL SELECT 'two', TIMESTAMP'2026-03-08 03:30:00', 'B', INTERVAL '2' MONTH, NULL"
     )
     query = nestream.query("SEQ(A a, B b) WHERE a.ts > TIMESTAMP '2026-03-08 01:45:00' WITHIN 1 hour")
     assert "zone: America/New_York" in query.explain(events=df.drop("v"))

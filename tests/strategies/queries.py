@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import strategies as st
 
 import nestream
-from nestream.language.ast import Query, ReturnExpression, ReturnVariable
+from nestream.language.ast import KeepClause, Query, ReturnExpression, ReturnVariable
 from nestream.language.printer import print_query
 from nestream.model.expression import (
     And,
@@ -22,7 +22,9 @@ from nestream.model.expression import (
     transform,
     variables,
 )
+from nestream.model.keep import Kept
 from nestream.model.time import UNBOUNDED, Window, WindowKind
+from tests.strategies.aggregates import judged, returned_aggregate
 from tests.strategies.choices import Choices, DrawnChoices, RandomChoices, chance, pick, some, weighted
 from tests.strategies.formulas import formula, returned
 from tests.strategies.shapes import Shape, Style, shape
@@ -80,6 +82,23 @@ SASE = Style(
 """The queries of SASE: sequences with negations, equivalence tests on two attributes, and predicates."""
 
 
+GROUPS = Style(
+    max_depth=3,
+    most_positive=4,
+    most_leaves=6,
+    negation=50,
+    groups=75,
+    nested=22,
+    nested_negation=25,
+    exists=0,
+    predicates=30,
+    sase=20,
+    returns=45,
+    roots=((70, "SEQ"), (20, "AND"), (10, "OR")),
+)
+"""Groups everywhere, with aggregates."""
+
+
 def make_query(choices: Choices, style: Style) -> str:
     """The text of a query that binds."""
     root = shape(choices, style)
@@ -93,21 +112,25 @@ def make_query(choices: Choices, style: Style) -> str:
         keys = "none"
     if sase and chance(choices, 8):
         where.append(Equivalence("id", Literal(1)))
+    for place, predicate in _judged(choices, root) if style.groups else ():
+        place.predicates.append(predicate)
     for place, predicate in [*_keys(choices, root, keys), *_predicates(choices, root, style)]:
         if sase and _fits_where(predicate, root) and chance(choices, 80):
             where.append(_bare(choices, predicate, root))
         else:
             _write(choices, place, predicate)
+    returns = _returns(choices, root) if chance(choices, style.returns) else ()
     query = Query(
         pattern=root.pattern(),
         where=_where(choices, where, root),
         window=_window(choices, root, style),
-        returns=_returns(choices, root) if chance(choices, style.returns) else (),
+        returns=returns,
         limit=choices.integer(1, 3) if chance(choices, style.limit) else None,
+        keep=_keep(choices, root, returns) if chance(choices, style.keep) else None,
         sase=sase,
     )
     text = print_query(query)
-    if query.where is not None and "[" in text and not _binds(text):
+    if query.where is not None and ("[" in text or style.groups) and not _binds(text):
         # an equivalence test over events that no expression sees together; its other conditions go too
         text = print_query(replace(query, where=None))
     return text
@@ -146,7 +169,7 @@ def _apart(place: Shape, top: Shape | None = None) -> bool:
     """Whether the places around this one, up to `top`, cannot see its variables, so that it sees theirs."""
     if place is top or place.parent is None:
         return False
-    return place.negated or place.parent.kind == "OR" or _apart(place.parent, top)
+    return place.apart or place.parent.kind == "OR" or _apart(place.parent, top)
 
 
 def _joined(choices: Choices, names: Sequence[str], attribute: str) -> list[Expression]:
@@ -173,6 +196,28 @@ def _predicates(choices: Choices, root: Shape, style: Style) -> list[tuple[Shape
         found.append((place, formula(choices, local, [*place.outer(), *local])))
     if chance(choices, 1):
         found.append((pick(choices, list(root.walk())).place, Literal(not chance(choices, 30))))
+    return found
+
+
+def _judged(choices: Choices, root: Shape) -> list[tuple[Shape, Expression]]:
+    """Predicates over aggregates, where the groups are."""
+    found: list[tuple[Shape, Expression]] = []
+    for place in root.walk():
+        groups = place.groups() if place.is_place else []
+        while groups and chance(choices, 45):
+            names = [*place.outer(), *(place.local() or [[]])[0]]
+            found.append((place, judged(choices, pick(choices, groups), names)))
+    return found
+
+
+def _all_groups(root: Shape) -> list[Shape]:
+    """The groups that a match may have, those of branches of an OR included."""
+    found: list[Shape] = []
+    for part in root.components:
+        if part.group is not None:
+            found.append(part)
+        elif not part.negated:
+            found += _all_groups(part)
     return found
 
 
@@ -283,14 +328,43 @@ def _returns(choices: Choices, root: Shape) -> tuple[ReturnVariable | ReturnExpr
     if not names:
         return ()
     if chance(choices, 40):
+        groups = _all_groups(root)
         items: list[ReturnVariable | ReturnExpression] = [
-            ReturnExpression(returned(choices, names), f"v{number}")
+            ReturnExpression(
+                returned_aggregate(choices, pick(choices, groups), names)
+                if groups and chance(choices, 70)
+                else returned(choices, names),
+                f"v{number}",
+            )
             for number in range(choices.integer(1, 3))
         ]
+        if groups and chance(choices, 40):
+            group = pick(choices, groups)
+            items.append(ReturnVariable(group.group_name or group.name))
         if chance(choices, 40):
             items.append(ReturnVariable(pick(choices, names)))
         return tuple(items)
     return tuple(ReturnVariable(name) for name in some(choices, names, 1, 3))
+
+
+def _keep(
+    choices: Choices, root: Shape, returns: Sequence[ReturnVariable | ReturnExpression]
+) -> KeepClause | None:
+    """Any KEEP over what a match shows."""
+    hidden = {name for place in root.walk() for name in place.hidden}
+    names = [leaf.name for leaf in root.positive() if leaf.name not in hidden]
+    if returns and all(isinstance(item, ReturnVariable) for item in returns):
+        names = [item.variable for item in returns if isinstance(item, ReturnVariable)]
+    if not names:
+        return None
+    kind = weighted(choices, *((1, kind) for kind in Kept))
+    per: list[str | Expression] = []
+    for _ in range(weighted(choices, (2, 0), (5, 1), (2, 2))):
+        name = pick(choices, names)
+        attribute = Attribute(name, pick(choices, ("id", "x", "s", "flag", "f")))
+        per.append(weighted(choices, (3, name), (3, attribute), (1, returned(choices, names))))
+    every = Literal(choices.integer(1, 4)) if kind is Kept.FIRST and chance(choices, 40) else None
+    return KeepClause(kind, tuple(per), every)
 
 
 def any_query(choices: Choices) -> str:

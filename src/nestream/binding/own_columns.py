@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, Proj, Witness, expressions
+from nestream.logical.nodes import Component, Group, Leaf, Negation, Node, Plan, Proj, Witness, expressions
 from nestream.model.expression import COLUMN_MARK, Attribute, Expression, attributes, transform
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Schema
@@ -35,6 +35,8 @@ def with_own_columns(plan: Plan, schema: Schema) -> Plan:
 
     def component(old: Component) -> Component:
         assert not isinstance(old, Witness), "columns are found before a plan is rewritten"
+        if isinstance(old, Group):
+            return replace(old, body=node(old.body))
         return Negation(node(old.body)) if isinstance(old, Negation) else node(old)
 
     columns = tuple(
@@ -43,7 +45,8 @@ def with_own_columns(plan: Plan, schema: Schema) -> Plan:
         else column
         for column in plan.output.columns
     )
-    return replace(plan, root=node(plan.root), output=replace(plan.output, columns=columns))
+    keep = plan.keep and plan.keep.with_expressions(lambda part: transform(part, change))
+    return replace(plan, root=node(plan.root), output=replace(plan.output, columns=columns), keep=keep)
 
 
 def shadow_warnings(plan: Plan, schema: Schema) -> Iterator[str]:

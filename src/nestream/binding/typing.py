@@ -16,12 +16,15 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from nestream.binding.zones import in_their_zones
-from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, Proj, Witness, leaves
+from nestream.logical.nodes import Component, Group, Leaf, Negation, Node, Plan, Proj, Witness, leaves
+from nestream.model.aggregates import AGGREGATES, OF_DURATIONS, kind_of
 from nestream.model.arithmetic import DIGITS, places
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
+    TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
+    Aggregate,
     And,
     Arithmetic,
     Attribute,
@@ -36,11 +39,14 @@ from nestream.model.expression import (
     Negative,
     Not,
     Or,
+    Previous,
     attributes,
+    plain_variables,
 )
 from nestream.model.expression import Parameter as Given
 from nestream.model.functions import FUNCTIONS, Function, Parameter
 from nestream.model.functions.define import ORDERED, TIMES, size
+from nestream.model.keep import Keep
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.text import print_expression
@@ -68,15 +74,18 @@ def check_types(plan: Plan, schema: Schema | None = None) -> tuple[Plan, list[Di
         else column
         for column in plan.output.columns
     )
+    keep = checking.keep(plan.keep)
     if schema is not None:
         checking.check_window(schema)
+        keep = keep and keep.with_expressions(lambda part: in_their_zones(part, schema))
         columns = tuple(
             replace(column, expression=in_their_zones(column.expression, schema))
             if isinstance(column, ValueColumn)
             else column
             for column in columns
         )
-    return replace(plan, root=root, output=replace(plan.output, columns=columns)), checking.diagnostics
+    output = replace(plan.output, columns=columns)
+    return replace(plan, root=root, output=output, keep=keep), checking.diagnostics
 
 
 def result_kind(plan: Plan, expression: Expression, schema: Schema) -> Kind:
@@ -114,6 +123,8 @@ class _Checking:
 
     def component(self, component: Component) -> Component:
         assert not isinstance(component, Witness), "types are checked before a plan is rewritten"
+        if isinstance(component, Group):
+            return replace(component, body=self.node(component.body))
         return (
             Negation(self.node(component.body)) if isinstance(component, Negation) else self.node(component)
         )
@@ -129,6 +140,29 @@ class _Checking:
                 "compare it with something",
             )
         return checked
+
+    def keep(self, keep: Keep | None) -> Keep | None:
+        """KEEP with its expressions checked: their values can be compared, and EVERY fits the times."""
+        if keep is None:
+            return None
+        for item in keep.expressions:
+            typed = self.checked(item)
+            if typed[1] is Kind.OTHER:
+                self.comparable("=", typed, typed, item)
+        kind = self.schema.kind(TIME_ATTRIBUTE) if self.schema is not None else None
+        is_duration = isinstance(keep.every, Duration)
+        if keep.every is not None and kind is not None:
+            numbers = kind is Kind.INTEGER
+            if is_duration and numbers:
+                message, hint = "is a duration, and the times are integers", "write a number in their unit"
+            elif not is_duration and not numbers and kind is not Kind.UNKNOWN:
+                message, hint = "has no unit, and the times are timestamps", f"write `EVERY {keep.every} s`"
+            else:
+                message = hint = ""
+            if message:
+                said = f"EVERY {keep.every} {message}"
+                self.diagnostics.append(Diagnostic("window-unit", said, keep.span, hint=hint))
+        return keep.with_expressions(lambda item: self.checked(item)[0])
 
     # -- expressions ---------------------------------------------------------------------------------------
 
@@ -171,10 +205,45 @@ class _Checking:
                 return replace(expression, operand=self.checked(operand)[0]), Kind.BOOLEAN
             case Call():
                 return self.call(expression)
+            case Aggregate():
+                return self.aggregate(expression)
+            case Previous(operands=operands):
+                typed = self.compared(operands)
+                kinds = {kind for _, kind in typed} - {Kind.UNKNOWN}
+                if len(kinds) > 1 and all(kind.is_number for kind in kinds):
+                    return replace(
+                        expression, operands=tuple(_as_float(part, kind) for part, kind in typed)
+                    ), Kind.FLOAT
+                if len(kinds) > 1:
+                    self.report(
+                        "wrong-type",
+                        f"PREV is {_a(typed[0][1])}, and {_a(typed[1][1])} for the first member",
+                        expression,
+                        "write two values of one kind",
+                    )
+                    return expression, Kind.UNKNOWN
+                return replace(expression, operands=tuple(part for part, _ in typed)), typed[0][1]
             case Equivalence():
                 return expression, Kind.BOOLEAN
             case Given():  # it has got its value before
                 return expression, Kind.UNKNOWN
+
+    def aggregate(self, aggregate: Aggregate) -> Typed:
+        """An aggregate over a group: its operand is checked, and the mean of durations told from others."""
+        known = AGGREGATES.get(aggregate.function.split()[0])
+        assert known is not None
+        operand, kind = self.checked(aggregate.operand)
+        if kind is not Kind.UNKNOWN and kind not in known.takes:
+            self.report(
+                "wrong-type",
+                f"`{print_expression(aggregate.operand)}` is {_a(kind)}, and {known.name.upper()} takes "
+                f"{known.said}",
+                aggregate.operand,
+            )
+            return aggregate, Kind.UNKNOWN
+        function = OF_DURATIONS if known.name == "avg" and kind is Kind.DURATION else aggregate.function
+        gives = kind if kind is Kind.UNKNOWN and known.gives is None else kind_of(function, kind)
+        return replace(aggregate, operand=operand, function=function), gives
 
     def attribute(self, attribute: Attribute) -> Kind:
         if self.schema is None:
@@ -384,6 +453,8 @@ class _Checking:
         """For every attribute that some type of its variable lacks, the test for those types."""
         assert self.schema is not None
         for part in dict.fromkeys(attributes(predicate)):
+            if part.variable not in plain_variables(predicate):
+                continue  # in an aggregate an attribute that a type lacks is NULL
             types = self.of(part.variable or "")
             lacking = tuple(name for name in types if not self.schema.has(name, part.name))
             if len(lacking) == len(types):

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import typer
 
 from nestream.cli.arguments import FileFormat
-from nestream.cli.console import ReadingProgress, count, measured, note
+from nestream.cli.console import ReadingProgress, count, measured, note, working
 from nestream.source import EventFiles, event_files
 
 
@@ -18,11 +18,24 @@ def load_events(
     places: Sequence[str], time: str, type: str, format: FileFormat | None, dead_letter: str | None
 ) -> tuple[EventFiles, pa.Table]:
     """All events of some places, and the readers that know what was wrong with the others."""
+    reader = open_events(places, time, type, format, dead_letter)
+    return reader, read_all(reader)
+
+
+def read_all(reader: EventFiles) -> pa.Table:
+    """All events as one table."""
+    with working("reading"):
+        return reader.read_all()
+
+
+def open_events(
+    places: Sequence[str], time: str, type: str, format: FileFormat | None, dead_letter: str | None
+) -> EventFiles:
+    """The events of some places, looked at once and not read yet."""
     with measured("reading") as progress:
         reader = _open(places, time, type, format, dead_letter, progress)
-        table = reader.read_all()
     _report_dead_letters(reader, "save with --dead-letter FILE")
-    return reader, table
+    return reader
 
 
 def note_unseen(told: Iterable[str]) -> None:

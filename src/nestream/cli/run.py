@@ -28,7 +28,8 @@ from nestream.cli.arguments import (
     queries_of,
 )
 from nestream.cli.console import count, is_terminal, note, output, showing_matches, working
-from nestream.cli.events import load_events, note_unseen
+from nestream.cli.events import load_events, note_unseen, open_events, read_all
+from nestream.cli.run_large import LargeRun
 from nestream.cli.spark import run_on_spark
 from nestream.cli.table import matches_table
 from nestream.cli.types import TypesOption, with_inferred_types, with_types
@@ -163,8 +164,16 @@ def run(
         note(_summary(table.num_rows, total, total, reader.malformed, clock.perf_counter() - begin))
         _end(table.num_rows, reader.malformed)
         return
+    large = None
     if master is None:
-        reader, table = load_events(events, time, type, input_format, dead_letter)
+        reader = open_events(events, time, type, input_format, dead_letter)
+        large = None if chosen is None else LargeRun.of(parsed, reader, **how)
+    if large is not None:
+        number, malformed, where = 0, reader.malformed, ""
+        explained = parsed.explain(strategy=strategy, options=options) if plan else ""
+        found = large.matches()
+    elif master is None:
+        table = read_all(reader)
         parsed = with_inferred_types(parsed, table, type)
         number, malformed, where = table.num_rows, reader.malformed, ""
         how["types"] = reader.types
@@ -189,6 +198,9 @@ def run(
             total = sum(counted.values()) if isinstance(counted, dict) else counted
     else:
         shown = total = write_matches(_first(found, limit), destination or "-", chosen.stored)
+    if large is not None:
+        number = reader.rows
+        note_unseen(large.unseen())
     if plan or chosen is None or is_terminal(error=True):
         seconds = clock.perf_counter() - begin
         note(_summary(number, total, shown, malformed, seconds) + where)

@@ -22,9 +22,10 @@ from nestream.engine.kernels.stack import first_of_time, taken_or_none
 from nestream.engine.program import LeafSpec
 from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator
-from nestream.model.columns import computable, per_microsecond
+from nestream.model.columns import computable
 from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
+from nestream.model.output import Members
 from nestream.model.plain import empty_table
 from nestream.model.schema import EventError, Schema
 from nestream.model.vector import Vector
@@ -32,7 +33,7 @@ from nestream.model.vector import Vector
 Ints = npt.NDArray[np.int64]
 _MANY_LEAVES = 16
 """From this number of leaves on, it is worth joining small batches before they are tested."""
-_MOST_TYPES = 1 << 15
+MOST_TYPES = 1 << 15
 """How many types there may be: they are numbered in 16 bits."""
 _FEW_WORDS = 64
 """So many words of a dictionary may be out of use before it is made anew."""
@@ -71,21 +72,13 @@ class Events:
     `pos` holds positions relative to `base`. Rows are numbers into these columns.
     """
 
-    def __init__(
-        self,
-        leaves: Sequence[LeafSpec],
-        schema: Schema,
-        unit: str,
-        columns: Sequence[str],
-        *,
-        by_arrival: bool = False,
-    ) -> None:
+    def __init__(self, leaves: Sequence[LeafSpec], schema: Schema, columns: Sequence[str]) -> None:
         self.leaves = tuple(leaves)
         self.schema = schema
-        self.unit = unit
+        self.unit = schema.unit
         self.columns = list(columns)
-        self.by_arrival = by_arrival
-        self.evaluator = Evaluator(per_microsecond(unit))
+        self.by_arrival = schema.by_arrival
+        self.evaluator = Evaluator(schema.per_microsecond)
         self.types = named_types(name for leaf in leaves for name in leaf.types)
         """The names of the types, by number; where a leaf takes any type, those that have been seen too."""
         self.any_type = any(ANY_TYPE in leaf.types for leaf in leaves)
@@ -163,9 +156,9 @@ class Events:
         if not fresh:
             return
         self.types += tuple(fresh)
-        if len(self.types) > _MOST_TYPES:
+        if len(self.types) > MOST_TYPES:
             raise EventError(
-                f"the events have more than {_MOST_TYPES:,} types, too many for ANY\n"
+                f"the events have more than {MOST_TYPES:,} types, too many for ANY\n"
                 "  hint: name the types of the query, or put what differs into an attribute"
             )
         self._types = pa.array(self.types, pa.string())
@@ -265,12 +258,19 @@ class Events:
     def payload(self, table: pa.Table) -> None:
         self._source, self._payload = None, table
 
-    def shown(self, rows: Mapping[str, Ints]) -> tuple[pa.Table, dict[str, Ints]]:
-        """A table that holds the events of some matches, and their rows in it (-1 stays -1)."""
+    def shown(
+        self, rows: Mapping[str, Ints], members: Mapping[str, Members]
+    ) -> tuple[pa.Table, dict[str, Ints], dict[str, Members]]:
+        """A table that holds the events of some matches and of their groups, and their rows in it."""
         if self._source is None:
-            return self.payload, dict(rows)
+            return self.payload, dict(rows), dict(members)
         source, taken = self._source
-        return source, {name: taken_or_none(taken, own) for name, own in rows.items()}
+
+        def of(own: Mapping[str, Ints]) -> dict[str, Ints]:
+            return {name: taken_or_none(taken, column) for name, column in own.items()}
+
+        groups = {name: Members(group.counts, of(group.rows)) for name, group in members.items()}
+        return source, of(rows), groups
 
     def take_fresh(self) -> set[int]:
         """The leaves that have got events since this was last asked."""

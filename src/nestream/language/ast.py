@@ -11,7 +11,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from nestream.model.diagnostics import NOWHERE, Span
-from nestream.model.expression import Expression, Parameter
+from nestream.model.expression import Expression, Literal, Parameter
+from nestream.model.keep import Kept
 from nestream.model.time import Window
 
 
@@ -94,6 +95,21 @@ class InnerWindow:
 
 
 @dataclass(frozen=True)
+class Repeated:
+    """A group: `A+ a`, `A{2,5} a`, or with an expression for a body `(SEQ(B b, C c))+ p`.
+
+    The variable of a primitive that repeats is its own, and `variable` is None; `variable` names a group of
+    matches. `most` is None without an upper limit. Predicates written with the group are the body's.
+    """
+
+    body: Pattern
+    least: int
+    most: int | None
+    variable: str | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Negation:
     """`! body`. The predicates written with the negation are the body's."""
 
@@ -110,7 +126,7 @@ class Exists:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Pattern: TypeAlias = Primitive | Composite | Negation | Exists
+Pattern: TypeAlias = Primitive | Composite | Repeated | Negation | Exists
 
 
 @dataclass(frozen=True)
@@ -131,6 +147,16 @@ class ReturnExpression:
 
 
 @dataclass(frozen=True)
+class KeepClause:
+    """`KEEP FIRST PER a, b.x EVERY 1 hour`; a text in `per` is a variable."""
+
+    kind: Kept
+    per: tuple[str | Expression, ...] = ()
+    every: Literal | Parameter | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Query:
     """A whole query.
 
@@ -143,6 +169,7 @@ class Query:
     window: AnyWindow | None = None
     returns: tuple[ReturnVariable | ReturnExpression, ...] = ()
     limit: int | Parameter | None = None
+    keep: KeepClause | None = None
     sase: bool = False
     dialect: Dialect = field(default=Dialect.NEEL, compare=False)
     window_span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -156,7 +183,7 @@ def parts(pattern: Pattern) -> Iterator[Pattern]:
         case Composite(components=components):
             for component in components:
                 yield from parts(component)
-        case Negation(body=body) | Exists(body=body):
+        case Repeated(body=body) | Negation(body=body) | Exists(body=body):
             yield from parts(body)
         case Primitive():
             return

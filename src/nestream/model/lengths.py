@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from nestream.model.columns import per_microsecond
+from nestream.model.schema import Schema
 from nestream.model.time import Duration, DurationError
 
 Length: TypeAlias = int | timedelta | str
@@ -35,19 +35,20 @@ def length_of_time(given: object, what: str) -> int | Duration:
     return number
 
 
-def in_resolution(length: int | Duration, what: str, datatype: pa.DataType, unit: str) -> int:
+def in_resolution(length: int | Duration, what: str, schema: Schema) -> int:
     """The length in the resolution of the times: a number counts the unit of the time column."""
+    datatype = schema.columns[schema.time]
     if isinstance(length, Duration):
         if not pa.types.is_temporal(datatype):
             raise ValueError(
                 f"the {what} is a duration, and the time column holds {datatype}\n"
                 f"  hint: give the {what} as a number in the unit of the column"
             )
-        return length.microseconds * per_microsecond(unit)
+        return length.microseconds * schema.per_microsecond
     if pa.types.is_timestamp(datatype):
-        return length * _NANOSECONDS[datatype.unit] // _NANOSECONDS[unit]
+        return length * _NANOSECONDS[datatype.unit] // _NANOSECONDS[schema.unit]
     if pa.types.is_date(datatype):
-        return length * 86_400 * 10**9 // _NANOSECONDS[unit]
+        return length * 86_400 * 10**9 // _NANOSECONDS[schema.unit]
     return length
 
 

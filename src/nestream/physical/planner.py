@@ -14,15 +14,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream.engine.block import Block, Negation
+from nestream.engine.block import Block, Group, Negation
 from nestream.engine.native import NativeProgram
 from nestream.engine.operators.chain import Chain
+from nestream.engine.operators.grouped import grouped
 from nestream.engine.operators.lateral_join import LateralJoin, closure
 from nestream.engine.operators.operator import PhysicalOperator
 from nestream.engine.operators.product import Product
 from nestream.engine.outlines import outline_of
 from nestream.engine.program import EVENT, MEMORY, Decided, Edge, Equality, Interval, LeafSpec, Measure
-from nestream.logical.nodes import Leaf, Plan, WinAnd, WinSeq, expressions, is_constraint
+from nestream.engine.shown_groups import ShownGroups
+from nestream.logical.nodes import Component, Leaf, Plan, WinAnd, WinSeq, expressions, is_constraint
+from nestream.logical.nodes import Group as LogicalGroup
 from nestream.logical.nodes import Negation as LogicalNegation
 from nestream.model.event_types import overlap
 from nestream.model.expression import (
@@ -31,11 +34,13 @@ from nestream.model.expression import (
     Attribute,
     Comparison,
     Expression,
+    aggregates,
     attributes,
     conjuncts,
     transform,
     variables,
 )
+from nestream.model.output import GroupColumn, ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.physical.choices import Chosen, choices
@@ -54,8 +59,6 @@ def plan_native(
     plan: Plan,
     schema: Schema | None,
     *,
-    scale: int = 1,
-    by_arrival: bool = False,
     options: Mapping[str, Any] | None = None,
     leaves: dict[LeafSpec, int] | None = None,
     events: pa.Table | None = None,
@@ -63,37 +66,57 @@ def plan_native(
 ) -> NativeProgram:
     """The program of a plan that was typed for the schema; without a schema, to explain it.
 
-    `scale` is the number of time units in a microsecond. `leaves` are the leaves of other programs over the
-    same events, with their numbers; those of this one are added.
+    `leaves` are the leaves of other programs over the same events, with their numbers; those of this one are
+    added.
     """
-    planner = Planner(schema, by_arrival, {} if leaves is None else leaves)
+    planner = Planner(schema, {} if leaves is None else leaves)
+    timed = plan.window.kind is WindowKind.TIME
+    scale = schema.per_microsecond if timed and schema is not None else 1
     blocks = tuple(planner.root_block(chosen) for chosen in choices(plan.root))
     same = len({frozenset(block.leaves) for block in blocks}) < len(blocks)
     return NativeProgram(
         leaves=tuple(planner.leaves),
         outlines=tuple(outline_of(block, planner.decided(block)) for block in blocks),
         measure=_MEASURES[plan.window.kind],
-        window=min(plan.window.size * (scale if plan.window.kind is WindowKind.TIME else 1), 2**63 - 1),
+        window=min(plan.window.size * scale, 2**63 - 1),
         exclusive=plan.exclusive,
-        by_arrival=by_arrival,
+        by_arrival=planner.by_arrival,
         attributes=_read_attributes(plan),
         distinct=plan.output.distinct or same,
         looks_back=any(Edge.WINDOW_START in edges(block) for block in blocks),
         kept=plan.output.kept,
         memory=(options or {}).get("memory", MEMORY),
         physical=tuple(map(operator_of, blocks)),
+        shown=_shown_groups(plan, blocks),
     )
+
+
+def _shown_groups(plan: Plan, blocks: Sequence[Block]) -> ShownGroups | None:
+    """What the output shows of groups, None where it shows nothing."""
+    columns = plan.output.columns
+    returned = [column.expression for column in columns if isinstance(column, ValueColumn)]
+    shown = ShownGroups(
+        listed=frozenset(column.variable for column in columns if isinstance(column, GroupColumn)),
+        spanned=frozenset(
+            group.variable
+            for block in blocks
+            for group in block.groups
+            if group.reaches_out and group.variable in plan.output.groups
+        ),
+        aggregates=tuple(dict.fromkeys(one for expression in returned for one in aggregates(expression))),
+    )
+    return shown if shown.listed or shown.spanned or shown.aggregates else None
 
 
 def operator_of(block: Block) -> PhysicalOperator:
     """The operator that finds the matches of a block."""
-    if block.chain is not None:
+    if block.chain is not None and not (block.equalities and block.groups):
         chain = Chain(block)
         if chain.is_right:
-            return chain
+            return grouped(chain)
     ordered = any(set(pair) <= set(block.leaves) for pair in block.order)
     if not ordered and not block.equalities:
-        return Product(block)
+        return grouped(Product(block))
     return LateralJoin(block)
 
 
@@ -129,9 +152,9 @@ def _key_equalities(block: Block) -> Iterator[Equality]:
 class Planner:
     """Writes the blocks of one plan."""
 
-    def __init__(self, schema: Schema | None, by_arrival: bool, leaves: dict[LeafSpec, int]) -> None:
+    def __init__(self, schema: Schema | None, leaves: dict[LeafSpec, int]) -> None:
         self.schema = schema
-        self.by_arrival = by_arrival
+        self.by_arrival = schema is not None and schema.by_arrival
         self.leaves = leaves
 
     def decided(self, block: Block) -> Decided:
@@ -153,7 +176,9 @@ class Planner:
     def block(self, chosen: Chosen, limits: Interval, outer: Outer, *, root: bool = False) -> Block:
         """The block of a choice, within the limits that its surroundings leave."""
         names = [leaf.variable for leaf in chosen.leaves]
-        formulas = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
+        written = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
+        judged = [f for f in written if any(aggregates(f))]
+        formulas = [f for f in written if f not in judged]
         local = {name: [f for f in formulas if variables(f) == {name}] for name in names}
         joint = [f for f in formulas if f not in (g for own in local.values() for g in own)]
         equalities, predicates = split_equalities(joint, self.kind)
@@ -174,7 +199,13 @@ class Planner:
             chain=chosen.chain,
             key=key,
         )
-        return replace(block, negations=tuple(self.negations(chosen, limits, outer.inside(block, chosen))))
+        inside = outer.inside(block, chosen)
+        return replace(
+            block,
+            negations=tuple(self.negations(chosen, limits, inside)),
+            groups=tuple(self.groups(chosen, limits, inside)),
+            judged=tuple(judged),
+        )
 
     def kind(self, attribute: str) -> Kind:
         """The kind of an attribute's values."""
@@ -203,26 +234,43 @@ class Planner:
 
     def negations(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Negation]:
         """The negations of a node and its positive parts, each alternative of each, with its interval."""
-        node = chosen.node
-        if isinstance(node, Leaf):
-            return
-        place = 0
-        for component in node.components:
-            binds = not is_constraint(component)
-            interval = limits
-            if isinstance(node, WinSeq):
-                right = place + 1 if binds else place
-                interval = Interval(
-                    chosen.parts[place - 1].last if place > 0 else limits.after,
-                    chosen.parts[right].first if right < len(chosen.parts) else limits.before,
-                )
+        for component, interval in constraint_places(chosen, limits):
             if isinstance(component, LogicalNegation):
                 for alternative in choices(component.body):
                     block = self.block(alternative, interval, outer)
                     yield derive(self, alternative, Negation(interval, block), outer)
-            else:
-                yield from self.negations(chosen.parts[place], interval, outer)
-                place += 1
+
+    def groups(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Group]:
+        """The groups of a node and its positive parts, with their intervals."""
+        for component, interval in constraint_places(chosen, limits):
+            if isinstance(component, LogicalGroup):
+                alternatives = tuple(
+                    Negation(interval, self.block(alternative, interval, outer))
+                    for alternative in choices(component.body)
+                )
+                yield Group(component.variable, interval, alternatives, component.least, component.most)
+
+
+def constraint_places(chosen: Chosen, limits: Interval) -> Iterator[tuple[Component, Interval]]:
+    """The negations and groups of a node and its positive parts, each with the interval it looks at."""
+    node = chosen.node
+    if isinstance(node, Leaf):
+        return
+    place = 0
+    for component in node.components:
+        binds = not is_constraint(component)
+        interval = limits
+        if isinstance(node, WinSeq):
+            right = place + 1 if binds else place
+            interval = Interval(
+                chosen.parts[place - 1].last if place > 0 else limits.after,
+                chosen.parts[right].first if right < len(chosen.parts) else limits.before,
+            )
+        if binds:
+            yield from constraint_places(chosen.parts[place], interval)
+            place += 1
+        else:
+            yield component, interval
 
 
 def interval_order(limits: Interval, names: Iterable[str]) -> frozenset[tuple[str, str]]:
@@ -235,9 +283,10 @@ def interval_order(limits: Interval, names: Iterable[str]) -> frozenset[tuple[st
 
 
 def edges(block: Block) -> set[Edge]:
-    """The edges that the negations of a block look up to, at any depth."""
+    """The edges that the negations and groups of a block look up to, at any depth."""
     found: set[Edge] = set()
-    for negation in block.negations:
+    looking = [*block.negations, *(one for group in block.groups for one in group.alternatives)]
+    for negation in looking:
         interval = negation.interval
         found |= {edge for edge in (interval.after, interval.before) if isinstance(edge, Edge)}
         found |= edges(negation.block)

@@ -7,22 +7,21 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from nestream.logical.nodes import Plan
-from nestream.model.columns import computable, per_microsecond
+from nestream.logical.nodes import Group, Plan, groups, leaves, target_variables
+from nestream.model.columns import computable
 from nestream.model.expression import COLUMN_MARK
-from nestream.model.output import UNBOUND, ValueColumn, build_matches, output_schema
+from nestream.model.output import UNBOUND, Members, ValueColumn, build_matches, output_schema
 from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
 from nestream.model.vector import column_of
-from nestream.reference.events import Order, history
-from nestream.reference.matching import evaluate
+from nestream.reference.events import history
+from nestream.reference.matching import Match, evaluate
 from nestream.reference.values import value
 
 
-def match_reference(
-    plan: Plan, table: pa.Table, schema: Schema, kinds: Mapping[str, Kind], unit: str, order: Order
-) -> pa.Table:
+def match_reference(plan: Plan, table: pa.Table, schema: Schema, kinds: Mapping[str, Kind]) -> pa.Table:
     """The matches of the plan over the table, by the reference evaluator."""
+    unit, scale = schema.unit, schema.per_microsecond
     times = computable(table.column(schema.time), unit, schema.time).to_pylist()
     computed = {
         name: computable(table.column(name), unit, name).to_pylist()
@@ -31,8 +30,7 @@ def match_reference(
     computed |= {COLUMN_MARK + name: computed[name] for name in schema.shadowed}
     rows = [{name: column[row] for name, column in computed.items()} for row in range(table.num_rows)]
     events = history(times, [str(row[schema.type]) for row in rows], rows)
-    scale = per_microsecond(unit)
-    matches = evaluate(plan, events, order, scale)[: plan.limit]
+    matches = evaluate(plan, events, schema.order, scale)[: plan.limit]
     arrival = table.take(np.array([event.row for event in events], dtype=np.int64))
     bound = {
         name: np.array(
@@ -40,12 +38,36 @@ def match_reference(
         )
         for name in plan.output.kept
     }
-    wanted = output_schema(plan.output, schema, kinds, unit)
+    wanted = output_schema(plan.output, schema, kinds)
 
     def values(column: ValueColumn) -> pa.Array:
-        computed = [value(column.expression, match.events, scale) for match in matches]
+        computed = [value(column.expression, match.events, scale, match.groups) for match in matches]
         return column_of(computed, wanted.field(column.name).type)
 
     if not matches:
         return empty_table(wanted)
-    return build_matches(plan.output, wanted, arrival, bound, schema, values)
+    members = {
+        group.variable: _members(group, matches)
+        for group in groups(plan.root)
+        if group.variable in plan.output.groups
+    }
+    return build_matches(plan.output, wanted, arrival, bound, schema, values, members)
+
+
+def _members(group: Group, matches: list[Match]) -> Members:
+    """The members of a group of all matches."""
+    found = [match.groups.get(group.variable) for match in matches]
+    counts = [-1 if members is None else len(members) for members in found]
+    names = [leaf.variable for leaf in leaves(group.body) if leaf.variable in target_variables(group.body)]
+    rows = {
+        name: np.array(
+            [
+                member[name].pos if name in member else UNBOUND
+                for members in found
+                for member in members or ()
+            ],
+            dtype=np.int64,
+        )
+        for name in names
+    }
+    return Members(np.array(counts, dtype=np.int64), rows)

@@ -27,11 +27,12 @@ from nestream.model.columns import roomy, with_columns
 from nestream.model.diagnostics import QueryError
 from nestream.model.event_types import fits
 from nestream.model.lengths import length_of_time
-from nestream.model.memory import collected
+from nestream.model.memory import collected, first_rows
 from nestream.model.plain import empty_table
 from nestream.model.python_values import a
 from nestream.model.schema import EventError, Schema
 from nestream.model.unseen import Seen, warn_of
+from nestream.runtime.compiled import Compiled
 from nestream.runtime.intake import (
     Columns,
     batch_of,
@@ -42,16 +43,36 @@ from nestream.runtime.intake import (
     table_of_events,
     without_role,
 )
-from nestream.runtime.many import AnyRun
+from nestream.runtime.local import LocalRun
+from nestream.runtime.many import AnyRun, started
 from nestream.runtime.progress import Progress
+from nestream.runtime.single import Single
 from nestream.runtime.state import SavedState, StateError
 from nestream.runtime.waiting import Times
 
-Start = Callable[[Schema], AnyRun]
-"""Makes a run for events of a schema; raises where the query does not fit it."""
-
 _MOST_PENDING = 4096
 """So many events that cannot decide a match are looked at together."""
+_FEW = 256
+"""Batches of at most so many events between single ones are held for these too."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A query before its events are known: what it asks of them, and how it is compiled for their schema.
+
+    `compiled` raises where the query does not fit the schema. `identity` is what a saved state must agree
+    with. `attributes` are those that the query reads, `computed` those that it does not only show, and
+    `types` the event types that it names. With `whole` a match shows events with all their columns; otherwise
+    those that the query does not read do not matter.
+    """
+
+    compiled: Callable[[Schema], Compiled]
+    identity: str
+    attributes: tuple[str, ...]
+    computed: tuple[str, ...]
+    types: tuple[str, ...]
+    whole: bool
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -68,16 +89,12 @@ class _Arrival:
 class Stream:
     """A running query.
 
-    `late` and `dead_letter` are called with each event that is too late, or that cannot be used and why. With
-    `whole` events are shown with all their columns; otherwise those that are not mentioned do not matter.
+    `late` and `dead_letter` are called with each event that is too late, or that cannot be used and why.
     """
 
     def __init__(
         self,
-        start: Start,
-        identity: str,
-        mentioned: Iterable[str],
-        computed: Iterable[str],
+        compiler: Compiler,
         *,
         time: str,
         type: str,
@@ -85,9 +102,6 @@ class Stream:
         lateness: int | timedelta | str = 0,
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
-        limit: int | None = None,
-        types: Iterable[str] = (),
-        whole: bool = True,
     ) -> None:
         for name, handler in (("late", late), ("dead_letter", dead_letter)):
             if handler is not None and not callable(handler):
@@ -97,25 +111,28 @@ class Stream:
                 f"the schema is an Arrow schema, not a {schema.__class__.__name__}\n"
                 '  hint: write schema=pyarrow.schema([("ts", pyarrow.int64()), ("type", pyarrow.string())])'
             )
-        self._start = start
-        self._identity = identity
-        self._reads = frozenset(mentioned)
-        self._computed = tuple(computed)
-        self._mentioned = [name for name in dict.fromkeys(mentioned) if name not in ("ts", "type")]
+        self._compiler = compiler
+        self._identity = compiler.identity
+        self._reads = frozenset(compiler.attributes)
+        self._mentioned = [name for name in compiler.attributes if name not in ("ts", "type")]
         self.time = time
         self.type = type
         self.lateness = length_of_time(lateness, "lateness")
         self._types = schema.types if schema is not None else {}
-        self._used = None if whole else {*self._reads, time, type}
+        self._used = None if compiler.whole else {*self._reads, time, type}
         declared = {} if schema is None else schema.columns
         self._declared = {name: roomy(kind) for name, kind in declared.items() if self._is_used(name)}
         self._progress: Progress | None = self._begun(self._declared) if schema is not None else None
         self._late = late
         self._dead_letter = dead_letter
         self._pending: list[dict[str, Any]] = []
-        self._limit = limit
+        self._limit = compiler.limit
         self._finished = False
-        self._seen = Seen(types)
+        self._single: Single | None = None
+        self._alone = 0
+        """How many events were pushed one by one since the engine last got others."""
+        self._never_singly = False
+        self._seen = Seen(compiler.types)
         self.late_count = 0
         self.dead_count = 0
         self.events_in = 0
@@ -137,7 +154,14 @@ class Stream:
 
         An event that cannot be used becomes a dead letter.
         """
-        self._refuse_if_finished()
+        if self._single is None:
+            self._refuse_if_finished()
+            self._begin_singly()
+        single = self._single
+        if single is not None:
+            time = single.time_of(event)
+            if time is not None:
+                return self._push_plain(single, event, time)
         if not isinstance(event, Mapping):
             if is_batch(event):
                 raise EventError(
@@ -146,10 +170,64 @@ class Stream:
                 )
             self._bury(event, f"an event is a dictionary, not a value of type {event.__class__.__name__}")
             return []
+        self._hand_over()
         self._pending.append(dict(event))
-        if not self._is_awaited(event):
+        if single is None and not self._is_awaited(event):
             return []
-        return self.flush()
+        return self._emitted(self._taken(self._flushed()))
+
+    def _push_plain(self, single: Single, event: Mapping[str, Any], time: int) -> list[dict[str, Any]]:
+        """Take one event that every column takes as it is."""
+        if time < single.watermark:
+            self.events_in += 1
+            self._leave(event)
+            return []
+        if self._has_all:
+            self.events_in += 1
+            return []
+        own = dict(event)
+        found = single.take(own, time)
+        if found is None:
+            return self._round(single, own)
+        self.events_in += 1
+        self._pending.append(own)
+        if len(self._pending) >= _MOST_PENDING:
+            self._hand_over()
+        if found:
+            if self._limit is not None:
+                found = found[: self._limit - self.matches_out]
+            self.matches_out += len(found)
+        return found
+
+    def _round(self, single: Single, event: dict[str, Any]) -> list[dict[str, Any]]:
+        """Let the engine look at an event."""
+        self._hand_over()
+        arrival = self._look(single.table([event]))
+        found = self._emitted([self._take(arrival, [event].__getitem__, known=True)])
+        if not single.is_worth_it:
+            self._single, self._never_singly = None, True
+        return found
+
+    def _begin_singly(self) -> None:
+        """Keep single events apart once there are as many as the engine holds, so that it pays."""
+        progress = self._progress
+        if progress is None or self._never_singly:
+            return
+        self._alone += 1
+        if self._alone > len(progress.run.store) + len(progress.waiting):
+            self._take_pending()
+            assert self._progress is not None
+            self._single = Single.of(self._progress, whole=self._used is None)
+            self._never_singly = self._single is None
+
+    def _hand_over(self) -> None:
+        """Give the engine the events pushed one by one whose matches were emitted."""
+        if self._single is None or self._progress is None or not self._pending:
+            return
+        table = self._single.table(self._flushed())
+        self._seen.note(table.column(self.type))
+        self._progress.take(table, self._progress.times(table))
+        self._progress.pass_over()
 
     def push_batch(self, events: Any) -> pa.Table:
         """Take events in the order of their arrival; the matches they decide, as a table.
@@ -170,7 +248,7 @@ class Stream:
     def finish_batch(self) -> pa.Table:
         """The same as `finish`, as a table."""
         self._take_pending()
-        self._finished = True
+        self._single, self._finished = None, True
         if self._progress is None:
             return pa.table({})
         warn_of(self._seen.sentences())
@@ -200,15 +278,22 @@ class Stream:
 
     def flush(self) -> list[dict[str, Any]]:
         """Look at the events pushed one by one that wait for a later one to decide something."""
+        self._hand_over()
+        return self._emitted(self._taken(self._flushed()))
+
+    def _flushed(self) -> list[dict[str, Any]]:
         pending, self._pending = self._pending, []
-        return [match for found in self._taken(pending) for match in self._joined(found).to_pylist()]
+        return pending
+
+    def _emitted(self, parts: Iterable[Iterator[pa.Table]]) -> list[dict[str, Any]]:
+        return [match for found in parts for match in self._joined(found).to_pylist()]
 
     def _joined(self, tables: Iterator[pa.Table]) -> pa.Table:
         """The matches together, counted; no more are looked for than the LIMIT of the query leaves."""
         if self._progress is None:
             return pa.table({})
         if self._limit is not None:
-            tables = _first_rows(tables, self._limit - self.matches_out)
+            tables = first_rows(tables, self._limit - self.matches_out)
         first = next(tables, None)
         if first is None:
             return empty_table(self._progress.run.wanted)
@@ -267,7 +352,7 @@ class Stream:
         dead: list[tuple[int, str]] = []
         table, rows = self._readable(table, np.arange(table.num_rows), dead)
         progress = self._progress
-        known = progress is not None and table.schema.equals(progress.run.events)
+        known = progress is not None and table.schema.equals(progress.run.schema.arrow)
         if table.num_rows and not known:
             table = table.select([name for name in table.column_names if self._is_used(name)])
             columns = self._grown(table)
@@ -279,9 +364,9 @@ class Stream:
             progress = self._begun(columns)
         elif not known and columns != progress.run.schema.columns:
             self._refuse_shadows(columns, progress.run.schema)
-            progress = progress.going_on(self._run(columns), self.lateness, self._computed)
+            progress = progress.going_on(self._run(columns), self.lateness, self._compiler.computed)
         times = progress.times(table)
-        check_computable(table, self._computed, progress.run.unit)
+        check_computable(table, self._compiler.computed, progress.run.schema.unit)
         behind = progress.late(times)
         if not behind.any():
             return _Arrival(progress, table, times, dead, [])
@@ -305,12 +390,22 @@ class Stream:
         known = {} if self._progress is None else dict(self._progress.run.schema.columns)
         return grown(known, table, {*self._declared, self.time, self.type}, self._mentioned)
 
-    def _take(self, arrival: _Arrival, event: Callable[[int], Any]) -> Iterator[pa.Table]:
-        """Take events that were looked at; the matches that they decide."""
+    def _take(
+        self, arrival: _Arrival, event: Callable[[int], Any], *, known: bool = False
+    ) -> Iterator[pa.Table]:
+        """Take events that were looked at; the matches that they decide.
+
+        They are `known` where they are held for single events already.
+        """
         for row, reason in arrival.dead:
             self._bury(event(row), reason)
         for row in arrival.late:
             self._leave(event(row))
+        if self._single is not None and not known:
+            if self._progress is arrival.progress and len(arrival.times) <= _FEW:
+                self._single.absorb(arrival.table, arrival.times)
+            else:
+                self._single, self._alone = None, 0
         self._progress = arrival.progress
         self.events_in += len(arrival.times) + len(arrival.late)
         if self._progress is None or self._has_all:
@@ -339,7 +434,7 @@ class Stream:
             warnings.warn(said, stacklevel=2)
 
     def _run(self, columns: Columns) -> AnyRun:
-        return self._start(Schema(columns, self.time, self.type, self._types))
+        return started(self._compiler.compiled(Schema(columns, self.time, self.type, self._types)))
 
     def _refuse_shadows(self, columns: Columns, before: Schema) -> None:
         """Raise where a column would change what the query has read so far by its name."""
@@ -410,6 +505,15 @@ class Stream:
             "out": self.matches_out,
         }
 
+    @property
+    def is_prompt(self) -> bool:
+        """Whether every match comes with its last event, and so in the order of the output.
+
+        Known once the columns of the events are; of a query set, whose matches are ordered by query, never.
+        """
+        run = None if self._progress is None else self._progress.run
+        return isinstance(run, LocalRun) and not run.awaits_time and not run.program.distinct
+
     def describe(self) -> dict[str, Any]:
         """What is held: events by leaf, bytes, the oldest time, the watermark, and the counts so far."""
         self._take_pending()
@@ -423,15 +527,6 @@ class Stream:
             "late": self.late_count,
             "dead_letters": self.dead_count,
         }
-
-
-def _first_rows(tables: Iterator[pa.Table], left: int) -> Iterator[pa.Table]:
-    """The first rows; no more are looked for."""
-    for table in tables:
-        yield table.slice(0, left)
-        left -= table.num_rows
-        if left <= 0:
-            return
 
 
 def _indented(text: str) -> str:

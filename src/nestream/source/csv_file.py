@@ -24,7 +24,16 @@ from nestream.source.ended_text import EndedText
 from nestream.source.errors import SourceError, check_columns, missing_column
 from nestream.source.input import Input
 from nestream.source.kinds import ARROW_TYPES, Kind, convert, find_misfits, non_empty, widen
-from nestream.source.times import convert_times, form_of, time_type, vote, widen_time, winner, wrong_times
+from nestream.source.times import (
+    TimeOrder,
+    convert_times,
+    form_of,
+    time_type,
+    vote,
+    widen_time,
+    winner,
+    wrong_times,
+)
 
 _CHUNK = 16_384  # records that are checked at a time
 _BLOCK = 8 * 1024 * 1024
@@ -51,6 +60,8 @@ class CsvFile:
         self._source, self._time, self._type, self._declared = source, time, type, declared
         self._letters, self._batch_rows = letters, batch_rows
         self._clean: IO[bytes] | None = None
+        self.in_order = False
+        """Whether the times never go back; of a small file nobody looks."""
         self._names, self._body = self._header()
         self._kinds = self._inspect()
         self.schema = pa.schema([(name, self._arrow_type(name)) for name in self._names])
@@ -135,6 +146,7 @@ class CsvFile:
     def _fast_inspect(self, lenient: bool) -> dict[str, Kind]:
         """Decide the kind of every column; raises where a row is malformed."""
         kinds = dict.fromkeys(self._names, Kind.EMPTY)
+        order, first_kind = TimeOrder(), Kind.EMPTY
         for batch, position in self._texts():
             columns = dict(zip(self._names, batch.columns, strict=True))
             time = columns[self._time]
@@ -149,6 +161,9 @@ class CsvFile:
                         "Nanoseconds cover the years 1677 to 2262"
                     )
                 raise _MalformedError
+            first_kind = kinds[self._time] if first_kind is Kind.EMPTY else first_kind
+            if self._source.is_large:  # where the kind changes on the way, the times are not compared
+                order.add(time, first_kind if kinds[self._time] is first_kind else Kind.TEXT)
             for name, values in columns.items():
                 if name == self._type or (name == self._time and name not in self._declared):
                     continue
@@ -157,6 +172,7 @@ class CsvFile:
                 elif _declared_misfits(values, self._declared[name]):
                     raise _MalformedError
             self._source.inspected(position)
+        self.in_order = order.holds and self._source.is_large and self._time not in self._declared
         return kinds
 
     def _texts(self) -> Iterator[tuple[pa.RecordBatch, int]]:

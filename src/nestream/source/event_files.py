@@ -177,6 +177,11 @@ class EventFiles:
         return found
 
     @property
+    def can_be_streamed(self) -> bool:
+        """Whether the events are better not held in memory, and come in the order of their times."""
+        return len(self.readers) == 1 and self.types is None and self.readers[0].in_order
+
+    @property
     def malformed(self) -> int:
         """How many rows were malformed."""
         return sum(reader.malformed for reader in self.readers)

@@ -20,7 +20,16 @@ from nestream.source.dead_letter import DeadLetters
 from nestream.source.errors import SourceError, check_columns, missing_column
 from nestream.source.input import Input
 from nestream.source.kinds import Kind, find_misfits, non_empty
-from nestream.source.times import convert_times, form_of, time_type, vote, widen_time, winner, wrong_times
+from nestream.source.times import (
+    TimeOrder,
+    convert_times,
+    form_of,
+    time_type,
+    vote,
+    widen_time,
+    winner,
+    wrong_times,
+)
 
 
 class ParquetFile:
@@ -40,6 +49,8 @@ class ParquetFile:
         self._source, self._time, self._type, self._declared = source, time, type, declared
         self._letters, self._batch_rows = letters, batch_rows
         self._time_kind = Kind.EMPTY
+        self.in_order = False
+        """Whether the times never go back; of a small file nobody looks."""
         with self._source.open() as file:
             parquet = self._opened(file)
             self._stored = pa.schema([(f.name, plain_type(f.type)) for f in parquet.schema_arrow])
@@ -140,8 +151,11 @@ class ParquetFile:
             form = form_of(self._declared.get(self._time)) or winner(votes)
         wrong: dict[int, tuple[str, str]] = {}
         first = 0
+        order = TimeOrder()
         for batch in self._read(parquet, columns):
             time = _decoded(batch.column(self._time))
+            if self._source.is_large and not is_text:
+                order.add(time)
             if is_text:
                 reasons = wrong_times(time, form)
                 wrong |= {first + at: ("time", reason) for at, reason in reasons.items()}
@@ -169,6 +183,9 @@ class ParquetFile:
                 f"{self._source.where}: the times are too far apart for nanoseconds. "
                 "Nanoseconds cover the years 1677 to 2262"
             )
+        self.in_order = (
+            order.holds and self._source.is_large and not is_text and self._time not in self._declared
+        )
         return wrong
 
     def _bury(self, parquet: pq.ParquetFile) -> None:

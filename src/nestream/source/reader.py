@@ -56,6 +56,11 @@ class EventReader:
         return self._reader.undecided
 
     @property
+    def in_order(self) -> bool:
+        """Whether the times of the events never go back; False for a small file, where nobody looks."""
+        return self._reader.in_order
+
+    @property
     def path(self) -> str:
         """The file as it was named."""
         return self._source.name

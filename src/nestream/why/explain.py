@@ -12,17 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.logical.nodes import Plan, target_variables
-from nestream.model.columns import (
-    attributes_by_type,
-    check_events,
-    per_microsecond,
-    resolution,
-    to_table,
-)
 from nestream.model.output import EventColumn
-from nestream.model.schema import EventError, Schema
+from nestream.model.schema import EventError
 from nestream.model.text import print_name
-from nestream.reference import Binding, Event, Meaning, Order
+from nestream.reference import Binding, Event, Meaning
 from nestream.why.answer import Alternative, Why
 from nestream.why.assign import Assigning, without_place
 from nestream.why.missing import Completed, Completing
@@ -59,21 +52,16 @@ def explain_why(
     mapping says which variable each is to be. `first` is what the event of row 0 is called in sentences. The
     other arguments are those of `Query.match`.
     """
-    table = query.fitted(to_table(events, type), time, type)
-    schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
-    check_events(table, schema)
-    if order not in tuple(Order):
-        raise ValueError(f"unknown order {order!r}: use one of {', '.join(Order)}")
+    table, schema = query.read(events, time=time, type=type, types=types, order=order)
     plan, _ = query.typed(schema)
     rows, wanted = _picked(picked if by is None else _rows_by(table, by, picked))
     _check_variables(plan, wanted.values())
-    unit = resolution(schema)
-    timeline = Timeline(table, schema, unit)
+    timeline = Timeline(table, schema)
     timeline.check(rows)
-    meaning = Meaning(plan, Order(order), per_microsecond(unit))
+    meaning = Meaning(plan, schema.order, schema.per_microsecond)
     reach = timeline.around(rows, plan, meaning)
     names = {event: wanted[event.row] for event in reach.picked if event.row in wanted}
-    words = Words(schema, unit, first=first, by_arrival=meaning.order is Order.ARRIVAL)
+    words = Words(schema, first=first)
     words = words.dated(event.ts for event in (reach.events[0], reach.events[-1]))
     judge = Judge(meaning, Places(query.bound.tree, plan, query.text), words, Search(meaning))
     read = {"time": time, "type": type, "types": schema.types or None, "order": order}
@@ -223,7 +211,7 @@ def _shown(query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any]) -> 
         nonlocal first
         if not any(name in binding for name in kept):
             return False
-        if plan.limit is None:
+        if plan.limit is None and plan.keep is None:
             return True
         if first is None:
             first = _first_matches(query, table, read)
@@ -233,7 +221,7 @@ def _shown(query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any]) -> 
 
 
 def _first_matches(query: Any, table: pa.Table, read: Mapping[str, Any]) -> set[tuple[int | None, ...]]:
-    """The rows of the events of the matches that LIMIT lets through, found by running the query."""
+    """The rows of the events of the matches that KEEP and LIMIT let through, found by running the query."""
     name = _ROW
     while name in table.column_names:
         name += "_"

@@ -63,7 +63,7 @@ class Completing:
                         return self._found(shape, found, binding)
                     hidden = hidden or found
                 continue
-            against = list(self.judge.negations(shape, found, self.reach))
+            against = list(self.judge.constraints(shape, found, self.reach))
             if not against:
                 if self.shown(found):
                     return self._found(shape, found, binding)
@@ -82,7 +82,7 @@ class Completing:
         if not any(
             told.kind == "order" for told in stopped
         ):  # out of order there are no intervals to look at
-            against = [*stopped, *self.judge.negations(shape, binding, self.reach)]
+            against = [*stopped, *self.judge.constraints(shape, binding, self.reach)]
         if against:
             return Completed(None, {}, against)
         if not self.shown(binding):
@@ -94,7 +94,7 @@ class Completing:
         return Completed(ordered, _rest(found, binding), [])
 
     def _is_match(self, shape: Shape, binding: Binding) -> bool:
-        return next(self.judge.negations(shape, binding, self.reach), None) is None
+        return next(self.judge.constraints(shape, binding, self.reach), None) is None
 
     def unshown(self, binding: Binding) -> Obstacle:
         """The obstacle of a match that the output leaves out."""
@@ -103,6 +103,10 @@ class Completing:
         if not any(name in binding for name in plan.output.kept):
             told = "this is a match, but none of its events is returned, so it is not shown"
             return Obstacle("output", told, tuple(binding), rows)
+        if plan.keep is not None:
+            left = f", or LIMIT {plan.limit} leaves it out" if plan.limit is not None else ""
+            told = f"this is a match, but KEEP {plan.keep} keeps another{left}"
+            return Obstacle("keep", told, tuple(binding), rows, plan.keep.span)
         told = f"this is a match, but others come before it and LIMIT {plan.limit} leaves it out"
         return Obstacle("limit", told, tuple(binding), rows, self.judge.places.limit())
 

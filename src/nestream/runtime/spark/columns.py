@@ -36,7 +36,7 @@ from nestream.model.expression import (
     transform,
 )
 from nestream.model.functions import FUNCTIONS
-from nestream.model.output import EventColumn, Output
+from nestream.model.output import EventColumn, GroupColumn, Output
 from nestream.model.schema import EventError, Kind, Schema
 from nestream.model.text import print_expression, print_name
 
@@ -146,6 +146,9 @@ def match_schema(output: Output, events: StructType, wanted: pa.Schema, time: st
     for column in output.columns:
         if isinstance(column, EventColumn):
             fields.append(StructField(column.name, events, True))
+        elif isinstance(column, GroupColumn):
+            parts = [StructField(name, events, True) for name in column.members]
+            fields.append(StructField(column.name, ArrayType(StructType(parts) if parts else events)))
         else:
             datatype = _value_type(column.expression, events, wanted.field(column.name).type)
             fields.append(StructField(column.name, datatype))

@@ -80,7 +80,10 @@ def frame(session: SparkSession, table: pa.Table) -> DataFrame:
 def in_process(df: DataFrame) -> pa.Table:
     """The rows of a DataFrame as an Arrow table: times in the zone of its session, and as text what Arrow
     cannot carry."""
-    fields = [(field.name, can_carry(field)) for field in event_fields(df)]
+    fields = [
+        (field.name, can_carry(field) and field.dataType.typeName() != "variant")  # Spark loses its NULL
+        for field in event_fields(df)
+    ]
     carried = df.select(*(named(n) if can else named(n).cast("string").alias(n) for n, can in fields))
     return carried.toArrow().cast(arrow_schema(carried.schema, session_zone(df)))
 
