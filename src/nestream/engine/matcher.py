@@ -359,7 +359,7 @@ class Matcher:
         held = [bindings for bindings in held if bindings.count]
         if not held:
             return []
-        columns = []
+        columns: list[Any] = []
         for name in self.program.kept:
             parts = [b.rows[name] if name in b.rows else np.full(b.count, UNBOUND, np.int32) for b in held]
             columns.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
