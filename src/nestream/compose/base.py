@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.event_types import named_types
-from nestream.model.expression import Attribute, Expression, attributes
+from nestream.model.expression import Attribute, Expression, attributes, column_name
 from nestream.model.lazy import Lazy, lazy
 from nestream.model.schema import Order, Schema
 from nestream.model.time import WindowKind
@@ -97,7 +97,8 @@ class Matching(ABC):
     def attributes_read(self) -> tuple[str, ...]:
         """The attributes that are read, time and type among them."""
         formulas = (formula for plan in self.plans for formula in expressions(plan))
-        return tuple(dict.fromkeys(part.name for formula in formulas for part in attributes(formula)))
+        read = (column_name(part.name) for formula in formulas for part in attributes(formula))
+        return tuple(dict.fromkeys(read))
 
     @property
     def computed(self) -> tuple[str, ...]:
@@ -305,5 +306,5 @@ class Matching(ABC):
 
 def _names(formulas: Iterable[Expression]) -> tuple[str, ...]:
     """The attributes that formulas read, without time and type."""
-    read = dict.fromkeys(part.name for formula in formulas for part in attributes(formula))
+    read = dict.fromkeys(column_name(part.name) for formula in formulas for part in attributes(formula))
     return tuple(name for name in read if name not in ("ts", "type"))

@@ -22,7 +22,7 @@ from nestream.engine.kernels.stack import first_of_time, taken_or_none
 from nestream.engine.program import LeafSpec
 from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator
-from nestream.model.columns import computable
+from nestream.model.columns import computable, field_of
 from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
 from nestream.model.output import Members
@@ -180,7 +180,7 @@ class Events:
                 return Vector(self._types.take(pa.array(piece.type)).cast(pa.large_string()))
             if name not in vectors:
                 held = self.schema.column(name)
-                vectors[name] = Vector.of(computable(piece.column(held), self.unit, held))
+                vectors[name] = Vector.of(computable(field_of(piece.column(held), name), self.unit, held))
             return vectors[name]
 
         return self._selection.members(piece.type, column)
@@ -326,7 +326,7 @@ class Events:
         if name == TYPE_ATTRIBUTE:
             return Vector.of(self.type_names().cast(pa.large_string()))
         held = self.schema.column(name)
-        return Vector.of(computable(self._column(held), self.unit, held))
+        return Vector.of(computable(field_of(self._column(held), name), self.unit, held))
 
     def _column(self, name: str) -> pa.ChunkedArray:
         if self._source is None:

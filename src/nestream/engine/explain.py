@@ -59,8 +59,11 @@ def _headline(operator: PhysicalOperator) -> str:
         parts.append(
             "looking up " + ", ".join(f"{term_text(e.left)} = {term_text(e.right)}" for e in block.equalities)
         )
-    if block.predicates:
-        parts.append("where " + ", ".join(map(print_expression, block.predicates)))
+    predicates = operator.filters if isinstance(operator, Chain) else block.predicates
+    if predicates:
+        parts.append("where " + ", ".join(map(print_expression, predicates)))
+    if isinstance(operator, Chain) and operator.ranges:
+        parts.append("as ranges " + ", ".join(map(print_expression, operator.ranges)))
     return ", ".join(parts)
 
 

@@ -18,6 +18,9 @@ from nestream.engine.operators.operator import Asked, PhysicalOperator
 from nestream.engine.program import Decided, Program
 from nestream.engine.shown_groups import ShownGroups
 
+_FEW = 4096
+"""How many events are not worth a sample: if they have too many matches, they are halved."""
+
 
 @dataclass(frozen=True)
 class NativeProgram(Program):
@@ -115,7 +118,10 @@ class RunningOperator(Operator):
 
     def promising(self, first: int, end: int) -> int:
         """How many positions at a time promise to stay within the budget."""
-        expected = self.physical.expected(self.evaluation, self._asked(first, end))
+        asked = self._asked(first, end)
+        if asked.end - asked.first <= _FEW:  # a round of a stream: looking at a sample takes as long as all
+            return end - first
+        expected = self.physical.expected(self.evaluation, asked)
         if expected is None:
             return end - first
         return max(1, int((end - first) * min(1.0, 0.7 * self.evaluation.limit / max(expected, 1.0))))

@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.model.arithmetic import PLACES, places
-from nestream.model.columns import result_type
+from nestream.model.columns import field_of, result_type
 from nestream.model.expression import Arithmetic, Attribute, Expression, Literal, attributes, children
 from nestream.model.schema import Kind, Schema
 
 Rows = npt.NDArray[np.int64]
+_FEW = 4096
 UNBOUND = -1
 """The row number of a variable that the branch taken left unbound."""
 
@@ -127,10 +128,16 @@ def group_type(column: GroupColumn, schema: Schema) -> pa.DataType:
 def value_type(column: ValueColumn, schema: Schema, kind: Kind) -> pa.DataType:
     """The type of a returned expression: the column's own for a plain attribute, else that of its kind."""
     if isinstance(column.expression, Attribute):
-        return schema.columns[schema.column(column.expression.name)]
-    zones = (schema.columns[schema.column(part.name)] for part in attributes(column.expression))
+        return _datatype(column.expression.name, schema)
+    zones = (_datatype(part.name, schema) for part in attributes(column.expression))
     zone = next((datatype.tz for datatype in zones if pa.types.is_timestamp(datatype) and datatype.tz), None)
     return result_type(kind, schema.unit, zone, decimal_places(column.expression, schema))
+
+
+def _datatype(attribute: str, schema: Schema) -> pa.DataType:
+    datatype = schema.datatype(attribute)
+    assert datatype is not None, "typing has found the attribute"
+    return datatype
 
 
 def decimal_places(expression: Expression, schema: Schema) -> int:
@@ -139,7 +146,7 @@ def decimal_places(expression: Expression, schema: Schema) -> int:
         case Literal(value=value):
             return places(value)
         case Attribute(name=name):
-            datatype = schema.columns[schema.column(name)]
+            datatype = _datatype(name, schema)
             return datatype.scale if pa.types.is_decimal(datatype) else 0
         case Arithmetic(operator="*", left=left, right=right):
             factors = decimal_places(left, schema), decimal_places(right, schema)
@@ -182,7 +189,8 @@ def build_matches(
             name = column.expression.variable or ""
             attribute = column.expression.name
             source = schema.column(attribute)
-            columns.append(_take(events.column(source), rows[name], name in unbound))
+            column_taken = field_of(_take(events.column(source), rows[name], name in unbound), attribute)
+            columns.append(column_taken)
         else:
             columns.append(values(column))
     columns += [_times_at(at, output, columns, events, rows, schema) for at in (first, last)]
@@ -259,7 +267,10 @@ def _as(column: Any, datatype: pa.DataType) -> Any:
 
 
 def _struct(events: pa.Table, rows: Rows, datatype: pa.StructType, unbound: bool) -> pa.Array:
-    fields = [datatype.field(place) for place in range(datatype.num_fields)]
+    fields = list(datatype)
+    if len(rows) <= _FEW and all(events.column(field.name).num_chunks == 1 for field in fields):
+        whole = pa.StructArray.from_arrays([events.column(f.name).chunk(0) for f in fields], fields=fields)
+        return _take(whole, rows, unbound)  # in one call: with few rows, calls are what takes time
     columns = [_plain(_take(events.column(field.name), rows, unbound)) for field in fields]
     mask = pa.array(rows == UNBOUND) if unbound else None
     return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)

@@ -2,7 +2,8 @@
 
 Forward through the steps, an event that no prefix reaches is left out, and each other keeps the latest start
 of its prefixes. Backward from each last event (the trigger) the predecessors of an event are a range:
-bounded by the order, by the negations in the gap, and by the window, because latest starts do not go down.
+bounded by the order, by the negations in the gap, by predicates on its length, and by the window, because
+latest starts do not go down.
 So every row that is built is part of a match of the steps with their gaps, and the cost is linear in events
 and matches.
 Predicates between events, and negations that are no range, filter the rows when their last variable is bound.
@@ -25,6 +26,7 @@ import numpy as np
 from nestream.engine.block import Block, Negation, Term
 from nestream.engine.evaluation import Bindings, Evaluation
 from nestream.engine.kernels import Rows
+from nestream.engine.operators.gaps import Gap, gaps_of
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked
 from nestream.engine.operators.prepared_chain import PreparedChain
@@ -63,6 +65,15 @@ class Chain:
         self.block = block
         self.names = block.chain
         self.join = LateralJoin(block)
+        said = {predicate: gaps_of(predicate, block.chain) for predicate in block.predicates}
+        self.distances: dict[str, list[Gap]] = {}
+        """How far each step is after the one before it, where predicates say that."""
+        for gap in (gap for gaps in said.values() for gap in gaps or ()):
+            self.distances.setdefault(gap.later, []).append(gap)
+        self.ranges = tuple(predicate for predicate, gaps in said.items() if gaps)
+        """The predicates that are ends of ranges."""
+        self.filters = tuple(predicate for predicate in block.predicates if predicate not in self.ranges)
+        """The predicates that are not."""
         self.gaps: dict[str, list[tuple[Negation, tuple[Term, ...]]]] = {}
         """The negations that limit the predecessors of a step, with the step's own terms for their key."""
         self.late: list[Negation] = []
@@ -103,7 +114,7 @@ class Chain:
     def _composites(self) -> Iterator[Composite]:
         """The neighbouring steps that are related by more than the key, where other steps come after them."""
         place = {name: number for number, name in enumerate(self.names)}
-        related = [names for names in map(variables, self.block.predicates) if len(names) > 1]
+        related = [names for names in map(variables, self.filters) if len(names) > 1]
         related += [frozenset((equality.left[0], equality.right[0])) for equality in self.block.equalities]
         spans = sorted(
             (min(place[name] for name in names), max(place[name] for name in names) + 1) for names in related

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,9 @@ _CHEAP = 1 << 20
 _AT_FIRST = 16
 """How many matches a trigger the first piece has room for."""
 _NO_END = 1 << 62
+_SAFE = 1 << 62
+"""Two numbers below this have a difference of 64 bits."""
+_MOST = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class PreparedChain:
         self._level = {name: level for level, step in enumerate(self.steps) for name in step.rows}
         done = [set(chain.names[composite.first : composite.end]) for composite in composites]
         self._due: list[list[Expression]] = [[] for _ in self.steps]
-        for predicate in chain.block.predicates:
+        for predicate in chain.filters:
             names = variables(predicate)
             if not names or not any(names <= inside for inside in done):
                 self._due[min((self._level[name] for name in names), default=0)].append(predicate)
@@ -163,7 +166,7 @@ class PreparedChain:
                 begin,
                 rows[names[0]],
                 self._bound(names[0], rows[names[0]]),
-                evaluation.low if evaluation.ties else _EMPTY,
+                self._low(names[0], rows[names[0]]),
                 evaluation.reach,
             )
             self.lowest[first : first + len(stay)] = lowest
@@ -189,7 +192,32 @@ class PreparedChain:
             by_row = [(attribute, rows) for _, attribute in terms]
             number = negation.derived.numbers(evaluation, by_row, len(rows))
             bound = staircase.bounds(number, rows, evaluation.low, bound)
+        for gap in self.chain.distances.get(name, ()):
+            _, most = gap.ends(evaluation.events.evaluator.per_microsecond)
+            low = self._since(rows, most, "left")
+            bound = low if not len(bound) else np.maximum(bound, low)
         return bound
+
+    def _low(self, name: str, rows: Rows) -> Rows:
+        """For each event, by its row, the first row too late for its predecessor; empty for itself."""
+        evaluation = self.evaluation
+        low = evaluation.low if evaluation.ties else _EMPTY
+        for gap in self.chain.distances.get(name, ()):
+            least, _ = gap.ends(evaluation.events.evaluator.per_microsecond)
+            if least is not None:
+                low = (low if len(low) else evaluation.low).copy()
+                low[rows] = np.minimum(low[rows], self._since(rows, least, "right"))
+        return low
+
+    def _since(self, rows: Rows, distance: int, side: Literal["left", "right"]) -> Rows:
+        """For each event the first row so long before it, or later than that; rows are in order of time."""
+        times = self.evaluation.events.ts
+        own = times[rows].astype(np.int64)
+        if -_SAFE < distance < _SAFE and (not len(own) or (abs(own.min()) < _SAFE and own.max() < _SAFE)):
+            moments = own - distance
+        else:  # 64 bits might not do
+            moments = np.array([max(min(int(t) - distance, _MOST), -_MOST - 1) for t in own], np.int64)
+        return np.searchsorted(times, moments, side).astype(np.int32)
 
     # -- triggers and ranges -------------------------------------------------------------------------------
 
