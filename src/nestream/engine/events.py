@@ -93,7 +93,8 @@ class Events:
         self._source: tuple[pa.Table, Ints] | None = None
         """The batch that all the events came in, and their rows in it, while there is but one."""
         self.payload = empty_table(pa.schema([pa.field(name, schema.columns[name]) for name in self.columns]))
-        self.leaf_rows: list[Rows] = [np.empty(0, np.int32) for _ in self.leaves]
+        self.leaf_rows: list[npt.NDArray[Any]] = [np.empty(0, np.int32) for _ in self.leaves]
+        """The rows of each leaf, in 32 bits; the papers' engine takes them as any integers."""
         self._fresh: set[int] = set()
         self._pieces: list[Piece] = []
         self._computed: dict[str, Vector] = {}

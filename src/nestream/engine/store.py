@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.events import Events, Ints
-from nestream.engine.kernels import Rows
 from nestream.engine.program import Measure, Program
 from nestream.engine.values import Evaluator
 from nestream.model.vector import Vector
@@ -60,7 +61,7 @@ class Store:
         return self.events.payload
 
     @property
-    def leaf_rows(self) -> list[Rows]:
+    def leaf_rows(self) -> list[npt.NDArray[Any]]:
         """The rows of each leaf."""
         return self.events.leaf_rows
 
