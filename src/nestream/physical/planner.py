@@ -90,8 +90,10 @@ def _shown_groups(plan: Plan, blocks: Sequence[Block]) -> ShownGroups | None:
 
 def operator_of(block: Block) -> PhysicalOperator:
     """The operator that finds the matches of a block."""
-    if block.chain is not None and not block.equalities:
-        return grouped(Chain(block))
+    if block.chain is not None and not (block.equalities and block.groups):
+        chain = Chain(block)
+        if chain.is_right:
+            return grouped(chain)
     ordered = any(set(pair) <= set(block.leaves) for pair in block.order)
     if not ordered and not block.equalities:
         return grouped(Product(block))
