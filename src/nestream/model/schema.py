@@ -10,11 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from nestream.model.expression import COLUMN_MARK, TIME_ATTRIBUTE, TYPE_ATTRIBUTE
+from nestream.model.lazy import Lazy
 from nestream.model.plain import plain_type, repeated_names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = Lazy("pyarrow")
 
 
 class Kind(StrEnum):
