@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from nestream.binding.scopes import AGGREGATED, Scopes, member_variables
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.expression import (
+    PATH_MARK,
     Aggregate,
     Attribute,
     Expression,
@@ -125,15 +126,9 @@ class GroupBinding:
                     else None,
                 )
             return part
-        if not of_matches or part.variable is None:
-            self._report(
-                "not-a-group-of-matches",
-                f"`{print_expression(part)}` has a part too many: `{part.variable}` is no group of matches",
-                part,
-                "make the field a column of its own; quote a column with a dot in its name with backticks",
-                f"{print_name(part.variable or '')}.`{part.inner}.{part.name}`",
-            )
-        elif part.inner not in self._members(part.variable):
+        if not of_matches or part.variable is None:  # a field of a struct
+            return replace(part, name=PATH_MARK.join((part.inner, part.name)), inner=None)
+        if part.inner not in self._members(part.variable):
             names = self._members(part.variable)
             close = get_close_matches(part.inner, names, 1)
             self._report(

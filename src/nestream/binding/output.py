@@ -10,7 +10,7 @@ from nestream.binding.groups import GroupBinding, has_aggregate, members, mentio
 from nestream.binding.scopes import AGGREGATED, group_names
 from nestream.language.ast import ReturnExpression, ReturnVariable
 from nestream.model.diagnostics import Diagnostic, Span
-from nestream.model.expression import Attribute, Expression
+from nestream.model.expression import PATH_MARK, Attribute, Expression
 from nestream.model.output import EventColumn, GroupColumn, Output, ValueColumn
 from nestream.model.text import print_expression, print_name
 
@@ -61,7 +61,9 @@ class _OutputBinding:
         expression = self.expression(item.expression)
         if item.name is None:
             text = print_expression(item.expression)
-            name = item.expression.name if isinstance(item.expression, Attribute) else "value"
+            name = "value"
+            if isinstance(item.expression, Attribute):
+                name = item.expression.name.split(PATH_MARK)[-1]
             self.diagnostics.append(
                 Diagnostic(
                     "unnamed-expression",

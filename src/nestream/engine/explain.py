@@ -59,8 +59,11 @@ def _headline(operator: PhysicalOperator) -> str:
         parts.append(
             "looking up " + ", ".join(f"{term_text(e.left)} = {term_text(e.right)}" for e in block.equalities)
         )
-    if block.predicates:
-        parts.append("where " + ", ".join(map(print_expression, block.predicates)))
+    predicates = operator.filters if isinstance(operator, Chain) else block.predicates
+    if predicates:
+        parts.append("where " + ", ".join(map(print_expression, predicates)))
+    if isinstance(operator, Chain) and operator.ranges:
+        parts.append("as ranges " + ", ".join(map(print_expression, operator.ranges)))
     return ", ".join(parts)
 
 
@@ -74,7 +77,8 @@ def _inside(operator: PhysicalOperator, scope: Scope) -> Iterator[str]:
     if isinstance(operator, Chain):
         for composite in operator.composites:
             names = ", ".join(map(print_name, composite.chain.names))
-            yield f"Derived ({names}): a composite step where that is less work"
+            otherwise = ", else all are joined" if composite.operator.block.equalities else ""
+            yield f"Derived ({names}): a composite step where that is less work{otherwise}"
     for negation in block.negations:
         yield from _negation(negation, scope)
     yield from _groups(block, scope)
