@@ -268,6 +268,48 @@ class PreparedChain:
                 own = np.arange(first, min(first + limit, end), dtype=np.int32)
                 yield np.vstack([own, np.repeat(part, len(own), axis=1)])
 
+    # -- one match an event --------------------------------------------------------------------------------
+
+    def latest(self) -> Bindings:
+        """For each last event the match that KEEP LAST keeps: with the last predecessor at every step.
+
+        Latest starts do not go down, so the last predecessor leads to the latest start; every event of this
+        match is as late as in any other with the same last event.
+        """
+        places_ = np.arange(len(self.steps[-1].ends), dtype=np.int32)
+        columns = [places_]
+        for step in reversed(self.steps[1:]):
+            columns.append(step.end[columns[-1]] - np.int32(1))
+        return self.bindings(np.vstack(columns[::-1]), 0)
+
+    def earliest(self) -> Bindings | None:
+        """For each first event the match that KEEP FIRST keeps: with the first successor at every step.
+
+        The ends of the ranges of predecessors do not go down. Where their beginnings do not either, the
+        successors of an event are a range, and the first of them that reaches the last step leads to the
+        earliest end. None where they do, as negations that look at another attribute than the key can make
+        them.
+        """
+        if any((step.lowest[1:] < step.lowest[:-1]).any() for step in self.steps[1:]):
+            return None
+        count = len(self.steps[-1].ends)
+        alive = np.arange(count + 1, dtype=np.int64)  # the first place from each on that reaches the end
+        following: list[npt.NDArray[np.int64]] = []
+        for step, before in zip(reversed(self.steps[1:]), reversed(self.steps[:-1]), strict=True):
+            here = np.arange(len(before.ends))
+            first = alive[np.searchsorted(step.end, here, "right")]
+            reached = first < np.searchsorted(step.lowest, here, "right")
+            following.append(np.where(reached, first, -1))
+            found = np.where(reached, here, len(here))
+            alive = np.append(np.minimum.accumulate(found[::-1])[::-1], len(here)).astype(np.int64)
+        columns = [np.arange(len(self.steps[0].ends), dtype=np.int64)]
+        for step in reversed(following):
+            columns = [column[step[columns[-1]] >= 0] for column in columns]
+            columns.append(step[columns[-1]])
+        starts, ends = self.steps[0].ends[columns[0]], self.steps[-1].ends[columns[-1]]
+        fits = self.evaluation.reach[ends] <= starts
+        return self.bindings(np.vstack([column[fits] for column in columns]).astype(np.int32), 0)
+
     # -- filters -------------------------------------------------------------------------------------------
 
     def filters(self, level: int) -> bool:
