@@ -473,9 +473,10 @@ class _Binding:
             return replace(part, variable=name) if isinstance(part, Attribute) else part
 
         assert scope.parent is not None
-        for predicate in placed[scope.parent]:
-            if variables(predicate) == {variable}:
-                yield transform(predicate, renamed)
+        for place in dict.fromkeys((scope.parent, self.scopes.of[variable])):  # in an EXISTS, its own
+            for predicate in placed[place]:
+                if variables(predicate) == {variable}:
+                    yield transform(predicate, renamed)
 
 
 _COUNTED = "\0"

@@ -81,7 +81,8 @@ def _inside(operator: PhysicalOperator, scope: Scope) -> Iterator[str]:
     if isinstance(operator, Chain):
         for composite in operator.composites:
             names = ", ".join(map(print_name, composite.chain.names))
-            yield f"Derived ({names}): a composite step where that is less work"
+            otherwise = ", else all are joined" if composite.operator.block.equalities else ""
+            yield f"Derived ({names}): a composite step where that is less work{otherwise}"
     for negation in block.negations:
         yield from _negation(negation, scope)
     yield from _groups(block, scope)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -171,8 +172,8 @@ def build_matches(
     members = members or {}
     kept = [rows[name] for name in output.kept]
     unbound = [name for name in rows if (rows[name] == UNBOUND).any()]
-    first = np.minimum.reduce([np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
-    last = np.maximum.reduce(kept)
+    first = reduce(np.minimum, [np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
+    last = reduce(np.maximum, kept)
     for name in output.groups:
         if name in members:
             first, last = spanned(members[name], first, last)
@@ -192,9 +193,23 @@ def build_matches(
             columns.append(column_taken)
         else:
             columns.append(values(column))
-    time = events.column(schema.time)
-    columns += [_take(time, first, False), _take(time, last, False)]
+    columns += [_times_at(at, output, columns, events, rows, schema) for at in (first, last)]
     return pa.Table.from_arrays([_as(c, f.type) for c, f in zip(columns, wanted, strict=True)], schema=wanted)
+
+
+def _times_at(
+    at: Rows,
+    output: Output,
+    columns: list[Any],
+    events: pa.Table,
+    rows: Mapping[str, Rows],
+    schema: Schema,
+) -> pa.Array | pa.ChunkedArray:
+    """The times of some events; where a variable always has these, they are shared with its column."""
+    for column, built in zip(output.columns, columns, strict=False):
+        if isinstance(column, EventColumn) and np.array_equal(rows[column.name], at):
+            return built.field(built.type.get_field_index(schema.time))
+    return _take(events.column(schema.time), at, False)
 
 
 def spanned(members: Members, first: Rows, last: Rows) -> tuple[Rows, Rows]:
