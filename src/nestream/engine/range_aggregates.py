@@ -90,6 +90,11 @@ class Table:
         return cls(operand_values(evaluation.events, operand, whole), len(stack))
 
     @cached_property
+    def is_known(self) -> bool:
+        """Whether no value is NULL."""
+        return not self.vector.is_arrow and self.vector.valid is None
+
+    @cached_property
     def known(self) -> Mask:
         """Which values are not NULL."""
         return np.broadcast_to(self.vector.known, (self.count,))
@@ -97,6 +102,8 @@ class Table:
     @cached_property
     def counts(self) -> Ints:
         """How many of the first values are not NULL."""
+        if self.is_known:
+            return np.arange(self.count + 1)
         return np.concatenate(([0], np.cumsum(self.known)))
 
     @cached_property
@@ -110,19 +117,32 @@ class Table:
         """Whether the values are integers or finite floats."""
         if self.vector.is_arrow or self.vector.is_object or self.vector.values.dtype.kind not in "if":
             return False
-        return bool(np.isfinite(self.vector.values[self.known]).all())
+        if self.vector.values.dtype.kind == "i":
+            return True
+        return bool(np.isfinite(self.vector.values if self.is_known else self.values).all())
 
     @cached_property
     def values(self) -> npt.NDArray[np.generic]:
         """The values, with 0 for NULL."""
         values = np.broadcast_to(self.vector.values, (self.count,))
         kind = np.float64 if values.dtype.kind == "f" else np.int64
-        return np.where(self.known, values, 0).astype(kind)
+        return (values if self.is_known else np.where(self.known, values, 0)).astype(kind, copy=False)
 
     @cached_property
     def exact(self) -> tuple[Ints, Ints]:
-        """Prefix sums of integers, in halves."""
-        return exact_parts(self.values.astype(np.int64))
+        """Prefix sums of integers, in halves where one could overflow; else the first is empty."""
+        values = self.values.astype(np.int64, copy=False)
+        if len(values) and max(abs(int(values.max())), abs(int(values.min()))) * len(values) < 2**62:
+            total = np.concatenate(([0], np.cumsum(values)))  # no sum of these can overflow
+            return np.zeros(0, np.int64), total
+        return exact_parts(values)
+
+    def sums(self, first: Ints, end: Ints) -> tuple[Ints, Mask]:
+        """The sum of each range of integers, and which of them fit in 64 bits."""
+        upper, lower = self.exact
+        if not len(upper):
+            return lower[end] - lower[first], np.ones(len(first), bool)
+        return from_parts(upper[end] - upper[first], lower[end] - lower[first])
 
     @cached_property
     def floats(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -148,7 +168,9 @@ class Table:
         none: float = np.inf * sign
         if self.values.dtype.kind == "i":
             none = np.iinfo(np.int64).max if sign > 0 else -np.iinfo(np.int64).max
-        filled = np.where(self.known, self.values, np.array(none, self.values.dtype))
+        filled = self.values
+        if not self.is_known:
+            filled = np.where(self.known, self.values, np.array(none, self.values.dtype))
         return filled, _extremes_of_blocks(filled, sign, none)
 
     @cached_property
@@ -199,7 +221,7 @@ def _sum(table: Table, first: Ints, end: Ints) -> Vector | None:
         return None
     some = table.counts[end] > table.counts[first]
     if table.values.dtype.kind == "i":
-        total, fits = from_parts(*(part[end] - part[first] for part in table.exact))
+        total, fits = table.sums(first, end)
         return Vector(total, some & fits)
     return Vector(_float_sums(table, first, end), some)
 
@@ -215,7 +237,7 @@ def _average(table: Table, first: Ints, end: Ints) -> Vector | None:
         return None
     number = table.counts[end] - table.counts[first]
     if table.values.dtype.kind == "i":
-        total, fits = from_parts(*(part[end] - part[first] for part in table.exact))
+        total, fits = table.sums(first, end)
         if not fits.all():
             return None
         return Vector(total / np.maximum(number, 1), number > 0)
