@@ -34,7 +34,7 @@ from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.event_types import named_types
-from nestream.model.expression import attributes
+from nestream.model.expression import END_ATTRIBUTE, attributes
 from nestream.model.memory import collected
 from nestream.model.output import ValueColumn
 from nestream.model.plain import empty_table
@@ -478,7 +478,7 @@ class Query:
     def mentioned(self) -> tuple[str, ...]:
         """The attributes that the query reads of its events."""
         read = (name for leaf in leaves(self.plan.root) for name in self.read_by(leaf.variable))
-        return tuple(dict.fromkeys(read))
+        return tuple(name for name in dict.fromkeys(read) if name != END_ATTRIBUTE)
 
     def read_by(self, variable: str) -> Iterator[str]:
         """The attributes of a variable that the query reads."""
@@ -569,7 +569,7 @@ class Query:
     def attributes_read(self) -> tuple[str, ...]:
         """The attributes that the query reads, without time and type."""
         read = (part.name for formula in expressions(self.plan) for part in attributes(formula))
-        return tuple(name for name in dict.fromkeys(read) if name not in ("ts", "type"))
+        return tuple(name for name in dict.fromkeys(read) if name not in ("ts", "te", "type"))
 
     def rewritten(self, plan: Plan) -> Plan:
         """The normal form of a plan of this query: an OR of flat sequences, as far as there is one."""

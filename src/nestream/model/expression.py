@@ -26,6 +26,8 @@ ARITHMETIC = ("+", "-", "*", "/", "%")
 TIME_ATTRIBUTE = "ts"
 TYPE_ATTRIBUTE = "type"
 """The names of an event's own time and type in a plan."""
+END_ATTRIBUTE = "te"
+"""The end of an expression; of an event its time, unless the data has a column of that name."""
 COLUMN_MARK = "\0"
 """In a plan, begins the name of a column `ts` or `type` of the data, which is not the event's own."""
 

@@ -96,7 +96,7 @@ def _shown_groups(plan: Plan, blocks: Sequence[Block]) -> ShownGroups | None:
     columns = plan.output.columns
     returned = [column.expression for column in columns if isinstance(column, ValueColumn)]
     shown = ShownGroups(
-        listed=frozenset(column.variable for column in columns if isinstance(column, GroupColumn)),
+        listed=frozenset(name for column in columns for name in column.groups),
         spanned=frozenset(
             group.variable
             for block in blocks
