@@ -1,4 +1,4 @@
-"""Variables on expressions: in `SEQ(B b, C c) s`, `s.ts` and `s.te` are the times of its first and last event.
+"""Variables on expressions: of `SEQ(B b, C c) s`, `s.ts` and `s.te` are the first and the last time.
 
 Binding replaces them by the times of the events they come from, so no later stage knows of them. Of an AND,
 that is the least or the greatest of several times. An OR has another time for each branch, so a condition on
@@ -109,10 +109,8 @@ def too_many(predicate: Expression) -> Diagnostic:
 
 def apart(predicate: Expression, scopes: Scopes) -> Diagnostic:
     """What to say of a condition that compares an OR with what its branches do not see."""
-    names = sorted(
-        {part.variable for part in attributes(predicate) if part.variable in scopes.named} - {None}
-    )
-    shown = print_name(names[0] or "") if names else ""
+    named = [part.variable for part in attributes(predicate) if part.variable in scopes.named]
+    shown = print_name(named[0] or "")
     return Diagnostic(
         "across-or-branches",
         f"the branches of `{shown}` do not see everything that this condition is about",

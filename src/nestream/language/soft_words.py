@@ -1,4 +1,4 @@
-"""Words and signs that mean something in one place only: LIKE, CASE, NEXT, a repeating `+`, names of expressions.
+"""Words and signs that mean something in one place only: LIKE, NEXT, a repeating `+`, names of expressions.
 
 They come out of the lexer as names and as signs of arithmetic. Here those that stand where only the word can
 be meant get its type, so that a type, variable or attribute of that name needs no backticks.

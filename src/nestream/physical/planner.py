@@ -40,7 +40,7 @@ from nestream.model.expression import (
     transform,
     variables,
 )
-from nestream.model.output import GroupColumn, ValueColumn
+from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
 from nestream.physical.choices import Chosen, choices
