@@ -68,15 +68,14 @@ def branch_choices(predicate: Expression, scopes: Scopes) -> int:
 
 
 def value(expression: Expression, scopes: Scopes) -> Expression:
-    """A returned expression over events alone: of an OR the branch that is there, the others being NULL."""
+    """A returned expression over events alone; `least` leaves out the branches of an OR that are not there."""
 
     def change(part: Expression) -> Expression:
         if not isinstance(part, Attribute) or not _is_time(part, scopes):
             return part
-        found = [
-            _time(edge.events, part.name) for edge in _edges(scopes.named[part.variable or ""], part.name)
-        ]
-        return found[0] if len(found) == 1 else Call("coalesce", tuple(found), part.span)
+        edges = _edges(scopes.named[part.variable or ""], part.name)
+        events = tuple(dict.fromkeys(name for edge in edges for name in edge.events))
+        return _time(events, part.name)
 
     return transform(expression, change)
 
