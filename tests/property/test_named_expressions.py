@@ -84,11 +84,11 @@ def test_a_condition_on_a_negated_expression_says_which_must_not_occur(
 ) -> None:
     limit = DrawnChoices(data.draw).integer(0, 4)
     inner = f"({BODIES[body]} s, s.te - s.ts <= {limit})"
-    query = nestream.query(f"SEQ(A a, !{inner}, A b) WITHIN 9")
+    query = nestream.query(f"SEQ(A a, !{inner}, A z) WITHIN 9")
     assert shown(query.match(history)) == shown(query.match(history, strategy="reference"))
-    pairs = shown(nestream.query("SEQ(A a, A b) WITHIN 9").match(history))
-    between = shown(nestream.query(f"SEQ(A a, {inner}, A b) WITHIN 9").match(history))
-    taken = {repr((m["a"], m["b"])) for m in between}
-    expected = [m for m in pairs if repr((m["a"], m["b"])) not in taken]
+    pairs = shown(nestream.query("SEQ(A a, A z) WITHIN 9").match(history))
+    between = shown(nestream.query(f"SEQ(A a, {inner}, A z) WITHIN 9").match(history))
+    taken = {repr((m["a"], m["z"])) for m in between}
+    expected = [m for m in pairs if repr((m["a"], m["z"])) not in taken]
     if "!" not in inner:
         assert shown(query.match(history)) == expected
