@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from benchmarks import pushed
 from benchmarks.parts import (
     Columns,
     Part,
@@ -49,13 +50,6 @@ SEVERAL = 0.5
 LINEAR = 1.1
 """The exponent up to which growth counts as linear."""
 WAYS = {"count": {"by": "count"}, "batches": {"by": "batches"}, "match": {}}
-FEW = 0.04
-"""The share of the events that are pushed one at a time."""
-STARTS = {
-    "import": "`import nestream`",
-    "fmt": "`nestream fmt`, one query",
-    "run": "`nestream run`, 1,000 events",
-}
 SAME_WORK = (
     "The best formulations use buckets and bounds as the engine does, so all of them do much the same work: "
     "the peers in two threads, nestream in one, and nestream sorts the matches, which the peers do not."
@@ -64,7 +58,6 @@ MEMORY = (
     "The engine holds positions, codes and keys of the events that a query takes as eight-byte numbers; the "
     "columns of the input are one and two bytes wide. Memory grows with the events, not with the matches."
 )
-PUSHED = "Every push has a cost of its own, in Python, whatever it brings."
 
 
 def query(name: str) -> tuple[str, int]:
@@ -112,15 +105,9 @@ def _benchmarks() -> Iterator[Benchmark]:
         yield _one(f"memory/{name}", name, "memory", ways=WAYS)
     both = {way: WAYS[way] for way in ("count", "batches")}
     yield _one("memory/budget", "unkeyed-3", "memory", window=5_700, ways=both)
-    for name, size, share in (("events", 1, FEW), ("batches", 1_000, 1.0)):
-        task = {"by": "push", "size": size, "count": True}
-        yield _one(f"stream/{name}", "flat", share=share, task=task, told={"size": size})
     for name in ("lines", "table"):
         yield _one(f"first/{name}", "flat", "alone", task={"do": "first", "terminal": name == "table"})
-    few = 1_000 / EVENTS
-    for name in STARTS:
-        task = {"do": "start", "command": name}
-        yield _one(f"start/{name}", "flat", "alone", few, task=task, told={"command": name})
+    yield from pushed.benchmarks(*query("flat"), FIVE_COLUMNS, 1_000 / EVENTS)
 
 
 def slope(line: Sequence[tuple[float, float]]) -> float:
@@ -195,12 +182,7 @@ def _targets() -> Iterator[Target]:
     for way in ("count", "batches"):
         title = f"20 matches an event: memory of `{way}` beyond the input"
         yield Target(title, BUDGET / 1e6, "MB", figure(f"memory/budget|{way}|beyond", 1e-6))
-    for name, title, wanted in (
-        ("events", "one event at a time", 2e4),
-        ("batches", "1,000 events at a time", 1e6),
-    ):
-        rate = quotient(f"stream/{name}|events", f"stream/{name}|best")
-        yield Target(title, wanted, "events a second", rate, at_least=True, why=PUSHED)
+    yield from pushed.targets()
     for name, where in (("lines", "in a pipe"), ("table", "on a terminal")):
         title = f"first matches {where}, after the file is read"
         yield Target(title, 2, "seconds", figure(f"first/{name}|after"))
@@ -312,25 +294,11 @@ def _others(results: Results) -> list[Part]:
         "`batches`, each dropped": held("batches"),
         "`match`": held("match"),
     }
-    streams: Columns = {
-        "": lambda result: (
-            "one event at a time" if result["size"] == 1 else f"{result['size']:,} events at a time"
-        ),
-        "events": "{events:,}",
-        "matches": "{matches:,}",
-        "time": time,
-        "events/s": lambda result: f"{result['events'] / result['best']:,.0f}",
-    }
     first: Columns = {
         "": lambda result: str(result["where"]),
         "from the start of the command": time,
         "to start Python and read the file": "{read:.2f} s",
         "after that": "{after:.2f} s",
-    }
-    starts: Columns = {
-        "": lambda result: STARTS[result["command"]],
-        "time": time,
-        "of it, Python alone": "{python:.3f} s",
     }
     firsts = [
         {**results[f"first/{name}"], "where": where}
@@ -352,9 +320,8 @@ def _others(results: Results) -> list[Part]:
             "less the matches that it returns. The last query has about 20 matches an event: a hundred "
             "million at five million events.",
         ),
-        *table("Streaming the flat query", streams, below(results, "stream")),
+        *pushed.parts(results),
         *table("First matches of `nestream run`", first, firsts),
-        *table("Cold starts", starts, below(results, "start")),
     ]
 
 

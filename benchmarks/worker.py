@@ -142,7 +142,7 @@ def rules(task: Task) -> Answer:
         found = sum(matches.num_rows for matches in running.over(table))
         taken["samples"].append(time.perf_counter() - begin)
         begin = time.perf_counter()
-        chosen.adding("one more", chosen_rules[sample[-1]]).programs(schema)
+        chosen.adding("one more", chosen_rules[sample[-1]]).compiled(schema)
         taken["adding"].append(time.perf_counter() - begin)
     begin = time.perf_counter()
     apart = sum(chosen[name].match(table).num_rows for name in chosen_rules) if task["apart"] else found

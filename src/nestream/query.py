@@ -5,22 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import cached_property
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
-from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
-from nestream.compose.missing_attributes import counted, lacking, read_by_several
-from nestream.compose.run import Run, known_order, known_threads
-from nestream.compose.spark import SparkRun, is_dataframe, refuse_dataframe, stream_files
-from nestream.compose.spark import spark_frame as spark_frame
-from nestream.compose.spark import spark_problem as spark_problem
-from nestream.compose.spark import spark_session as spark_session
+from nestream.compose.base import Matching
 from nestream.language.ast import Dialect
 from nestream.language.literals import UnreadableError as UnreadableError  # for the command line
 from nestream.language.literals import shortened
@@ -30,29 +21,80 @@ from nestream.language.parameters import read_value as read_value
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query, saved_spelling
 from nestream.language.type_header import Types, header_types, read_types
-from nestream.logical.nodes import Plan, expressions, leaves
-from nestream.model.columns import attributes_by_type, check_events, quiet, resolution, to_table
+from nestream.logical.nodes import Plan, has_groups
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
-from nestream.model.event_types import named_types
-from nestream.model.expression import END_ATTRIBUTE, attributes
-from nestream.model.memory import collected
+from nestream.model.lazy import Lazy, lazy
 from nestream.model.output import ValueColumn
-from nestream.model.plain import empty_table
-from nestream.model.schema import Kind, Schema
-from nestream.model.time import WindowKind
-from nestream.model.unseen import unseen_types, warn_of
-from nestream.reference import match_reference
-from nestream.runtime.local import LocalRun
-from nestream.runtime.state import StateError as StateError  # a public name
-from nestream.runtime.stream import Stream
-from nestream.show import Shown, query_html, show_matches
+from nestream.model.schema import Kind, Schema, attributes_of
 from nestream.strategies import STRATEGIES as STRATEGIES  # for the command line
 from nestream.strategies import Options, known_options, known_strategy, tool
 from nestream.strategies import switches as switches
-from nestream.why import Why, explain_why
 
-COUNTED = 2.0
-"""For how many seconds the matches of a result that may not fit in memory are counted."""
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    import pyarrow as pa
+
+    from nestream.compose.as_of import complete_up_to
+    from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
+    from nestream.compose.missing_attributes import counted, lacking, read_by_several
+    from nestream.compose.run import Run, refuse_endless
+    from nestream.compose.settings import How, Settings
+    from nestream.compose.spark import collected as collected_from_spark
+    from nestream.compose.spark import (
+        counted_on_spark,
+        dataframe_of,
+        explained_on_spark,
+        is_dataframe,
+        planned_from,
+        zone_that_matters,
+    )
+    from nestream.compose.spark import spark_frame as spark_frame
+    from nestream.compose.spark import spark_problem as spark_problem
+    from nestream.compose.spark import spark_session as spark_session
+    from nestream.model.columns import to_table
+    from nestream.model.plain import empty_table
+    from nestream.model.unseen import unseen_types, warn_of
+    from nestream.reference import match_reference
+    from nestream.runtime.compiled import CompiledQuery
+    from nestream.runtime.intake import check_computable
+    from nestream.runtime.local import LocalRun
+    from nestream.runtime.state import StateError as StateError
+    from nestream.show import Shown, query_html, show_matches
+    from nestream.why import Why, explain_why
+else:  # loaded when they are used: parsing and printing a query needs none of them
+    pa = Lazy("pyarrow")
+    (complete_up_to,) = lazy("nestream.compose.as_of", "complete_up_to")
+    analyzed, as_operators, explained = lazy(
+        "nestream.compose.explaining", "analyzed", "as_operators", "explained"
+    )
+    known_format, with_rewriting = lazy("nestream.compose.explaining", "known_format", "with_rewriting")
+    counted, lacking, read_by_several = lazy(
+        "nestream.compose.missing_attributes", "counted", "lacking", "read_by_several"
+    )
+    Run, refuse_endless = lazy("nestream.compose.run", "Run", "refuse_endless")
+    (Settings,) = lazy("nestream.compose.settings", "Settings")
+    collected_from_spark, dataframe_of, is_dataframe = lazy(
+        "nestream.compose.spark", "collected", "dataframe_of", "is_dataframe"
+    )
+    counted_on_spark, explained_on_spark, planned_from, zone_that_matters = lazy(
+        "nestream.compose.spark",
+        "counted_on_spark",
+        "explained_on_spark",
+        "planned_from",
+        "zone_that_matters",
+    )
+    spark_frame, spark_problem, spark_session = lazy(
+        "nestream.compose.spark", "spark_frame", "spark_problem", "spark_session"
+    )
+    (to_table,) = lazy("nestream.model.columns", "to_table")
+    (empty_table,) = lazy("nestream.model.plain", "empty_table")
+    unseen_types, warn_of = lazy("nestream.model.unseen", "unseen_types", "warn_of")
+    (match_reference,) = lazy("nestream.reference", "match_reference")
+    (check_computable,) = lazy("nestream.runtime.intake", "check_computable")
+    (LocalRun,) = lazy("nestream.runtime.local", "LocalRun")
+    query_html, show_matches = lazy("nestream.show", "query_html", "show_matches")
+    (explain_why,) = lazy("nestream.why", "explain_why")
 
 
 def query(text: str, dialect: str | None = None, *, parameters: Mapping[str, Any] | None = None) -> Query:
@@ -100,13 +142,13 @@ def own_parameters(text: Any, dialect: str | None, given: Mapping[str, Any]) -> 
 
 
 @dataclass(frozen=True, repr=False)
-class Query:
+class Query(Matching):
     """A checked query: match it, stream it, explain it, or ask why events do not match."""
 
     bound: BoundQuery
-    types: Types = field(default_factory=dict)
+    types: Types = field(default_factory=dict, hash=False)
     """The attributes of event types, where the query declares them in a header or `with_types` was called."""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The values of its parameters."""
 
     @property
@@ -158,8 +200,16 @@ class Query:
 
         In the SASE spelling a comparison on an attribute that the event's type does not have is true.
         """
-        known = read_types(types) if isinstance(types, str) else {n: tuple(own) for n, own in types.items()}
+        known = read_types(types) if isinstance(types, str) else attributes_of(types)
         return replace(self, types=known)
+
+    def as_of(self, time: Any) -> Query:
+        """The query over events that are complete up to a time: a number, a datetime or its text.
+
+        Later events are left out. A match that ends in a negation is pending until its window has passed, so
+        what is still open at that time is not reported.
+        """
+        return replace(self, bound=replace(self.bound, plan=complete_up_to(self.plan, time)))
 
     @property
     def undeclared(self) -> tuple[str, ...]:
@@ -197,7 +247,12 @@ class Query:
 
         `picked` are row numbers from 0, or with `by="column"` values of that column; a mapping assigns them
         to variables. Takes the options of `match` for reading events.
+
+        A Spark DataFrame is collected into this process, and `by` is required: its rows have no numbers.
+        Times are in the zone of its session.
         """
+        if is_dataframe(events):
+            events, options = collected_from_spark(events, options)
         return explain_why(self, events, picked, **options)
 
     def show(self, events: Any, **options: Any) -> Shown:
@@ -240,171 +295,121 @@ class Query:
             shown = self.explain(format, options, events, strategy, analyze=analyze, **on_spark)
             return with_rewriting(shown, self.plan, format)
         if events is not None:
-            return self._explain_on_spark(format, options, events, strategy=strategy, **on_spark)
+            return self._explain_on_spark(format, events, strategy=strategy, options=options, **on_spark)
         if analyze is not None:
-            read = {"time": "ts", "type": "type", "types": None, "order": "time", **on_spark}
-            return analyzed(self.prepare(analyze, strategy=strategy, **read), format, options)
+            return analyzed(self.prepare(analyze, strategy=strategy, options=options, **on_spark), format)
         return explained(self.plan, format, options, strategy)
 
-    def _explain_on_spark(
-        self,
-        format: str,
-        options: Options | None,
-        events: Any,
-        *,
-        time: str = "ts",
-        type: str = "type",
-        types: Mapping[str, Iterable[str]] | None = None,
-        order: str = "time",
-        strategy: str = "auto",
-        **partitioning: Any,
-    ) -> Any:
+    def _explain_on_spark(self, format: str, events: Any, **on_spark: Any) -> Any:
         if not is_dataframe(events):
             raise TypeError(
                 "explain takes events as a Spark DataFrame, or a mapping of them by type\n"
                 "  hint: use analyze= for other events"
             )
-        found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options)
-        return found.explained(format, **partitioning)
+        how = {name: on_spark.pop(name) for name in list(on_spark) if name in Settings.names()}
+        settings, sample = Settings.of(how), on_spark.pop("sample", None)
+        df, run = self._over_dataframe(events, settings)
+        compiled = planned_from(run.compiled(), sample, settings)
+        return explained_on_spark(df, run.plan, compiled, format, **on_spark)
 
-    def match(
-        self,
-        events: Any,
-        *,
-        time: str = "ts",
-        type: str = "type",
-        types: Mapping[str, Iterable[str]] | None = None,
-        order: str = "time",
-        strategy: str = "auto",
-        options: Options | None = None,
-        threads: int | None = None,
-    ) -> Any:
-        """All matches as an Arrow table; for a Spark DataFrame, as a lazy DataFrame.
+    # -- finite events -------------------------------------------------------------------------------------
 
-        `events` is an Arrow table, a pandas or Polars DataFrame, a list of dictionaries, a Spark DataFrame,
-        or a mapping of these by event type. `time` and `type` name the columns with the time and the type of
-        an event. `types` lists the attributes of each type (SASE). With `order="arrival"` events with equal
-        times follow one another as they arrive. `threads` is how many threads work, by default one a core.
-        `on_spark` takes more options for Spark.
-
-        The table has a struct column with the event for each variable, NULL for a branch of an OR that did
-        not match, or the columns of RETURN; then `match_start` and `match_end`. Rows are ordered by
-        `match_end`, then by the positions of the events. Raises `TooManyMatchesError` where they do not fit
-        in memory; `batches` gives them piece by piece.
-        """
-        if is_dataframe(events):
-            return self.on_spark(
-                events, time=time, type=type, types=types, order=order, strategy=strategy, options=options
-            )
-        how: dict[str, Any] = {"time": time, "type": type, "types": types, "order": order}
-        how |= {"strategy": strategy, "options": options}
-        found = self.batches(events, threads=threads, **how)
-        return collected(found, lambda: self.count_within(COUNTED, events, **how))
-
-    def batches(
-        self,
-        events: Any,
-        *,
-        time: str = "ts",
-        type: str = "type",
-        types: Mapping[str, Iterable[str]] | None = None,
-        order: str = "time",
-        strategy: str = "auto",
-        options: Options | None = None,
-        threads: int | None = None,
-    ) -> Iterator[pa.Table]:
+    def batches(self, events: Any, *, threads: int | None = None, **how: Unpack[How]) -> Iterator[pa.Table]:
         """The matches of `match` as an iterator of tables, within the memory budget of the options.
 
-        The first table is empty and has the columns. Stop iterating to stop matching.
+        The first table is empty and has the columns. Stop iterating to stop matching. Takes the options of
+        `match`.
         """
-        run = self.prepare(events, time=time, type=type, types=types, order=order, strategy=strategy)
-        if strategy == "reference":
-            matches = match_reference(run.plan, run.table, run.schema, run.kinds, run.unit, run.order)
-            yield from (matches.slice(0, 0), matches)
+        if how.get("strategy") != "reference":
+            yield from super().batches(events, threads=threads, **how)
             return
-        local = run.local(options)
-        yield empty_table(local.wanted)
-        left = run.plan.limit
-        for matches in local.over(run.table, known_threads(threads)):
-            yield matches if left is None else matches.slice(0, left)
-            left = None if left is None else left - matches.num_rows
-            if left is not None and left <= 0:
-                return
+        run = self.prepare(events, **how)
+        matches = match_reference(run.plan, run.table, run.schema, run.kinds)
+        yield from (matches.slice(0, 0), matches)
 
-    def on_spark(
-        self,
-        events: Any,
-        *,
-        time: str = "ts",
-        type: str = "type",
-        types: Mapping[str, Iterable[str]] | None = None,
-        order: str = "time",
-        strategy: str = "auto",
-        options: Options | None = None,
-        partition_by: str | None = None,
-        partitions: int | None = None,
-        slice_length: int | None = None,
-        statistics: bool = True,
-    ) -> Any:
-        """The matches over a Spark DataFrame, or a mapping of them by event type, as a DataFrame.
+    def count(self, events: Any, **how: Unpack[How]) -> int:
+        """The number of matches, without building them. Takes the options of `match`.
 
-        Nothing runs before the result is used. How the events are split over partitions is chosen and shown
-        by `explain`; `partition_by` ("key", "time", "key+time" or "single"), the number of `partitions` and
-        the `slice_length` of time slices (in the unit of the time column, microseconds for timestamps)
-        override it. Of a batch that may have a key with too many events for one task, the first rows are
-        looked at for the choice, unless `statistics` is False.
-
-        A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
-        split by key or not at all, and `partitions` is the number of key buckets.
+        A Spark DataFrame is counted on Spark.
         """
-        found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options)
-        matches = found.matches(
-            self.identity(order, strategy),
-            partition_by=partition_by,
-            partitions=partitions,
-            slice_length=slice_length,
-            statistics=statistics,
-        )
-        limit = self.plan.limit
-        if limit is None:
-            return matches
-        return (matches if found.df.isStreaming else matches.orderBy("match_end")).limit(limit)
+        if is_dataframe(events):
+            df, run = self._over_dataframe(events, Settings.of(how))
+            return counted_on_spark(df, run.compiled())
+        if how.get("strategy") == "reference":
+            return int(self.match(events, **how).num_rows)
+        run = self.prepare(events, **how)
+        return LocalRun(run.compiled()).count(run.table)
+
+    def count_within(self, seconds: float, events: Any, **how: Unpack[How]) -> int | None:
+        """The same as `count`; None where it takes longer."""
+        if how.get("strategy") == "reference":
+            return None
+        run = self.prepare(events, **how)
+        return LocalRun(run.compiled()).count_within(run.table, seconds)
+
+    def prepare(self, events: Any, **how: Unpack[How]) -> Run:
+        """Check the options and the events, and type the plan against their schema."""
+        settings = Settings.of(how)
+        table, schema = self.read(events, **how)
+        run = self.prepared(schema, settings, table)
+        check_computable(table, self.computed, schema.unit)
+        warn_of(self.unseen(table, settings.type))
+        return run
+
+    def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
+        """What to say of the types of the query that no event has, most likely misspelt."""
+        return unseen_types(self.event_types, table.column(type)) if table.num_rows else []
+
+    # -- streams and Spark ---------------------------------------------------------------------------------
 
     def outcomes(
         self,
         events: Any,
         *,
-        time: str = "ts",
-        type: str = "type",
-        types: Mapping[str, Iterable[str]] | None = None,
-        order: str = "time",
-        strategy: str = "auto",
-        options: Options | None = None,
         partition_by: str | None = None,
         partitions: int | None = None,
+        **how: Unpack[How],
     ) -> Any:
         """The matches over a streaming Spark DataFrame together with its late and malformed events.
 
         `outcome` is "match", "late" or "malformed"; `match` holds the columns of a match, `event` those of an
         event that was not taken, and `reason` says why. One stream with one checkpoint gives all of them, so
-        that each event and each match is in exactly one place, once.
+        that each event and each match is in exactly one place, once. Takes the options of `match`.
         """
-        found = SparkRun.of(self.typed, events, time, type, types, order, strategy, options)
-        if not found.df.isStreaming:
+        settings = Settings.of(how)
+        df, schema = dataframe_of(events, settings)
+        if not df.isStreaming:
             raise TypeError("outcomes takes a streaming DataFrame: a batch has no late events; use match")
         if self.plan.limit is not None:
             raise ValueError("outcomes does not support LIMIT, which would count late events too")
-        settings = {"partition_by": partition_by, "partitions": partitions, "outcomes": True}
-        return found.matches(self.identity(order, strategy), **settings)
+        chosen = {"partition_by": partition_by, "partitions": partitions}
+        return self._on_spark(df, schema, settings, outcomes=True, **chosen)
 
-    def stream_files(
-        self, spark: Any, source: str, sink: str, *, time: str = "ts", type: str = "type", **options: Any
+    def _on_spark(
+        self, df: Any, schema: Schema, settings: Settings, sample: Any = None, **partitioning: Any
     ) -> Any:
-        """Match the files of a folder on Spark, those there and those to come, into files of another.
+        from nestream.runtime.spark.match import match_dataframe
 
-        Gives the running stream: `wait(seconds)`, `stop()` and its `progress`.
-        """
-        return stream_files(self.on_spark, spark, source, sink, time=time, type=type, **options)
+        if df.isStreaming:
+            refuse_endless(self.plan, self.text)
+        zone = zone_that_matters(lambda known: self.typed(known)[0], schema, df)
+        identity = self.identity(settings.order, settings.strategy) + zone
+        compiled = planned_from(self.compiled(schema, settings), sample, settings)
+        matches = match_dataframe(df, compiled, identity=identity, **partitioning)
+        limit = self.plan.limit
+        if limit is None:
+            return matches
+        return (matches if df.isStreaming else matches.orderBy("match_end")).limit(limit)
+
+    def _over_dataframe(self, events: Any, settings: Settings) -> tuple[Any, Run]:
+        """A DataFrame, and the plan typed for it."""
+        settings.without_reference("does not run on Spark")
+        df, schema = dataframe_of(events, settings)
+        return df, self.prepared(schema, settings)
+
+    def _check_stream(self) -> int | None:
+        refuse_endless(self.plan, self.text)
+        return self.plan.limit
 
     def identity(self, order: str, strategy: str) -> str:
         """What a saved state must agree with; flat expressions are decided each on its own."""
@@ -413,173 +418,27 @@ class Query:
         types = "".join(f"\nTYPE {name}({', '.join(sorted(own))})" for name, own in declared)
         return f"{saved_spelling(self.formatted)}\nORDER {order}{flat}{types}{spelled(self.parameters)}"
 
-    def stream(
-        self,
-        events: Iterable[Any] | None = None,
-        *,
-        time: str = "ts",
-        type: str = "type",
-        schema: pa.Schema | Schema | None = None,
-        order: str = "time",
-        lateness: int | timedelta | str = 0,
-        late: Callable[[dict[str, Any]], None] | None = None,
-        dead_letter: Callable[[Any, str], None] | None = None,
-        strategy: str = "auto",
-        options: Options | None = None,
-    ) -> Any:
-        """Match events as they arrive.
-
-        With `events`, an iterable of dictionaries or batches, returns an iterator over the matches:
-        `for match in query.stream(events): ...`. Without, returns a `Stream` to push events into:
-        `stream.push(event)`, `stream.push_batch(table)`, `stream.finish()`, `stream.save()`.
-
-        Events may arrive out of order by up to `lateness`: a duration such as "5 s", a timedelta, or a number
-        in the unit of the time column. `late` is called with later ones, and `dead_letter` with events that
-        have no time or type, or whose values do not fit. Both are counted; without a handler the first one
-        gives a warning.
-        """
-        known_strategy(strategy)
-        if strategy == "reference":
-            raise ValueError("the reference evaluator cannot run on a stream: it needs all events at once")
-        chosen = known_order(order)
-        known_options(options)
-        refuse_dataframe(events)
-
-        def start(known: Schema) -> LocalRun:
-            plan, kinds = self.typed(known)
-            empty = empty_table(pa.schema(list(known.columns.items())))
-            run = Run(plan, empty, known, kinds, resolution(known), chosen, strategy)
-            return run.local(options)
-
-        if isinstance(schema, pa.Schema):
-            schema = Schema.of(schema, time, type)
-        stream = Stream(
-            start,
-            self.identity(order, strategy),
-            self.mentioned,
-            time=time,
-            type=type,
-            schema=schema,
-            lateness=lateness,
-            late=late,
-            dead_letter=dead_letter,
-            limit=self.plan.limit,
-            types=self.event_types,
-            whole=self.shows_events,
-        )
-        return stream if events is None else stream.run(events)
+    # -- plans ---------------------------------------------------------------------------------------------
 
     @property
-    def shows_events(self) -> bool:
-        """Whether a match has whole events, with all their columns."""
-        return self.plan.output.shows_events
-
-    @property
-    def mentioned(self) -> tuple[str, ...]:
-        """The attributes that the query reads of its events."""
-        read = (name for leaf in leaves(self.plan.root) for name in self.read_by(leaf.variable))
-        return tuple(name for name in dict.fromkeys(read) if name != END_ATTRIBUTE)
-
-    def read_by(self, variable: str) -> Iterator[str]:
-        """The attributes of a variable that the query reads."""
-        for expression in expressions(self.plan):
-            yield from (part.name for part in attributes(expression) if part.variable == variable)
-
-    def count(self, events: Any, **options: Any) -> int:
-        """The number of matches, without building them. Takes the options of `match`.
-
-        A Spark DataFrame is counted on Spark.
-        """
-        if is_dataframe(events):
-            settings = {"time": "ts", "type": "type", "types": None, "order": "time", "strategy": "auto"}
-            return SparkRun.of(self.typed, events, **{**settings, "options": None, **options}).count(
-                self.plan.limit
-            )
-        run, switches = self._to_count(events, **options)
-        if run.strategy == "reference":
-            return int(self.match(events, **options).num_rows)
-        total = run.local(switches).count(run.table)
-        return total if run.plan.limit is None else min(total, run.plan.limit)
-
-    def count_within(self, seconds: float, events: Any, **options: Any) -> int | None:
-        """The same as `count`; None where it takes longer."""
-        run, switches = self._to_count(events, **options)
-        if run.strategy == "reference":
-            return None
-        total = run.local(switches).count_within(run.table, seconds)
-        return total if total is None or run.plan.limit is None else min(total, run.plan.limit)
-
-    def _to_count(
-        self,
-        events: Any,
-        *,
-        time: str = "ts",
-        type: str = "type",
-        types: Mapping[str, Iterable[str]] | None = None,
-        order: str = "time",
-        strategy: str = "auto",
-        options: Options | None = None,
-    ) -> tuple[Run, Options | None]:
-        run = self.prepare(events, time=time, type=type, types=types, order=order, strategy=strategy)
-        return run, options
-
-    def prepare(
-        self,
-        events: Any,
-        *,
-        time: str,
-        type: str,
-        types: Mapping[str, Iterable[str]] | None,
-        order: str,
-        strategy: str,
-    ) -> Run:
-        """Check the options and the events, and type the plan against their schema."""
-        known_strategy(strategy)
-        chosen = known_order(order)
-        table = self.fitted(to_table(events, type), time, type)
-        schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
-        check_events(table, schema)
-        plan, kinds = self.typed(schema)
-        warn_of(self.unseen(table, type))
-        return Run(plan, table, schema, kinds, resolution(schema), chosen, strategy)
-
-    @property
-    def event_types(self) -> tuple[str, ...]:
-        """The event types that the query names."""
-        return named_types(name for leaf in leaves(self.plan.root) for name in leaf.types)
-
-    def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
-        """What to say of the types of the query that no event has, most likely misspelt."""
-        return unseen_types(self.event_types, table.column(type)) if table.num_rows else []
-
-    def fitted(self, table: pa.Table, time: str, type: str) -> pa.Table:
-        """The events; where there are none, with columns that the query can be typed against."""
-        return quiet(table, time, type, self.moment, self.attributes_read)
+    def plans(self) -> tuple[Plan, ...]:
+        """The logical plan alone."""
+        return (self.plan,)
 
     def check(self, columns: pa.Schema, time: str = "ts", type: str = "type") -> None:
         """Raise a `QueryError` if the query does not fit events with these columns."""
+        if not isinstance(columns, pa.Schema):
+            raise TypeError(f"the columns are an Arrow schema, not a {columns.__class__.__name__}")
         self.typed(Schema.of(self.fitted(columns.empty_table(), time, type).schema, time, type))
 
-    @property
-    def moment(self) -> pa.DataType:
-        """The type that times must have for the window, where no event says which it is."""
-        return pa.int64() if self.plan.window.kind is WindowKind.NUMBER else pa.timestamp("us")
+    def compiled(self, schema: Schema, settings: Settings, events: pa.Table | None = None) -> CompiledQuery:
+        """The query compiled for events of a schema, the first of which a strategy may look at."""
+        return self.prepared(schema, settings, events).compiled()
 
-    @property
-    def attributes_read(self) -> tuple[str, ...]:
-        """The attributes that the query reads, without time and type."""
-        read = (part.name for formula in expressions(self.plan) for part in attributes(formula))
-        return tuple(name for name in dict.fromkeys(read) if name not in ("ts", "te", "type"))
-
-    def rewritten(self, plan: Plan) -> Plan:
-        """The normal form of a plan of this query: an OR of flat sequences, as far as there is one."""
-        found: Plan = tool("normal_form")(plan)
-        return found
-
-    def estimated_rows(self, plan: Plan, table: pa.Table, schema: Schema) -> dict[int | None, float]:
-        """The expected rows of each component of a plan, by its identity; None is the whole."""
-        found: dict[int | None, float] = tool("estimated_rows")(plan, table, schema)
-        return found
+    def prepared(self, schema: Schema, settings: Settings, events: pa.Table | None = None) -> Run:
+        """The query typed for events of a schema."""
+        plan, kinds = self.typed(schema)
+        return Run(plan, schema, kinds, settings, empty_table(schema.arrow) if events is None else events)
 
     def typed(self, schema: Schema) -> tuple[Plan, dict[str, Kind]]:
         """The plan for events of a schema, with the kinds of its returned expressions."""
@@ -596,6 +455,20 @@ class Query:
             if isinstance(column, ValueColumn)
         }
         return plan, kinds
+
+    def rewritten(self, plan: Plan) -> Plan:
+        """The normal form of a plan of this query: an OR of flat sequences, as far as there is one."""
+        if has_groups(plan):  # which no rule of the papers covers
+            return plan
+        found: Plan = tool("normal_form")(plan)
+        return found
+
+    def estimated_rows(self, plan: Plan, table: pa.Table, schema: Schema) -> dict[int | None, float]:
+        """The expected rows of each component of a plan, by its identity; None is the whole."""
+        if has_groups(plan):
+            return {}
+        found: dict[int | None, float] = tool("estimated_rows")(plan, table, schema)
+        return found
 
 
 def matching(

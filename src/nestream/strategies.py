@@ -7,14 +7,17 @@ of the packages that make them, so that a strategy can be added, or left out, wi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from nestream.engine.keeper import keep_keys
 from nestream.engine.program import LeafSpec, Program
 from nestream.logical.nodes import Plan, has_groups
 from nestream.model.schema import Schema
+from nestream.model.time import Duration
 
 OWN = frozenset({"memory"})
 """The options of the core itself. Every other one is a switch of the papers' engine."""
@@ -50,8 +53,6 @@ class Planner(Protocol):
         plan: Plan,
         schema: Schema | None,
         *,
-        scale: int,
-        by_arrival: bool,
         options: Options,
         leaves: dict[LeafSpec, int] | None,
         events: pa.Table | None,
@@ -59,9 +60,8 @@ class Planner(Protocol):
     ) -> Program:
         """The program of a plan that was typed for a schema; without a schema, one to be explained.
 
-        `scale` is the number of time units in a microsecond. The leaves of the program are added to `leaves`,
-        which other programs over the same events share. A planner may look at the `events`: at the first
-        ones, or with `whole` at all of them.
+        The leaves of the program are added to `leaves`, which other programs over the same events share. A
+        planner may look at the `events`: at the first ones, or with `whole` at all of them.
         """
 
 
@@ -70,8 +70,6 @@ def program_of(
     schema: Schema | None,
     strategy: str,
     *,
-    scale: int = 1,
-    by_arrival: bool = False,
     options: Options | None = None,
     leaves: dict[LeafSpec, int] | None = None,
     events: pa.Table | None = None,
@@ -90,16 +88,15 @@ def program_of(
             + "\n  hint: use strategy auto, without the switches of the papers"
         )
     planner: Planner = _found(target)
-    return planner(
-        plan,
-        schema,
-        scale=scale,
-        by_arrival=by_arrival,
-        options=options,
-        leaves=leaves,
-        events=events,
-        whole=whole,
-    )
+    program = planner(plan, schema, options=options, leaves=leaves, events=events, whole=whole)
+    if plan.keep is None:
+        return program
+    every = plan.keep.every
+    if isinstance(every, Duration):
+        scale = 1 if schema is None else schema.per_microsecond
+        every = min(every.microseconds * scale, 2**63 - 1)
+    keep = replace(plan.keep, every=every)
+    return replace(program, keep=keep, keep_keys=keep_keys(program, keep))
 
 
 def known_strategy(strategy: str) -> None:
@@ -110,10 +107,15 @@ def known_strategy(strategy: str) -> None:
 
 def known_options(options: Options | None) -> None:
     """Raise for an unknown option, or for one with a value of the wrong kind."""
+    if isinstance(options, str | bytes | list | tuple | set):
+        raise TypeError(
+            f"options is a mapping from names to values, not {options!r}\n"
+            '  hint: write options={"memory": 1 << 30}'
+        )
     if _is_own(options):
         for name, value in (options or {}).items():
-            if type(value) is not int:
-                raise ValueError(f"the option {name} is a number")
+            if type(value) is not int or value < 1:
+                raise ValueError(f"the option {name} is a number from 1 on, not {value!r}")
     else:
         tool("options_of")(options)
 

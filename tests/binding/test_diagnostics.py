@@ -37,6 +37,27 @@ PROBLEMS = [
         "add a window such as `WITHIN 1 hour`, or write `WITHIN UNBOUNDED`",
     ),
     Problem(
+        "SEQ(A a, B b) WITHIN 9 KEEP FIRST PER aa",
+        "cannot-keep",
+        "KEEP FIRST PER aa",
+        "unknown variable `aa` in PER",
+        "did you mean `a`?",
+    ),
+    Problem(
+        "SEQ(A a, B b) WITHIN 9 RETURN b KEEP FIRST PER a.x",
+        "cannot-keep",
+        "a.x",
+        "RETURN drops `a`, so matches cannot agree on it",
+        "return `a` too, or return expressions: `a.ts AS ...`",
+    ),
+    Problem(
+        "SEQ(A a, B b) WITHIN 9 KEEP DISJOINT EVERY 3",
+        "bad-every",
+        "3",
+        "EVERY does not go with KEEP DISJOINT",
+        "write KEEP FIRST ... EVERY, which keeps a match again after so much time",
+    ),
+    Problem(
         "SEQ(NEXT A a, B b) WITHIN 9",
         "misplaced-step",
         "NEXT A a",
@@ -508,6 +529,7 @@ def test_every_code_of_binding_is_tested_here() -> None:
         "unbounded-state",
         "hyphen-in-name",
         "step-as-type",
+        "unbounded-keys",
         "too-many-alternatives",
     }
     assert codes <= tested

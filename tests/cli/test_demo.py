@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import typer
 
+from nestream.cli.arguments import seconds
 from nestream.cli.demo import SPEED, chosen, default_folder
 from nestream.cli.demo_run import summary_table, verdict
 from nestream.cli.progress import ProgressFile
@@ -68,6 +69,19 @@ def test_three_numbers_of_which_two_decide_the_third_are_refused() -> None:
     refused = call("demo", "hospital", "--speed", "2", "--workers", "3", "--events-per-second", "4")
     assert refused.exit_code == 2
     assert "--events-per-second" in refused.stderr
+
+
+@pytest.mark.parametrize(("written", "meant"), [("90", 90), ("1.5", 1.5), ("5 minutes", 300), ("1 h", 3600)])
+def test_the_time_to_stop_after_is_a_duration_or_a_number_of_seconds(written: str, meant: float) -> None:
+    assert seconds(written) == meant
+
+
+@pytest.mark.parametrize("wrong", ["-1", "soon", "", "5 parsecs", "nan", "-1 s", "9" * 400])
+def test_a_wrong_time_to_stop_after_is_refused_before_anything_is_made(tmp_path: Path, wrong: str) -> None:
+    refused = call("demo", "hospital", "--folder", tmp_path / "job", f"--duration={wrong}")
+    assert refused.exit_code == 2
+    assert "--duration" in refused.stderr
+    assert not (tmp_path / "job").exists()
 
 
 def test_the_summary_counts_over_all_rules() -> None:

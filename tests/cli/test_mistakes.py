@@ -39,7 +39,8 @@ FILES: dict[str, bytes] = {
 MISTAKES: list[tuple[list[str], int, str]] = [
     (["run", QUERY, "nope.csv"], 1, "cannot read nope.csv: no such file"),
     (["run", "nope.neel", "e.csv"], 2, "there is no file 'nope.neel'"),
-    (["run", QUERY, "folder"], 1, "is a directory. Name one file in it"),
+    (["run", QUERY, "folder"], 1, "the folder folder names no files of events"),
+    (["run", QUERY, "*.none"], 1, "the pattern *.none names no files of events"),
     (["run", QUERY, "binary.csv"], 1, "not valid UTF-8"),
     (["run", QUERY, "binary.jsonl"], 1, "is not JSON lines"),
     (["run", QUERY, "binary.parquet"], 1, "is not a Parquet file"),
@@ -60,6 +61,8 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     (["run", "", "e.csv"], 2, "it is empty"),
     (["run", " ", "e.csv"], 1, "the query is empty"),
     (["run", "empty.neel", "e.csv"], 1, "the query is empty"),
+    (["run", "e.csv", "set/q.neel"], 2, "is a file of events. The query comes first"),
+    (["check", "e.csv"], 2, "is a file of events. The query comes first"),
     (["run", "folder", "e.csv"], 2, "there is no .neel file"),
     (["run", "binary.neel", "e.csv"], 2, "is not UTF-8 text"),
     (["run", "wide.neel", "e.csv"], 2, "is not UTF-8 text"),
@@ -92,6 +95,16 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     (["why", QUERY, "e.csv", "--events", "z=0"], 1, "has no variable `z`"),
     (["why", QUERY, "e.csv", "--events", "0", "--by", "nope"], 1, "have no column `nope`"),
     (["why", "set", "e.csv", "--events", "0"], 2, "it is a folder"),
+    (["stream", QUERY, "--from", "set", "--to", "set"], 2, "where files are read as events"),
+    (["stream", QUERY, "--from", "set", "--to", "set/out"], 2, "where files are read as events"),
+    (["stream", QUERY, "--local", "--from", "set", "--to", "set"], 2, "where files are read as events"),
+    (["stream", QUERY, "--from", "set", "--to", "x", "--late", "set/x"], 2, "where files are read as events"),
+    (
+        ["stream", QUERY, "--from", "set", "--to", "x", "--checkpoint", "set"],
+        2,
+        "where files are read as events",
+    ),
+    (["stream", QUERY, "--from", "set", "--to", "x", "--checkpoint", "e.csv"], 2, "is not a folder"),
     (["check", "nope.neel"], 2, "there is no file"),
     (["check", QUERY, "--events", "nope.csv"], 1, "cannot read nope.csv"),
     (["check", "folder"], 2, "there is no .neel file"),
@@ -133,6 +146,16 @@ def match(events: Any, **options: Any) -> pa.Table:
     return nestream.query(QUERY).match(events, **options)
 
 
+def why(picked: Any) -> object:
+    return nestream.query(QUERY).why(ONE, picked)
+
+
+ONE = [{"ts": 1, "type": "A"}, {"ts": 2, "type": "B"}]
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+DEEP: Any = 1
+for _ in range(5_000):
+    DEEP = [DEEP]
 IN_PYTHON: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "a path for events": (lambda: match("e.csv"), nestream.EventError, "cannot read events"),
     "a number for events": (lambda: match(5), nestream.EventError, "cannot read events"),
@@ -158,6 +181,71 @@ IN_PYTHON: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         "is not a folder of queries",
     ),
     "no queries": (lambda: nestream.queries([]), ValueError, "at least one"),
+    "a type column that is a list": (lambda: match(ONE, type=["type"]), nestream.EventError, "no column"),
+    "options that are a text": (lambda: match(ONE, options="memory"), TypeError, "options is a mapping"),
+    "options that are a list": (lambda: match(ONE, options=["memory"]), TypeError, "options is a mapping"),
+    "negative memory": (lambda: match(ONE, options={"memory": -1}), ValueError, "a number from 1 on"),
+    "types that are a text": (lambda: match(ONE, types="A(id)"), TypeError, "types is a mapping"),
+    "types that are a list": (lambda: match(ONE, types=["A"]), TypeError, "types is a mapping"),
+    "attributes that are a text": (lambda: match(ONE, types={"A": "id"}), TypeError, r"\["),
+    "attributes that are none": (lambda: match(ONE, types={"A": None}), TypeError, "a list of names"),
+    "declared attributes that are a text": (
+        lambda: nestream.query(QUERY).with_types({"A": "id"}),
+        TypeError,
+        "a list of names, not 'id'",
+    ),
+    "a value that holds itself": (lambda: match([{**ONE[0], "x": LOOP}]), nestream.EventError, "levels deep"),
+    "a value too deep": (lambda: match([{**ONE[0], "x": DEEP}]), nestream.EventError, "levels deep"),
+    "no state": (
+        lambda: nestream.query(QUERY).stream().restore(None),
+        nestream.StateError,
+        "not a saved state",
+    ),
+    "a text for a state": (
+        lambda: nestream.query(QUERY).stream().restore("state"),
+        nestream.StateError,
+        "not a saved state",
+    ),
+    "a handler that is a text": (
+        lambda: nestream.query(QUERY).stream(dead_letter="dead.jsonl"),  # type: ignore[arg-type]
+        TypeError,
+        "dead_letter is a function",
+    ),
+    "a handler that is a list": (
+        lambda: nestream.queries([QUERY]).stream(late=[]),  # type: ignore[arg-type]
+        TypeError,
+        "late is a function",
+    ),
+    "a schema that is a dictionary": (
+        lambda: nestream.query(QUERY).stream(schema={"ts": "int"}),
+        TypeError,
+        "the schema is an Arrow schema",
+    ),
+    "a set of nothing": (lambda: nestream.queries(None), TypeError, "several queries"),
+    "a set of one query": (lambda: nestream.queries(nestream.query(QUERY)), TypeError, "several queries"),
+    "a name that is a number": (lambda: nestream.queries({1: QUERY}), TypeError, "is a string, not 1"),
+    "one row to explain": (lambda: why(3), nestream.EventError, "does not pick events"),
+    "a text of rows to explain": (lambda: why("01"), nestream.EventError, "does not pick events"),
+    "nothing to explain": (lambda: why(None), nestream.EventError, "does not pick events"),
+    "half a row": (lambda: why([0.5]), nestream.EventError, "not the number of a row"),
+    "a truth for a row": (lambda: why([True]), nestream.EventError, "not the number of a row"),
+    "an event for a row": (lambda: why(ONE), nestream.EventError, "not the number of a row"),
+    "rows for a variable": (lambda: why({"a": [0]}), nestream.EventError, "not the number of a row"),
+    "columns that are a list": (
+        lambda: nestream.query(QUERY).check(["ts"]),
+        TypeError,
+        "an Arrow schema",
+    ),
+    "a function named as an operator": (
+        lambda: nestream.function("seq", len, returns="integer"),
+        ValueError,
+        "SEQ is a word of the language",
+    ),
+    "a function without a name": (
+        lambda: nestream.function(5, len, returns="integer"),  # type: ignore[arg-type]
+        ValueError,
+        "not the name of a function",
+    ),
     "null types": (
         lambda: match(pa.table({"ts": [1], "type": pa.array([None], pa.string())})),
         nestream.EventError,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from nestream.console import pool, trial
 from tests.console.browsing import PATIENCE
 from tests.console.pipeline import Pipeline, running_pipeline
 
@@ -23,6 +24,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE) and {"pipeline", "page"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group("spark"))  # one Spark at a time is enough for a machine
+
+
+@pytest.fixture(autouse=True)
+def time_for_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer than a console allows to start a worker or to run a good query."""
+    monkeypatch.setattr(pool, "STARTING", 600.0)
+    monkeypatch.setattr(pool, "SECONDS", 300.0)
+    monkeypatch.setattr(trial, "SECONDS", 300.0)
 
 
 @pytest.fixture(scope="session")

@@ -65,7 +65,7 @@ def serving(job: Path | None = None, **settings: Any) -> Iterator[Console]:
         yield Console(addresses.get(timeout=120))
     finally:
         stop.set()
-        thread.join(20)
+        thread.join(120)
         assert not failed
         assert not thread.is_alive()
 

@@ -94,6 +94,9 @@ def test_a_floor_that_is_no_json_object_is_refused(folder: JobFolder, text: str,
         {"trigger": None},
         {"trigger": 10**400},
         {"trigger": float("nan")},
+        {"trigger": -1},
+        {"trigger": "5 parsecs"},
+        {"watermark": 10},
         {"watermark": "late"},
         {"watermark": "9" * 400 + " days"},
     ],
@@ -103,3 +106,11 @@ def test_a_job_with_a_wrong_time_is_refused_with_a_hint(folder: JobFolder, wrong
     (folder.path / "job.json").write_text(json.dumps({**about, **wrong}))
     with pytest.raises(JobError, match=r"job\.json.*\n.*hint"):
         Job.read(folder.path)
+
+
+def test_the_times_of_a_job_are_durations_of_the_language(folder: JobFolder) -> None:
+    about = json.loads((folder.path / "job.json").read_text())
+    written = {**about, "trigger": "500 ms", "watermark": "1.5 min"}
+    (folder.path / "job.json").write_text(json.dumps(written))
+    job = Job.read(folder.path)
+    assert (job.trigger, job.lateness, job.watermark) == (0.5, 90, "1.5 min")

@@ -22,6 +22,8 @@ NESTED = """PATTERN SEQ(Recycle r,
   ! SEQ(Disinfection d, Checking c, d.id = c.id = r.id),
   Operating o, r.id = o.id)
 WITHIN 1 hour"""
+MOST_ROUNDS = 30
+"""How often eight runs are asked for at once, until they come together."""
 ENDLESS = "SEQ(" + ", ".join(f"Hall h{n}" for n in range(12)) + ") WITHIN 10 hours"
 
 
@@ -153,7 +155,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_the_next_one_works(
         answer = ask(client, "run", text=ENDLESS, data="live")
         assert answer["ok"] is False
         assert "longer than" in answer["error"] or "memory" in answer["error"]
-        assert ask(client, "run", text=RULE, data="live")["total"] == 1
+        _until(lambda: ask(client, "run", text=RULE, data="live").get("total") == 1)
 
 
 def test_only_so_many_runs_wait(folder: JobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,12 +163,14 @@ def test_only_so_many_runs_wait(folder: JobFolder, monkeypatch: pytest.MonkeyPat
     with serving(folder.path) as console, console.client() as client:
         ask(client, "check", text=RULE)
         refused: list[dict[str, Any]] = []
-        while not refused:  # until they come together, which a busy machine may keep them from
+        for _ in range(MOST_ROUNDS):  # until they come together, which a busy machine may keep them from
             with ThreadPoolExecutor(8) as threads:
                 asked = threads.map(lambda _: ask(client, "plan", text=NESTED, data="hospital"), range(8))
                 answers = list(asked)
             refused = [answer for answer in answers if not answer["ok"]]
-        assert len(refused) < 8
+            if refused:
+                break
+        assert 0 < len(refused) < 8, f"{len(refused)} of 8 runs at once were refused in {MOST_ROUNDS} rounds"
         assert all("Too many" in answer["error"] for answer in refused)
 
 
@@ -200,13 +204,15 @@ def test_a_trial_takes_every_event_once_though_they_come_while_it_starts(tmp_pat
         try:
             _until(lambda: client.get("/api/counters").json()["events"] > 20)
             assert ask(client, "trial", text="SEQ(Hall h) WITHIN 5 seconds", before=True)["ok"] is True
-            time.sleep(1)
+            _trial(client, lambda trial: trial["events"] > 50)  # some came while it started, some after
         finally:
             stop.set()
             writer.join()
-        found = _trial(client, lambda trial: trial["events"] >= 7 * folder.files)
-        time.sleep(0.5)
-        assert found["events"] == client.get("/api/counters").json()["events"] == 7 * folder.files
+        written = 7 * folder.files
+        _trial(client, lambda trial: trial["events"] >= written)
+        folder.events(event(folder.files, "Hall", id=7))  # comes after whatever would be taken again
+        found = _trial(client, lambda trial: trial["events"] > written)
+        assert found["events"] == client.get("/api/counters").json()["events"] == written + 1
 
 
 def test_a_trial_that_is_no_query_is_refused_and_there_are_only_so_many(tmp_path: Path) -> None:
@@ -238,7 +244,7 @@ def _trial(client: httpx.Client, enough: Any) -> dict[str, Any]:
     return found[0]
 
 
-def _until(holds: Any, seconds: float = 120) -> None:
+def _until(holds: Any, seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "it did not come about in time"

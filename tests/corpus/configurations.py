@@ -18,6 +18,7 @@ from nestream.papers.options import Options
 from nestream.papers.sase.plan import BASIC, PAPER
 from nestream.query import Query
 from nestream.strategies import VIEWS
+from tests.property.sets import is_endless
 
 Run = Callable[..., pa.Table]
 
@@ -36,17 +37,19 @@ def engine(**switches: Any) -> Run:
     return run
 
 
-def by(strategy: str) -> Run:
-    """A strategy of the engine."""
+def by(strategy: str, **switches: Any) -> Run:
+    """A strategy, with techniques switched off where asked."""
 
     def run(query: Query, table: pa.Table, **options: Any) -> pa.Table:
-        return query.match(table, strategy=strategy, **options)
+        return query.match(table, strategy=strategy, options=switches or None, **options)
 
     return run
 
 
 def one_event_a_batch(query: Query, table: pa.Table, strategy: str = "auto", **options: Any) -> pa.Table:
-    """The engine on a stream, an event a batch, late events waited for."""
+    """The engine on a stream, an event a batch, late events waited for; on a table if a stream refuses it."""
+    if is_endless(query):
+        return query.match(table, strategy=strategy, **options)
     types = options.pop("types", None)
     times = table.column(options.get("time", "ts")).cast("int64").to_pylist()
     lateness = max((max(times[:n]) - times[n] for n in range(1, len(times))), default=0)
@@ -79,6 +82,7 @@ CONFIGURATIONS: Mapping[str, Run] = {
     "SASE's Multi-PAIS": engine(**{**asdict(PAPER), "multiple": True, "filtering": False}),
     "nested": by("nested"),
     "flat": by("flat"),
+    "flat, grouped by rows": by("flat", cost_in_time=False),
     **{name: by(name) for name in VIEWS},
     "views-balanced, one event a batch": partial(one_event_a_batch, strategy="views-balanced"),
     "flat, one event a batch": partial(one_event_a_batch, strategy="flat"),

@@ -67,7 +67,7 @@ def grown(text: str, batch: Burst, silence: int = 0) -> tuple[int, int, int]:
     """
     schema = batch(0).schema
     made = program(text, schema)
-    events = Events(made.leaves, Schema.of(schema), "us", schema.names)
+    events = Events(made.leaves, Schema.of(schema), schema.names)
     matcher = Matcher(made, events)
     found, most = 0, []
     for end in (BURSTS, BURSTS * LONGER):

@@ -91,7 +91,7 @@ PROGRAM = PairProgram(
 
 
 def held() -> Events:
-    return Events(PROGRAM.leaves, Schema.of(TABLE.schema), "us", ["ts"], by_arrival=False)
+    return Events(PROGRAM.leaves, Schema.of(TABLE.schema), ["ts"])
 
 
 def times(events: Events, found: Iterator[Matches]) -> list[tuple[int, int]]:

@@ -111,7 +111,7 @@ def test_what_was_given_is_not_given_again_until_it_cannot_come() -> None:
 def test_only_the_events_of_some_leaf_are_stored() -> None:
     table = events("a1 z2 b3 b4")
     made = program("SEQ(A a, (B b : b.ts > 3)) WITHIN 5")
-    store = Events(made.leaves, Schema.of(SCHEMA), "us", ["id"])
+    store = Events(made.leaves, Schema.of(SCHEMA), ["id"])
     store.append(table)
     store.seal()
     assert store.pos.tolist() == [0, 3]

@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from nestream import StateError
 from nestream.papers.engine.context import Bindings, Mask, Ranges
 from nestream.papers.engine.join import Join
-from nestream.query import StateError, query
+from nestream.query import query
 from nestream.runtime.spark.partitioning import common_key
 from nestream.strategies import STRATEGIES
 from tests.papers.sharing.unions import dense_history, rows

@@ -51,12 +51,16 @@ def plan_with(witness: LogicalWitness, text: str, place: int) -> Plan:
     return replace(plan, root=replace(plan.root, components=(*parts[:place], witness, *parts[place:])))
 
 
+def _order(by_arrival: bool) -> Order:
+    return Order.ARRIVAL if by_arrival else Order.TIME
+
+
 def compiled(plan: Plan, by_arrival: bool = False) -> BlockProgram:
-    return compile_plan(plan, Schema.of(SCHEMA), by_arrival=by_arrival, options=Options())
+    return compile_plan(plan, Schema.of(SCHEMA, order=_order(by_arrival)), options=Options())
 
 
 def round_of(program: BlockProgram, table: pa.Table) -> Round:
-    held = Events(program.leaves, Schema.of(SCHEMA), "us", table.column_names, by_arrival=program.by_arrival)
+    held = Events(program.leaves, Schema.of(SCHEMA, order=_order(program.by_arrival)), table.column_names)
     held.append(table)
     held.seal()
     return Round(Store(held, program))
@@ -178,7 +182,7 @@ def test_the_engine_finds_the_witnesses_that_the_reference_finds(
     program = compiled(plan, by_arrival)
     wanted = {
         tuple(sorted((name, event.pos) for name, event in match.events.items()))
-        for match in evaluate(plan, events_of(table), Order.ARRIVAL if by_arrival else Order.TIME)
+        for match in evaluate(plan, events_of(table), _order(by_arrival))
     }
     round = round_of(program, table)
     if not len(round.store):

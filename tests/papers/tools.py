@@ -44,7 +44,7 @@ def events(text: str) -> pa.Table:
 def round_over(text: str, table: pa.Table, **switches: Any) -> Round:
     """A round of the query's program over the events, which stand in the order of time."""
     made = program(text, table.schema, **switches)
-    held = Events(made.leaves, Schema.of(table.schema), "us", table.column_names, by_arrival=made.by_arrival)
+    held = Events(made.leaves, Schema.of(table.schema), table.column_names)
     held.append(table)
     held.seal()
     return Round(Store(held, made))
@@ -65,7 +65,7 @@ def rows(*numbers: int) -> np.typing.NDArray[np.int64]:
 def compiled(plan: Plan, strategy: str, options: Options | dict[str, Any] | None = None) -> BlockProgram:
     """The program of a plan by a strategy of the papers' engine."""
     planner: Callable[..., BlockProgram] = getattr(planners, strategy)
-    return planner(plan, None, scale=1, by_arrival=False, options=options, leaves=None)
+    return planner(plan, None, options=options, leaves=None)
 
 
 def in_blocks(made: Program) -> BlockProgram:

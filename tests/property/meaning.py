@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from nestream.logical.nodes import (
     Component,
+    Group,
     Leaf,
     Negation,
     Node,
@@ -43,7 +44,8 @@ def _value(value: Any) -> Any:
 def complete(plan: Plan) -> Plan:
     """The plan with every variable in its output, and all its matches."""
     kept = tuple(name for name in plan.variables if name in target_variables(plan.root))
-    return replace(plan, output=replace(plan.output, kept=kept, distinct=False, columns=()), limit=None)
+    output = replace(plan.output, kept=kept, distinct=False, columns=())
+    return replace(plan, output=output, limit=None, keep=None)
 
 
 def matches_of(plan: Plan, table: pa.Table, order: str = "time") -> set[Match]:
@@ -84,7 +86,7 @@ def one_negation_less(node: Node) -> Iterator[Node]:
                 before, after = components[:index], components[index + 1 :]
                 if isinstance(part, Negation):
                     yield replace(node, components=(*before, *after))
-                elif not isinstance(part, Witness):
+                elif not isinstance(part, Witness | Group):
                     for fewer in one_negation_less(part):
                         changed: tuple[Component, ...] = (*before, fewer, *after)
                         yield replace(node, components=changed)

@@ -16,14 +16,16 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.engine.operators import derived, prepared_chain
+from nestream.engine.single import search, stacks
 from nestream.papers.options import Options
 from nestream.papers.rewrite.normalise import LIMIT, normalise
 from nestream.papers.sase.plan import BASIC, PAPER
 from nestream.query import query
 from nestream.reference import match_reference
+from nestream.runtime import stream as stream_module
 from nestream.runtime.stream import Stream
 from nestream.strategies import VIEWS
-from tests.property.sets import together, together_split
+from tests.property.sets import is_endless, together, together_split
 
 
 class Run(Protocol):
@@ -69,6 +71,8 @@ def split(
     times = table.column("ts").to_pylist()
     lateness = max((max(times[:n]) - times[n] for n in range(1, len(times))), default=0)
     chosen = query(text)
+    if is_endless(chosen):
+        return chosen.match(table, order=order, strategy=strategy, options=options)
 
     def start() -> Stream:
         started: Stream = chosen.stream(
@@ -91,11 +95,59 @@ def split(
 def one_by_one(text: str, table: pa.Table, *, order: str, seed: int, strategy: str = "auto") -> pa.Table:
     """The engine event by event, as dictionaries, in the order of time."""
     chosen = query(text)
+    if is_endless(chosen):
+        return chosen.match(table, order=order, strategy=strategy)
     ordered = table.take(pa.array(np.argsort(table.column("ts").to_numpy(), kind="stable")))
     stream = chosen.stream(schema=table.schema, order=order, strategy=strategy)
     wanted = chosen.match(table.slice(0, 0), order=order).schema
     matches = [match for event in ordered.to_pylist() for match in stream.push(event)]
     return _limited(pa.Table.from_pylist([*matches, *stream.finish()], schema=wanted), text)
+
+
+def mixed(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+    """Single events and batches in turns, late ones among them, with state saved while events are buffered.
+
+    Each push must emit what a second stream emits that gets the same events as batches. All limits are small,
+    so that events are handed over, expire and go through rounds often.
+    """
+    chance = random.Random(seed)
+    times = table.column("ts").to_pylist()
+    lateness = max((max(times[:n]) - times[n] for n in range(1, len(times))), default=0)
+    chosen = query(text)
+    if is_endless(chosen):
+        return chosen.match(table, order=order)
+    declared, together = chance.random() < 0.7, chance.choice((0.0, 0.05, 0.3))
+
+    def start() -> Stream:
+        schema = table.schema if declared else None
+        started: Stream = chosen.stream(schema=schema, order=order, lateness=max(lateness, 0))
+        return started
+
+    stream, beside = start(), chosen.stream(schema=table.schema, order=order, lateness=max(lateness, 0))
+    wanted = chosen.match(table.slice(0, 0), order=order).schema
+    parts: list[dict[str, Any]] = []
+    done = 0
+    with (
+        patch.object(stream_module, "_MOST_PENDING", chance.choice((1, 3, 4096))),
+        patch.object(search, "MOST", chance.choice((0, 3, 2048))),
+        patch.object(stacks, "_MANY", chance.choice((1, 1024))),
+    ):
+        while done < table.num_rows:
+            size = 2 if chance.random() < together else 1
+            some = table.slice(done, size)
+            found = stream.push(some.to_pylist()[0]) if size == 1 else stream.push_batch(some).to_pylist()
+            expected = beside.push_batch(some).to_pylist()
+            assert declared is False or repr(found) == repr(expected), f"{found} instead of {expected}"
+            parts += found
+            done += size
+            if chance.random() < 0.1:
+                stream = start().restore(stream.save())
+            if chance.random() < 0.1:
+                held, same = stream.describe(), beside.describe()
+                assert (held["events_in"], held["matches_out"]) == (same["events_in"], same["matches_out"])
+        parts += stream.finish()
+    assert stream.late_count == stream.dead_count == 0
+    return _limited(pa.Table.from_pylist(parts, schema=wanted), text)
 
 
 def _limited(matches: pa.Table, text: str) -> pa.Table:
@@ -155,10 +207,10 @@ def derived_anew(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Tab
 def normalised(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     """The reference evaluator over the rewritten plan, by the rules in a random order for odd seeds."""
     chance = random.Random(seed)
-    run = query(text).prepare(table, time="ts", type="type", types=None, order=order, strategy="reference")
+    run = query(text).prepare(table, order=order, strategy="reference")
     limit = chance.choice((2, 16, LIMIT))
     plan = normalise(run.plan, limit, choose=chance.choice if seed % 2 else None).plan
-    return match_reference(plan, run.table, run.schema, run.kinds, run.unit, run.order)
+    return match_reference(plan, run.table, run.schema, run.kinds)
 
 
 RUNNERS: dict[str, Runner] = {
@@ -166,6 +218,7 @@ RUNNERS: dict[str, Runner] = {
     "engine": Runner(engine, ordered=True),
     "engine-split": Runner(split),
     "engine-one-by-one": Runner(one_by_one),
+    "engine-mixed": Runner(mixed),
     "engine-no-bounds": Runner(without(bounds=False), ordered=True),
     "engine-no-partition": Runner(without(partition=False), ordered=True),
     "engine-no-reach": Runner(without(reach=False), ordered=True),
@@ -205,6 +258,8 @@ RUNNERS: dict[str, Runner] = {
     "papers-split": Runner(partial(split, options=Options())),
     "flat": Runner(by("flat"), ordered=True),
     "flat-split": Runner(partial(split, strategy="flat")),
+    "flat-by-rows": Runner(by("flat", cost_in_time=False), ordered=True),
+    "flat-by-rows-split": Runner(partial(split, strategy="flat", options=Options(cost_in_time=False))),
     "flat-one-by-one": Runner(partial(one_by_one, strategy="flat")),
     "nested": Runner(by("nested"), ordered=True),
     "nested-split": Runner(partial(split, strategy="nested")),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from nestream.compose.run import refuse_endless
 from nestream.model.diagnostics import QueryError
 from nestream.model.output import EventColumn
 from nestream.queries import Queries
@@ -17,16 +18,25 @@ from tests.strategies.queries import random_query
 NAME = "the one"
 
 
+def is_endless(chosen: Query) -> bool:
+    """Whether a stream refuses the query, as it would never know what KEEP keeps."""
+    try:
+        refuse_endless(chosen.plan, chosen.text)
+    except QueryError:
+        return True
+    return False
+
+
 def set_of(text: str, table: pa.Table, order: str, chance: random.Random) -> Queries:
     """The query with up to four others that fit the events, at a random place; some share its parts."""
     others: list[Query] = []
     for _ in range(chance.randrange(5)):
         drawn = query(text) if chance.random() < 0.2 else query(random_query(chance))
         try:
-            drawn.prepare(table, time="ts", type="type", types=None, order=order, strategy="auto")
+            drawn.prepare(table, order=order)
         except QueryError:
             continue
-        if drawn.plan.limit is None:
+        if drawn.plan.limit is None and not is_endless(drawn):
             others.append(drawn)
     members = {f"q{number}": other for number, other in enumerate(others)}
     names = [*members, NAME]
@@ -47,7 +57,7 @@ def together_split(text: str, table: pa.Table, *, order: str, seed: int) -> pa.T
     chance = random.Random(seed)
     chosen = set_of(text, table, order, chance)
     one = chosen[NAME]
-    if one.plan.limit is not None or not _shows_events(one):
+    if one.plan.limit is not None or not _shows_events(one) or is_endless(one):
         return together(text, table, order=order, seed=seed)
     times = table.column("ts").to_pylist()
     lateness = max((max(times[:n]) - times[n] for n in range(1, len(times))), default=0)

@@ -92,6 +92,10 @@ def simpler_queries(text: str) -> Iterator[str]:
 def _simpler(tree: Query) -> Iterator[Query]:
     if tree.limit is not None:
         yield replace(tree, limit=None)
+    if tree.keep is not None:
+        yield replace(tree, keep=None)
+        if tree.keep.per:
+            yield replace(tree, keep=replace(tree.keep, per=tree.keep.per[1:]))
     if tree.returns:
         yield replace(tree, returns=())
         if len(tree.returns) > 1:
@@ -115,8 +119,8 @@ def _simpler_patterns(pattern: Pattern) -> Iterator[Pattern]:
             for simpler in _simpler_patterns(body):
                 yield simpler if isinstance(simpler, Negation) else replace(pattern, body=simpler)
         case Repeated(body=body, least=least, most=most):
-            for fewer in {(0, None), (1, None)} - {(least, most)}:
-                yield replace(pattern, least=fewer[0], most=fewer[1])
+            for simple in {(0, None), (1, None)} - {(least, most)}:
+                yield replace(pattern, least=simple[0], most=simple[1])
             for simpler in _simpler_patterns(body):
                 if not isinstance(simpler, Negation | Repeated):
                     yield replace(pattern, body=simpler)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -37,6 +39,35 @@ def test_a_keyed_query_gives_the_same_however_it_is_split(
 @pytest.mark.parametrize("length", [1, 7, 40, 1000])
 def test_time_slices_of_any_length_give_the_same(spark: SparkSession, length: int) -> None:
     assert_same(spark, UNKEYED, history(), slice_length=length)
+
+
+@pytest.mark.parametrize("length", ["30 minutes", timedelta(minutes=30), 1_800_000_000])
+def test_the_length_of_a_time_slice_is_written_as_any_duration(spark: SparkSession, length: Any) -> None:
+    table = history()
+    minutes = [datetime(2026, 1, 1) + timedelta(minutes=ts) for ts in table.column("ts").to_pylist()]
+    table = table.set_column(0, "ts", pa.array(minutes, pa.timestamp("us")))
+    text = "PATTERN SEQ(A a, !B b, C c, a.id < c.id) WITHIN 12 minutes"
+    assert_same(spark, text, table, slice_length=length)
+    explained = nestream.query(text).explain(events=frame(spark, table), slice_length=length)
+    assert "slices of 1800000000 " in explained
+    both = nestream.queries({"one": text, "two": text})
+    expected = 2 * nestream.query(text).count(table)
+    assert both.match(frame(spark, table), slice_length=length).count() == expected
+
+
+@pytest.mark.parametrize("wrong", ["5", "soon", 0, -1, 0.5, True, timedelta(-1), "1 hour"])
+def test_a_wrong_length_of_a_time_slice_is_refused(spark: SparkSession, wrong: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match="slice_length"):
+        nestream.query(UNKEYED).on_spark(frame(spark, history()), slice_length=wrong)
+
+
+def test_a_stream_refuses_the_length_of_a_time_slice(spark: SparkSession) -> None:
+    events = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "'A' AS type")
+    events = events.withWatermark("ts", "1 second")
+    query, both = nestream.query("A a"), nestream.queries({"one": "A a", "two": "A a"})
+    for ask in (query.on_spark, both.on_spark, lambda df, **how: query.explain(events=df, **how)):
+        with pytest.raises(ValueError, match="a stream is not cut into time slices"):
+            ask(events, slice_length="1 hour")
 
 
 @pytest.mark.parametrize("by", ["key", "time", "key+time"])
@@ -154,7 +185,7 @@ def test_a_large_partition_is_matched_in_parts(
     monkeypatch.setattr(match, "match_batch", lambda df, task, *others: task)
     task = nestream.query(text).on_spark(frame(spark, table))
     codes = [
-        (*task.program.types, "").index(t) if t in task.program.types else len(task.program.types)
+        (*task.scope.types, "").index(t) if t in task.scope.types else len(task.scope.types)
         for t in table.column("type").to_pylist()
     ]
     carried = table.select([name for name in task.columns if name != "type"])

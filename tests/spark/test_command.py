@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+import nestream
+from nestream.cli.spark import run_on_spark
 from nestream.data import sample, sample_path
 from nestream.runtime.spark import session
 from nestream.runtime.spark.session import SparkUnavailableError, check_java, cores, is_on_this_machine
@@ -111,13 +113,16 @@ def test_a_master_that_answers_is_reached() -> None:
         session.check_master(f"k8s://https://127.0.0.1:{port}")
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
-def test_a_folder_of_other_files_than_parquet_is_refused(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("ts,type\n1,A\n")
-    result = call("run", EXAMPLE, tmp_path, "--master", MASTER)
-    assert result.exit_code == 1
-    assert f"has {name}, and with --master a folder holds Parquet files" in result.stderr
-    assert f"nestream stream --from {tmp_path} --once" in " ".join(result.stderr.split())
+def test_a_folder_of_several_formats_is_read_by_our_readers(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("ts,type,id\n1,A,7\nx,A,8\n")
+    (tmp_path / "b.jsonl").write_text('{"ts": 2, "type": "B", "id": 7}\n')
+    pq.write_table(pa.table({"ts": [3], "type": ["B"], "id": [7]}), tmp_path / "c.parquet")
+    query = nestream.query("SEQ(A a, B b, a.id = b.id) WITHIN 10")
+    job = run_on_spark(
+        query, [str(tmp_path)], MASTER, None, None, time="ts", type="type", order="time", strategy="auto"
+    )
+    assert (job.total, job.malformed) == (3, 1)
+    assert sum(table.num_rows for table in job.matches(None)) == 2
 
 
 def test_files_of_a_folder_are_put_together_by_name(spark: SparkSession, tmp_path: Path) -> None:

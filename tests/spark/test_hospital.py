@@ -22,6 +22,7 @@ from nestream.hospital.score import Score, planted_matches, scores
 from nestream.hospital.writer import EventFiles
 from tests.cli.commands import PROGRAM, call
 from tests.hospital.detection import moments
+from tests.spark.stream.streams import wait_for_end
 
 FIRST_MOMENT = 1_700_000_000
 PATIENCE = 300
@@ -56,8 +57,7 @@ def test_a_stream_of_the_rule_set_finds_exactly_what_was_planted(spark: SparkSes
         files=1,
     )
     running.on_batch = ProgressFile(job.progress)
-    while not running.wait(1):
-        pass
+    wait_for_end(running)
     result = scores(job)
     assert sum(planted_matches(job).values()) > 100
     assert all(score.found for score in result)

@@ -230,6 +230,23 @@ def test_a_slice_is_at_least_one_long(spark: SparkSession) -> None:
         )
 
 
+def test_why_shows_times_in_the_zone_that_explain_names(spark: SparkSession) -> None:
+    df = spark.sql(
+        "SELECT 'one' AS id, TIMESTAMP'2026-03-08 01:30:00' AS ts, 'A' AS type, "
+        "INTERVAL '1' MONTH AS v, parse_json('1') AS w "
+        "UNION ALL SELECT 'two', TIMESTAMP'2026-03-08 03:30:00', 'B', INTERVAL '2' MONTH, NULL"
+    )
+    query = nestream.query("SEQ(A a, B b) WHERE a.ts > TIMESTAMP '2026-03-08 01:45:00' WITHIN 1 hour")
+    assert "zone: America/New_York" in query.explain(events=df.drop("v"))
+    said = query.why(df, ["two", "one"], by="id").text()
+    assert "2026-03-08 01:30:00-05:00" in said
+    assert "03:30:00-04:00" in said  # an hour later: the clocks are put forward
+    assert "a.ts > TIMESTAMP" in said  # in process as on Spark, 01:45 is that of New York
+    stream = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
+    with pytest.raises(nestream.EventError, match="why cannot read a stream"):
+        query.why(stream.selectExpr("ts", "'A' AS type"), ["one"], by="id")
+
+
 # -- other methods -----------------------------------------------------------------------------------------
 
 
@@ -248,7 +265,6 @@ def test_methods_of_this_process_say_what_to_call_for_a_dataframe(spark: SparkSe
     before = jobs(spark)
     calls: list[Any] = [
         lambda: list(query.batches(df)),
-        lambda: query.why(df, [0, 1]),
         lambda: query.explain(analyze=df),
         lambda: query.stream().push_batch(df),
         lambda: list(several.batches(df)),
@@ -259,6 +275,8 @@ def test_methods_of_this_process_say_what_to_call_for_a_dataframe(spark: SparkSe
     for call in calls:
         with pytest.raises(nestream.EventError, match=r"`match\(df\)` and `count\(df\)`.*\n.*toArrow"):
             call()
+    with pytest.raises(nestream.EventError, match=r"have no numbers\n.*by=\"id\""):
+        query.why(df, [0, 1])
     with pytest.raises(TypeError, match="cannot read a Spark DataFrame: collect the events first"):
         query.show(df)
     for stream in (query.stream, several.stream):

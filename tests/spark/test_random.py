@@ -52,8 +52,8 @@ def on_spark(spark: SparkSession, used: list[str] | None = None) -> Run:
 
 
 def _possible(query: nestream.Query, table: pa.Table, order: str, strategy: str) -> Iterator[str]:
-    run = query.prepare(table, time="ts", type="type", types=None, order=order, strategy=strategy)
-    program = run.program()
+    run = query.prepare(table, order=order, strategy=strategy)
+    program = run.compiled().program
     for kind in ("key", "time", "key+time", "single"):
         try:
             yield choose(program, kind).kind

@@ -34,6 +34,24 @@ def test_a_dataframe_has_the_matches_that_it_has_in_process(spark: SparkSession,
     assert_same(spark, text, EVENTS)
 
 
+@pytest.mark.parametrize(
+    ("text", "partitioning"),
+    [
+        ("SEQ(A a, B b) WHERE [id] WITHIN 9 KEEP FIRST PER a", "by key id"),
+        ("SEQ(A a, B b) WHERE [id] WITHIN 9 KEEP LAST PER b.id", "by key id"),
+        ("SEQ(A a, B b) WHERE [id] WITHIN 9 KEEP FIRST PER a.id EVERY 12", "by key id"),
+        ("SEQ(A a, B b) WHERE [id] WITHIN 9 KEEP DISJOINT", "one partition"),
+        ("SEQ(A a, B b, !C c) WITHIN 9 KEEP LONGEST PER a.type", "one partition"),
+    ],
+)
+def test_keep_chooses_the_same_matches_on_spark(spark: SparkSession, text: str, partitioning: str) -> None:
+    found = assert_same(spark, text, EVENTS)
+    query = nestream.query(text)
+    events = frame(spark, EVENTS)
+    assert query.count(events) == found.num_rows
+    assert query.explain("json", events=events)["spark"]["partitioning"].startswith(partitioning)
+
+
 def test_a_dataframe_is_matched_with_the_values_of_parameters(spark: SparkSession) -> None:
     values = {"w": 5, "ids": [0, 2]}
     query = nestream.query("SEQ(A a, B b, a.id IN $ids) WITHIN $w", parameters=values)

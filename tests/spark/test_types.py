@@ -68,8 +68,8 @@ def test_times_of_every_type_give_the_matches_of_the_local_engine(
         "integer": "PATTERN SEQ(A a, B b, a.key = b.key) WITHIN 4",
         "small integer": "PATTERN SEQ(A a, B b, a.key = b.key) WITHIN 4",
     }.get(times, HALF_HOURS)
-    unit = 1 if "integer" in times else 3_600_000_000
-    assert_same(spark, text, events(TIMES[times]), partition_by=by, slice_length=3 * unit)
+    length = 3 if "integer" in times else "3 hours"
+    assert_same(spark, text, events(TIMES[times]), partition_by=by, slice_length=length)
 
 
 @pytest.mark.parametrize("keys", KEYS)

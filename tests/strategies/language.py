@@ -15,8 +15,11 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from nestream.language.ast import (
+    AnyWindow,
     Composite,
     Exists,
+    InnerWindow,
+    KeepClause,
     Negation,
     Operator,
     Pattern,
@@ -24,7 +27,10 @@ from nestream.language.ast import (
     Query,
     ReturnExpression,
     ReturnVariable,
+    Step,
+    WindowParameter,
 )
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
     ARITHMETIC,
     COMPARISONS,
@@ -42,9 +48,11 @@ from nestream.model.expression import (
     Negative,
     Not,
     Or,
+    Parameter,
     Value,
 )
 from nestream.model.functions import FUNCTIONS
+from nestream.model.keep import Kept
 from nestream.model.text import RESERVED_WORDS
 from nestream.model.time import MICROSECONDS, UNBOUNDED, Duration, Window, WindowKind
 from tests.strategies.choices import Choices, DrawnChoices, RandomChoices, chance, pick, weighted
@@ -66,6 +74,14 @@ _PLAIN_NAMES = (
     "minutes",
     "s",
     "abs",
+    "keep",
+    "FIRST",
+    "last",
+    "per",
+    "EVERY",
+    "next",
+    "DIRECTLY",
+    "interval",
 )
 _NEAR_NAMES = (
     "ſeq",
@@ -201,6 +217,8 @@ class Trees:
             if value or chance(self.choices, 50):
                 return Attribute(None, self.name())
             return Equivalence(self.name(), self.perhaps(self.literal))
+        if chance(self.choices, 5):
+            return self.parameter()
         if chance(self.choices, 50):
             return self.literal()
         return Attribute(self.name(), self.name())
@@ -209,7 +227,11 @@ class Trees:
 
     def primitive(self) -> Primitive:
         types = self.several(self.name, 1, 3) if chance(self.choices, 20) else (self.name(),)
-        return Primitive(types, self.perhaps(self.name, 80), self.predicates())
+        if chance(self.choices, 10):
+            types = (ANY_TYPE,)
+        variable = self.perhaps(self.name, 80)
+        step = Step.ANY if variable is None or chance(self.choices, 80) else pick(self.choices, tuple(Step))
+        return Primitive(types, variable, self.predicates(), step=step)
 
     def predicates(self) -> tuple[Expression, ...]:
         return self.several(self.formula, 0, 2) if chance(self.choices, 40) else ()
@@ -224,13 +246,16 @@ class Trees:
         match weighted(self.choices, (5, "operator"), (3, "negation"), (1, "exists")):
             case "operator":
                 operator = pick(self.choices, tuple(Operator))
-                return Composite(operator, self.several(part, 1, 4), self.predicates())
+                windows = self.several(lambda: InnerWindow(self.window()), 0, 1)
+                return Composite(operator, self.several(part, 1, 4), self.predicates(), windows=windows)
             case "negation":
                 return Negation(part())
             case _:
                 return Exists(self.several(self.name, 1, 3), part())
 
-    def window(self) -> Window:
+    def window(self) -> AnyWindow:
+        if chance(self.choices, 10):
+            return WindowParameter(self.parameter(), self.perhaps(lambda: "EVENTS"))
         kind = pick(self.choices, tuple(WindowKind))
         if kind is WindowKind.UNBOUNDED:
             return UNBOUNDED
@@ -241,6 +266,20 @@ class Trees:
             return ReturnVariable(self.name())
         return ReturnExpression(self.formula(2), self.perhaps(self.name, 80))
 
+    def parameter(self) -> Parameter:
+        return Parameter(pick(self.choices, ("floor", "w", "per", "_1")))
+
+    def keep(self) -> KeepClause:
+        def item() -> str | Expression:
+            return self.name() if chance(self.choices, 50) else self.formula(2)
+
+        every: Literal | Parameter | None = None
+        if chance(self.choices, 40):
+            length = self.choices.integer(1, 100)
+            every = Literal(Duration(length)) if chance(self.choices, 50) else Literal(length)
+            every = self.parameter() if chance(self.choices, 20) else every
+        return KeepClause(pick(self.choices, tuple(Kept)), self.several(item, 0, 3), every)
+
     def query(self) -> Query:
         return Query(
             pattern=self.pattern(),
@@ -248,6 +287,7 @@ class Trees:
             window=self.perhaps(self.window, 70),
             returns=self.several(self.return_item, 0, 3),
             limit=self.perhaps(lambda: self.choices.integer(0, _GREATEST), 20),
+            keep=self.perhaps(self.keep, 30),
             sase=chance(self.choices, 30),
         )
 

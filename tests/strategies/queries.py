@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import strategies as st
 
 import nestream
-from nestream.language.ast import Query, ReturnExpression, ReturnVariable
+from nestream.language.ast import KeepClause, Query, ReturnExpression, ReturnVariable
 from nestream.language.printer import print_query
 from nestream.model.expression import (
     And,
@@ -22,6 +22,7 @@ from nestream.model.expression import (
     transform,
     variables,
 )
+from nestream.model.keep import Kept
 from nestream.model.time import UNBOUNDED, Window, WindowKind
 from tests.strategies.aggregates import judged, returned_aggregate
 from tests.strategies.choices import Choices, DrawnChoices, RandomChoices, chance, pick, some, weighted
@@ -118,12 +119,14 @@ def make_query(choices: Choices, style: Style) -> str:
             where.append(_bare(choices, predicate, root))
         else:
             _write(choices, place, predicate)
+    returns = _returns(choices, root) if chance(choices, style.returns) else ()
     query = Query(
         pattern=root.pattern(),
         where=_where(choices, where, root),
         window=_window(choices, root, style),
-        returns=_returns(choices, root) if chance(choices, style.returns) else (),
+        returns=returns,
         limit=choices.integer(1, 3) if chance(choices, style.limit) else None,
+        keep=_keep(choices, root, returns) if chance(choices, style.keep) else None,
         sase=sase,
     )
     text = print_query(query)
@@ -342,6 +345,26 @@ def _returns(choices: Choices, root: Shape) -> tuple[ReturnVariable | ReturnExpr
             items.append(ReturnVariable(pick(choices, names)))
         return tuple(items)
     return tuple(ReturnVariable(name) for name in some(choices, names, 1, 3))
+
+
+def _keep(
+    choices: Choices, root: Shape, returns: Sequence[ReturnVariable | ReturnExpression]
+) -> KeepClause | None:
+    """Any KEEP over what a match shows."""
+    hidden = {name for place in root.walk() for name in place.hidden}
+    names = [leaf.name for leaf in root.positive() if leaf.name not in hidden]
+    if returns and all(isinstance(item, ReturnVariable) for item in returns):
+        names = [item.variable for item in returns if isinstance(item, ReturnVariable)]
+    if not names:
+        return None
+    kind = weighted(choices, *((1, kind) for kind in Kept))
+    per: list[str | Expression] = []
+    for _ in range(weighted(choices, (2, 0), (5, 1), (2, 2))):
+        name = pick(choices, names)
+        attribute = Attribute(name, pick(choices, ("id", "x", "s", "flag", "f")))
+        per.append(weighted(choices, (3, name), (3, attribute), (1, returned(choices, names))))
+    every = Literal(choices.integer(1, 4)) if kind is Kept.FIRST and chance(choices, 40) else None
+    return KeepClause(kind, tuple(per), every)
 
 
 def any_query(choices: Choices) -> str:

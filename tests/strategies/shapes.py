@@ -54,6 +54,7 @@ class Style:
     windows: tuple[tuple[int, str], ...] = ((70, "number"), (20, "events"), (10, "unbounded"))
     returns: int = 30
     limit: int = 3
+    keep: int = 9
 
 
 @dataclass(eq=False)
@@ -310,9 +311,15 @@ def _steps(choices: Choices, style: Style, place: Shape) -> None:
     """Write NEXT or DIRECTLY before some events of a SEQ that come after others."""
     follows = False
     for part in place.components if place.kind == "SEQ" else ():
-        if part.negated:
+        if part.apart:
             continue
-        if follows and part.kind == "event" and not part.implicit and chance(choices, style.step):
+        if (
+            follows
+            and part.kind == "event"
+            and not part.implicit
+            and not part.hidden
+            and chance(choices, style.step)
+        ):
             part.step = weighted(choices, (2, Step.NEXT), (1, Step.DIRECTLY))
         follows = True
 
@@ -337,5 +344,5 @@ def _name(choices: Choices, root: Shape) -> None:
 def _hide(choices: Choices, place: Shape) -> None:
     """Drop some variables with EXISTS, perhaps all of them."""
     names = [leaf.name for leaf in place.positive() if not leaf.implicit]
-    if names:
+    if names and place.step is Step.ANY:  # NEXT stands in a SEQ, and not in an EXISTS
         place.hidden = tuple(some(choices, names, 1, len(names)))

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from nestream.binding.declare import Declarations, declare, negation_with, span_of
 from nestream.binding.groups import GroupBinding, mentioned
 from nestream.binding.inner_windows import check_inner_window, window_conditions
+from nestream.binding.keep import bind_keep
 from nestream.binding.named_expressions import (
     MOST_BRANCHES,
     apart,
@@ -111,6 +112,8 @@ class _Binding:
         self.diagnostics += self.groups.diagnostics
         output, problems = bind_output(self.tree.returns, self.declared)
         self.diagnostics += problems
+        keep, problems = bind_keep(self.tree.keep, self.declared, output)
+        self.diagnostics += problems
         self.check_window()
         self.check_inner_windows()
         if any(diagnostic.is_error for diagnostic in self.diagnostics):
@@ -122,6 +125,7 @@ class _Binding:
             output=output,
             exclusive=self.tree.sase,
             limit=self.limit,
+            keep=keep,
             variables=self.declared.order,
             window_span=self.tree.window_span,
         )

@@ -93,7 +93,7 @@ class _Declaring:
                 self.misplaced_group(pattern, parent, negated=negated)
                 return self.scope(body, parent, negated=negated)
             case Primitive():
-                self.check_step(pattern, parent)
+                self.check_step(pattern, None)
                 scope = Scope(pattern, parent, pattern.span, negated)
                 self.leaf(pattern, scope)
                 return scope

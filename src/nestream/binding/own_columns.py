@@ -58,7 +58,8 @@ def with_own_columns(plan: Plan, schema: Schema) -> Plan:
         else column
         for column in plan.output.columns
     )
-    return replace(plan, root=node(plan.root), output=replace(plan.output, columns=columns))
+    keep = plan.keep and plan.keep.with_expressions(lambda part: transform(part, change))
+    return replace(plan, root=node(plan.root), output=replace(plan.output, columns=columns), keep=keep)
 
 
 def shadow_warnings(plan: Plan, schema: Schema) -> Iterator[str]:

@@ -22,6 +22,7 @@ from nestream.model.arithmetic import DIGITS, places
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
+    TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
     Aggregate,
     And,
@@ -45,6 +46,7 @@ from nestream.model.expression import (
 from nestream.model.expression import Parameter as Given
 from nestream.model.functions import FUNCTIONS, Function, Parameter
 from nestream.model.functions.define import ORDERED, TIMES, size
+from nestream.model.keep import Keep
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
 from nestream.model.text import print_expression
@@ -72,15 +74,18 @@ def check_types(plan: Plan, schema: Schema | None = None) -> tuple[Plan, list[Di
         else column
         for column in plan.output.columns
     )
+    keep = checking.keep(plan.keep)
     if schema is not None:
         checking.check_window(schema)
+        keep = keep and keep.with_expressions(lambda part: in_their_zones(part, schema))
         columns = tuple(
             replace(column, expression=in_their_zones(column.expression, schema))
             if isinstance(column, ValueColumn)
             else column
             for column in columns
         )
-    return replace(plan, root=root, output=replace(plan.output, columns=columns)), checking.diagnostics
+    output = replace(plan.output, columns=columns)
+    return replace(plan, root=root, output=output, keep=keep), checking.diagnostics
 
 
 def result_kind(plan: Plan, expression: Expression, schema: Schema) -> Kind:
@@ -135,6 +140,29 @@ class _Checking:
                 "compare it with something",
             )
         return checked
+
+    def keep(self, keep: Keep | None) -> Keep | None:
+        """KEEP with its expressions checked: their values can be compared, and EVERY fits the times."""
+        if keep is None:
+            return None
+        for item in keep.expressions:
+            typed = self.checked(item)
+            if typed[1] is Kind.OTHER:
+                self.comparable("=", typed, typed, item)
+        kind = self.schema.kind(TIME_ATTRIBUTE) if self.schema is not None else None
+        is_duration = isinstance(keep.every, Duration)
+        if keep.every is not None and kind is not None:
+            numbers = kind is Kind.INTEGER
+            if is_duration and numbers:
+                message, hint = "is a duration, and the times are integers", "write a number in their unit"
+            elif not is_duration and not numbers and kind is not Kind.UNKNOWN:
+                message, hint = "has no unit, and the times are timestamps", f"write `EVERY {keep.every} s`"
+            else:
+                message = hint = ""
+            if message:
+                said = f"EVERY {keep.every} {message}"
+                self.diagnostics.append(Diagnostic("window-unit", said, keep.span, hint=hint))
+        return keep.with_expressions(lambda item: self.checked(item)[0])
 
     # -- expressions ---------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Annotated, Any
 import typer
 
 import nestream
+from nestream.model.lengths import seconds_of
 from nestream.query import STRATEGIES, UnreadableError, own_parameters, read_value, switches
-from nestream.sink.writer import SUFFIXES
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 
 
 class Dialect(StrEnum):
@@ -209,6 +212,8 @@ def query_text(argument: str) -> QueryText:
             if argument
             else "it is empty. Pass a file or the text of a query."
         )
+    if Path(argument).suffix.lower() in _suffixes():
+        raise _wrong_query(f"{argument!r} is a file of events. The query comes first, then the events.")
     try:
         return QueryText(Path(argument).read_text(encoding="utf-8-sig"), Path(argument))
     except UnicodeDecodeError:
@@ -253,6 +258,15 @@ def _wrong_query(message: str) -> typer.BadParameter:
     return typer.BadParameter(message, param_hint="QUERY")
 
 
+def seconds(text: str) -> float:
+    """The seconds of an option: a number of them, or a duration of the language."""
+    try:
+        return seconds_of(float(text) if _NUMBER.fullmatch(text) else text, "time")
+    except (TypeError, ValueError) as wrong:
+        problem = str(wrong).removeprefix("the time: ").replace("\n  hint:", ";")
+        raise typer.BadParameter(f"{problem}.") from None
+
+
 def output_format(path: str, wanted: FileFormat | None, option: str) -> FileFormat:
     """The format to write, checked together with the place before the work begins."""
     if path != "-" and not Path(path).absolute().parent.is_dir():
@@ -263,10 +277,17 @@ def output_format(path: str, wanted: FileFormat | None, option: str) -> FileForm
         return wanted
     if path == "-":
         return FileFormat.JSON
-    suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
+    suffix, known = Path(path).suffix.lower(), _suffixes()
+    if suffix not in known:
         raise typer.BadParameter(
-            f"{path!r} has no known suffix. Use {', '.join(SUFFIXES)}, or add --format.",
+            f"{path!r} has no known suffix. Use {', '.join(known)}, or add --format.",
             param_hint=option,
         )
-    return FileFormat(SUFFIXES[suffix])
+    return FileFormat(known[suffix])
+
+
+def _suffixes() -> Mapping[str, str]:
+    """The suffixes of files of events, with the names of their formats."""
+    from nestream.sink.writer import SUFFIXES
+
+    return SUFFIXES

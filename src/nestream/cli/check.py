@@ -55,7 +55,7 @@ def check(
     """
     columns = None
     if events is not None:
-        columns = Columns(*columns_of(events, time, type, input_format), time, type)
+        columns = Columns(*columns_of([events], time, type, input_format), time, type)
     if not os.path.isdir(query):
         source = query_text(query)
         answer = _checked(source, columns, dialect, set)
@@ -146,7 +146,7 @@ def explain(
     try:
         parsed = queries_of(query, None if as_sase else dialect, set)
         if events is not None:
-            columns, _ = columns_of(events, time, type, input_format)
+            columns, _ = columns_of([events], time, type, input_format)
             for member in parsed.members.values() if isinstance(parsed, Queries) else (parsed,):
                 member.check(columns, time, type)
     except QueryError as error:
@@ -162,7 +162,7 @@ def explain(
             )
         settings = {"dialect": "sase"}
     if analyze is not None:
-        _, found = load_events(analyze, time, type, input_format, None)
+        _, found = load_events([analyze], time, type, input_format, None)
         settings = {"analyze": found, "time": time, "type": type}
     if without:
         settings["options"] = dict.fromkeys(without, False)

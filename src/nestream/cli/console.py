@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.text import Text
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from nestream import Diagnostic, QueryError
 from nestream.model.counting import counted as count
 from nestream.model.counting import showing_matches
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 __all__ = ["count", "showing_matches"]
 
@@ -21,20 +22,27 @@ ReadingProgress = Callable[[int, int, int], None]
 _COLOURS = {"error": "bold red", "warning": "bold yellow"}
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        """Rich would end the program here; the command line has one place for that."""
-        raise BrokenPipeError
+@cache
+def _console() -> type[Console]:
+    """Rich's console, which is loaded when something is printed with it."""
+    from rich.console import Console
+
+    class OurConsole(Console):
+        def on_broken_pipe(self) -> None:
+            """Rich would end the program here; the command line has one place for that."""
+            raise BrokenPipeError
+
+    return OurConsole
 
 
 def output() -> Console:
     """Standard output, for answers."""
-    return _Console(highlight=False)
+    return _console()(highlight=False)
 
 
 def messages() -> Console:
     """Standard error, for everything that is not the answer."""
-    return _Console(stderr=True, highlight=False)
+    return _console()(stderr=True, highlight=False)
 
 
 def is_terminal(error: bool = False) -> bool:
@@ -54,6 +62,8 @@ def show_diagnostics(console: Console, diagnostics: Iterable[Diagnostic], text: 
 
 
 def _coloured(line: str, colour: str) -> Text:
+    from rich.text import Text
+
     text = Text(line)
     for start in ("error:", "warning:"):
         if line.startswith(start):
@@ -74,6 +84,8 @@ def show_error(message: str) -> None:
 
 def note(message: str) -> None:
     """One line on stderr."""
+    from rich.text import Text
+
     messages().print(Text(message), soft_wrap=True)
 
 
@@ -88,6 +100,8 @@ def measured(what: str) -> Iterator[ReadingProgress | None]:
     if not is_terminal(error=True):
         yield None
         return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

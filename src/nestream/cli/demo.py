@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 import nestream
+from nestream.cli.arguments import seconds
 from nestream.cli.console import show_error
 from nestream.cli.demo_run import TRIGGER, DemoRun
 from nestream.hospital.job import JobError, Settings, held, prepare, settings_of
@@ -102,9 +103,10 @@ def hospital(
         float | None,
         typer.Option(
             "--duration",
-            metavar="SECONDS",
-            min=0.0,
-            help="Stop after this time, and compare the matches with the planted violations.",
+            metavar="DURATION",
+            parser=seconds,
+            help="Stop after this time (5 minutes, or a number of seconds), and compare the matches "
+            "with the planted violations.",
             show_default=False,
         ),
     ] = None,

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
 from nestream.cli.arguments import FileFormat
-from nestream.cli.console import ReadingProgress, count, measured, note
-from nestream.source import EventReader, read_events
+from nestream.cli.console import ReadingProgress, count, measured, note, working
+from nestream.source import EventFiles, event_files
 
 
 def load_events(
-    path: str, time: str, type: str, format: FileFormat | None, dead_letter: str | None
-) -> tuple[EventReader, pa.Table]:
-    """All events, and the reader that knows what was wrong with the others."""
+    places: Sequence[str], time: str, type: str, format: FileFormat | None, dead_letter: str | None
+) -> tuple[EventFiles, pa.Table]:
+    """All events of some places, and the readers that know what was wrong with the others."""
+    reader = open_events(places, time, type, format, dead_letter)
+    return reader, read_all(reader)
+
+
+def read_all(reader: EventFiles) -> pa.Table:
+    """All events as one table."""
+    with working("reading"):
+        return reader.read_all()
+
+
+def open_events(
+    places: Sequence[str], time: str, type: str, format: FileFormat | None, dead_letter: str | None
+) -> EventFiles:
+    """The events of some places, looked at once and not read yet."""
     with measured("reading") as progress:
-        reader = _open(path, time, type, format, dead_letter, progress)
-        table = reader.read_all()
+        reader = _open(places, time, type, format, dead_letter, progress)
     _report_dead_letters(reader, "save with --dead-letter FILE")
-    return reader, table
+    return reader
 
 
 def note_unseen(told: Iterable[str]) -> None:
@@ -32,33 +45,35 @@ def note_unseen(told: Iterable[str]) -> None:
 
 
 def columns_of(
-    path: str, time: str, type: str, format: FileFormat | None
+    places: Sequence[str], time: str, type: str, format: FileFormat | None
 ) -> tuple[pa.Schema, pa.ChunkedArray]:
-    """The columns of a file of events, which every row decides on, and the types that occur in it."""
+    """The columns of files of events, which every row decides on, and the types that occur in them."""
     with measured("reading") as progress:
-        reader = _open(path, time, type, format, None, progress)
+        reader = _open(places, time, type, format, None, progress)
     _report_dead_letters(reader, "save with `nestream run --dead-letter FILE`")
     kinds = pa.chunked_array([pc.unique(batch.column(type)) for batch in reader], pa.string())
     return reader.schema, kinds
 
 
 def _open(
-    path: str,
+    places: Sequence[str],
     time: str,
     type: str,
     format: FileFormat | None,
     dead_letter: str | None,
     progress: ReadingProgress | None,
-) -> EventReader:
-    if path == "-" and format is None:
+) -> EventFiles:
+    stored = format.stored if format else None
+    files = event_files(places, stored)
+    if format is None and any(file.path == "-" for file in files):
         raise typer.BadParameter(
             "standard input has no suffix; add --input-format csv, json or parquet.",
             param_hint="EVENTS",
         )
     if dead_letter is not None:
-        _check_dead_letter(dead_letter, path)
-    stored = format.stored if format else None
-    return read_events(path, time, type, dead_letter, format=stored, progress=progress)
+        for file in files:
+            _check_dead_letter(dead_letter, file.path)
+    return EventFiles(files, time, type, dead_letter, format=stored, progress=progress)
 
 
 def _check_dead_letter(path: str, events: str) -> None:
@@ -74,15 +89,18 @@ def _check_dead_letter(path: str, events: str) -> None:
         raise typer.BadParameter(wrong, param_hint="--dead-letter")
 
 
-def _report_dead_letters(reader: EventReader, how_to_keep: str) -> None:
+def _report_dead_letters(reader: EventFiles, how_to_keep: str) -> None:
     """One line on stderr: how many, and where they are or how to keep them."""
     if not reader.malformed:
         return
-    where = "standard input" if reader.path == "-" else reader.path
+    example = min(reader.examples, key=lambda letter: letter.line)
+    where = "standard input" if example.file == "-" else example.file
+    if len(reader.files) > 1:
+        where = count(sum(part.malformed > 0 for part in reader.readers), "file")
     found = f"{count(reader.malformed, 'dead letter')} from {where}"
     if reader.dead_letter is not None:
         note(f"{found} saved in {reader.dead_letter}")
         return
-    example = min(reader.examples, key=lambda letter: letter.line)
     reason = " ".join(example.reason.split())
-    note(f"{found} (line {example.line}: {reason}); {how_to_keep}")
+    place = f"{example.file}, line" if len(reader.files) > 1 else "line"
+    note(f"{found} ({place} {example.line}: {reason}); {how_to_keep}")

@@ -6,57 +6,145 @@ import atexit
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 from typer.core import TyperGroup
 
 import nestream
-from nestream.cli.check import check, explain
-from nestream.cli.console import messages, note, show_diagnostics, show_error
-from nestream.cli.console_command import console
-from nestream.cli.data import data
-from nestream.cli.demo import app as demo
-from nestream.cli.fmt import fmt
-from nestream.cli.run import run
-from nestream.cli.stream import stream
-from nestream.cli.why import why
-from nestream.job import CheckpointError
-from nestream.sink import SinkError
-from nestream.source import SourceError
 
-_FAILURES = (
-    nestream.EventError,
-    nestream.StateError,
-    nestream.TooManyMatchesError,
-    CheckpointError,
-    SinkError,
-    SourceError,
-)
+
+@dataclass(frozen=True)
+class Lazy:
+    """A command whose module is loaded when it is used: `path` is the module and the function, or an app."""
+
+    path: str
+    examples: tuple[str, ...] = ()
+    no_args_is_help: bool = True
+
+    def load(self, name: str) -> Any:
+        """The command."""
+        module, attribute = self.path.split(":")
+        found: Callable[..., Any] | typer.Typer = getattr(import_module(module), attribute)
+        if isinstance(found, typer.Typer):
+            command = typer.main.get_command(found)
+        else:
+            alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+            lines = [line.replace("[", r"\[") for line in self.examples]
+            epilog = "\n".join(["[bold]Examples[/bold]", *lines])
+            alone.command(name, no_args_is_help=self.no_args_is_help, epilog=epilog)(found)
+            command = typer.main.get_command(alone)
+        command.name = name
+        return command
+
+
+COMMANDS = {
+    "check": Lazy(
+        "nestream.cli.check:check",
+        (
+            'nestream check "SEQ(Recycle r, !Washing w, Operating o) WITHIN 1 hour"',
+            "nestream check query.neel --events hospital.csv",
+            "nestream check query.neel --format json",
+        ),
+    ),
+    "fmt": Lazy(
+        "nestream.cli.fmt:fmt",
+        ("nestream fmt query.neel", "nestream fmt --write *.neel", "nestream fmt --check *.neel"),
+    ),
+    "explain": Lazy(
+        "nestream.cli.check:explain",
+        (
+            "nestream explain query.neel",
+            "nestream explain query.neel --verbose",
+            "nestream explain query.neel --format json",
+        ),
+    ),
+    "run": Lazy(
+        "nestream.cli.run:run",
+        (
+            "nestream run query.neel hospital.csv",
+            "nestream run query.neel trades.parquet --time timestamp --type ticker --output matches.parquet",
+            "nestream run query.neel hospital.csv | jq .match_end",
+            "gzip -dc events.csv.gz | nestream run query.neel - --input-format csv",
+        ),
+    ),
+    "why": Lazy(
+        "nestream.cli.why:why",
+        (
+            "nestream why query.neel hospital.csv --events 12,40,77",
+            "nestream why query.neel hospital.csv --events r=12,o=77 --format json",
+            "nestream why query.neel events.parquet --by event --events A-17,B-4",
+        ),
+    ),
+    "stream": Lazy(
+        "nestream.cli.stream:stream",
+        (
+            "tail -f events.jsonl | nestream stream rules/ --local",
+            "nestream stream rules/ --local --from events.jsonl --to matches.jsonl",
+            "nestream stream query.neel --from events --to matches",
+            'nestream stream query.neel --from events --to matches --watermark "5 minutes" --once',
+        ),
+    ),
+    "data": Lazy(
+        "nestream.cli.data:data",
+        (
+            "nestream data",
+            "nestream data stock",
+            "nestream data stock --events 1000000 --out trades.parquet",
+            "nestream data hospital --seed 7 --set violations=0.1 --out hospital.csv",
+        ),
+        no_args_is_help=False,
+    ),
+    "console": Lazy(
+        "nestream.cli.console_command:console",
+        (
+            "nestream console",
+            "nestream console --data trades.parquet --no-browser",
+            "nestream console --job hospital --port 8700",
+        ),
+        no_args_is_help=False,
+    ),
+    "demo": Lazy("nestream.cli.demo:app"),
+}
+"""The commands in the order of the help."""
 
 
 class Commands(TyperGroup):
-    """Turns what goes wrong for a user into a message and an exit code; usage errors are Typer's own (2)."""
+    """Loads commands, and turns what goes wrong for a user into a message and an exit code.
+
+    Usage errors are Typer's own (2).
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, name: str) -> Any:
+        """The command of a name, None where there is none."""
+        for wanted in [name] if name in COMMANDS else COMMANDS:  # an unknown one may be like any other
+            if wanted not in self.commands:
+                self.commands[wanted] = COMMANDS[wanted].load(wanted)
+        return self.commands.get(name)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", nestream.UnseenTypeWarning)  # commands have notes for it
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
-        except nestream.QueryError as error:
-            show_diagnostics(messages(), error.diagnostics, error.text)
-        except _FAILURES as error:
-            show_error(str(error))
-        except BrokenPipeError:  # the reader, `head` say, has seen enough
-            _forget_output()
-            raise typer.Exit(0) from None
-        except OSError as error:
-            name = f"{error.filename}: " if error.filename else ""
-            show_error(f"{name}{error.strerror or error}")
-        raise typer.Exit(1)
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            from nestream.cli.failures import shown_failure
+
+            code = shown_failure(error)
+            if code is None:
+                raise
+            raise typer.Exit(code) from None
 
 
 def _show_warning(
@@ -67,14 +155,10 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    note(f"warning: {message}")
+    from nestream.cli.console import note
 
-
-def _forget_output() -> None:
-    """Python flushes standard output once more at its end, which must not fail again."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    if not issubclass(category, nestream.UnseenTypeWarning):  # commands have notes for it
+        note(f"warning: {message}")
 
 
 app = typer.Typer(
@@ -105,75 +189,6 @@ def root(
     QUERY is a file or the text of a query.
     See `nestream COMMAND --help` for the options of a command.
     """
-
-
-def _examples(*lines: str) -> str:
-    """The foot of a command's help."""
-    return "\n".join(["[bold]Examples[/bold]", *(line.replace("[", r"\[") for line in lines)])
-
-
-app.command(
-    no_args_is_help=True,
-    epilog=_examples(
-        'nestream check "SEQ(Recycle r, !Washing w, Operating o) WITHIN 1 hour"',
-        "nestream check query.neel --events hospital.csv",
-        "nestream check query.neel --format json",
-    ),
-)(check)
-app.command(
-    no_args_is_help=True,
-    epilog=_examples("nestream fmt query.neel", "nestream fmt --write *.neel", "nestream fmt --check *.neel"),
-)(fmt)
-app.command(
-    no_args_is_help=True,
-    epilog=_examples(
-        "nestream explain query.neel",
-        "nestream explain query.neel --verbose",
-        "nestream explain query.neel --format json",
-    ),
-)(explain)
-app.command(
-    no_args_is_help=True,
-    epilog=_examples(
-        "nestream run query.neel hospital.csv",
-        "nestream run query.neel trades.parquet --time timestamp --type ticker --output matches.parquet",
-        "nestream run query.neel hospital.csv | jq .match_end",
-        "gzip -dc events.csv.gz | nestream run query.neel - --input-format csv",
-    ),
-)(run)
-app.command(
-    no_args_is_help=True,
-    epilog=_examples(
-        "nestream why query.neel hospital.csv --events 12,40,77",
-        "nestream why query.neel hospital.csv --events r=12,o=77 --format json",
-        "nestream why query.neel events.parquet --by event --events A-17,B-4",
-    ),
-)(why)
-app.command(
-    no_args_is_help=True,
-    epilog=_examples(
-        "tail -f events.jsonl | nestream stream rules/ --local",
-        "nestream stream rules/ --local --from events.jsonl --to matches.jsonl",
-        "nestream stream query.neel --from events --to matches",
-        'nestream stream query.neel --from events --to matches --watermark "5 minutes" --once',
-    ),
-)(stream)
-app.command(
-    epilog=_examples(
-        "nestream data",
-        "nestream data stock",
-        "nestream data stock --events 1000000 --out trades.parquet",
-        "nestream data hospital --seed 7 --set violations=0.1 --out hospital.csv",
-    ),
-)(data)
-app.command(
-    epilog=_examples(
-        "nestream console",
-        "nestream console --data trades.parquet --no-browser",
-        "nestream console --job hospital --port 8700",
-    ),
-)(console)
-app.add_typer(demo, name="demo")
 
 
 def main() -> None:

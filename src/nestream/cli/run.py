@@ -1,4 +1,4 @@
-"""`nestream run`: the matches of a query over a file of events."""
+"""`nestream run`: the matches of a query over files of events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from nestream.cli.arguments import (
     queries_of,
 )
 from nestream.cli.console import count, is_terminal, note, output, showing_matches, working
-from nestream.cli.events import load_events, note_unseen
+from nestream.cli.events import load_events, note_unseen, open_events, read_all
+from nestream.cli.run_large import LargeRun
 from nestream.cli.spark import run_on_spark
 from nestream.cli.table import matches_table
 from nestream.cli.types import TypesOption, with_inferred_types, with_types
@@ -54,10 +55,11 @@ class MatchFormat(StrEnum):
 def run(
     query: QueriesArgument,
     events: Annotated[
-        str,
+        list[str],
         typer.Argument(
-            metavar="EVENTS",
-            help="A CSV, JSON lines or Parquet file, or - for standard input.",
+            metavar="EVENTS...",
+            help="CSV, JSON lines or Parquet files, also compressed, folders or patterns of them, "
+            "TYPE=FILE for a file with events of one type, or - for standard input.",
             show_default=False,
         ),
     ],
@@ -124,11 +126,20 @@ def run(
             show_default=False,
         ),
     ] = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            "--as-of",
+            metavar="TIME",
+            help="The events are complete up to this time; what is still open then is not reported.",
+            show_default=False,
+        ),
+    ] = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Also print the plan and a summary to standard error.")
     ] = False,
 ) -> None:
-    """Find the matches of a query, or of a folder of queries in one pass, in a file of events.
+    """Find the matches of a query, or of a folder of queries in one pass, in files of events.
 
     Prints a table on a terminal, and one JSON object per line in a pipe.
     Matches are ordered by query, then by match_end, then by the positions of their events.
@@ -138,7 +149,7 @@ def run(
     """
     begin = clock.perf_counter()
     chosen = _format(destination, format, events)
-    parsed = with_types(queries_of(query, dialect, set), types)
+    parsed = _complete_up_to(with_types(queries_of(query, dialect, set), types), as_of)
     options = dict.fromkeys(without or (), False)
     how: dict[str, Any] = {"time": time, "type": type, "order": order.value, "strategy": strategy}
     how["options"] = options
@@ -147,15 +158,25 @@ def run(
             raise typer.BadParameter("it cannot be combined with --master or --output.", param_hint="--each")
         reader, table = load_events(events, time, type, input_format, dead_letter)
         parsed = with_inferred_types(parsed, table, type)
+        how["types"] = reader.types
         note_unseen(parsed.unseen(table, type))
         total = _write_each(parsed, table, Path(each), **how)
         note(_summary(table.num_rows, total, total, reader.malformed, clock.perf_counter() - begin))
         _end(table.num_rows, reader.malformed)
         return
+    large = None
     if master is None:
-        reader, table = load_events(events, time, type, input_format, dead_letter)
+        reader = open_events(events, time, type, input_format, dead_letter)
+        large = None if chosen is None else LargeRun.of(parsed, reader, **how)
+    if large is not None:
+        number, malformed, where = 0, reader.malformed, ""
+        explained = parsed.explain(strategy=strategy, options=options) if plan else ""
+        found = large.matches()
+    elif master is None:
+        table = read_all(reader)
         parsed = with_inferred_types(parsed, table, type)
         number, malformed, where = table.num_rows, reader.malformed, ""
+        how["types"] = reader.types
         note_unseen(parsed.unseen(table, type))
         explained = parsed.explain(strategy=strategy, options=options) if plan else ""
         found = parsed.batches(table, **how)
@@ -177,10 +198,24 @@ def run(
             total = sum(counted.values()) if isinstance(counted, dict) else counted
     else:
         shown = total = write_matches(_first(found, limit), destination or "-", chosen.stored)
+    if large is not None:
+        number = reader.rows
+        note_unseen(large.unseen())
     if plan or chosen is None or is_terminal(error=True):
         seconds = clock.perf_counter() - begin
         note(_summary(number, total, shown, malformed, seconds) + where)
     _end(number, malformed)
+
+
+def _complete_up_to(parsed: Query | Queries, as_of: str | None) -> Query | Queries:
+    """The query over events that are complete up to a time."""
+    if as_of is None:
+        return parsed
+    try:
+        return parsed.as_of(int(as_of) if as_of.lstrip("-").isdigit() else as_of)
+    except ValueError as problem:
+        said = str(problem).replace("\n  hint:", ";")
+        raise typer.BadParameter(f"{said}.", param_hint="--as-of") from None
 
 
 def _end(events: int, malformed: int) -> None:
@@ -230,7 +265,7 @@ def _first(found: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
             return
 
 
-def _format(destination: str | None, wanted: MatchFormat | None, events: str) -> FileFormat | None:
+def _format(destination: str | None, wanted: MatchFormat | None, events: list[str]) -> FileFormat | None:
     """The format to write, None for a table."""
     to_screen = destination in (None, "-") and is_terminal()
     if wanted is MatchFormat.TABLE or (wanted is None and destination is None and to_screen):
@@ -243,7 +278,7 @@ def _format(destination: str | None, wanted: MatchFormat | None, events: str) ->
         raise typer.BadParameter(
             "parquet cannot be printed to a terminal; add --output FILE.", param_hint="--format"
         )
-    if destination not in (None, "-") and events != "-" and _same(str(destination), events):
+    if destination not in (None, "-") and any(_same(str(destination), place) for place in events):
         raise typer.BadParameter("this file holds the events.", param_hint="--output")
     return output_format(destination or "-", FileFormat(wanted.value) if wanted else None, "--output")
 

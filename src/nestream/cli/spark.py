@@ -16,7 +16,9 @@ from nestream.cli.console import working
 from nestream.cli.events import load_events
 from nestream.cli.types import with_inferred_types
 from nestream.query import spark_frame, spark_problem, spark_session
+from nestream.source.formats import files_below, suffix_of
 
+PARQUET = (".parquet", ".pq")
 SETTINGS = {"spark.sql.session.timeZone": "UTC"}  # times are shown as in process
 
 
@@ -54,7 +56,7 @@ class SparkRun:
 
 def run_on_spark(
     query: Query | Queries,
-    path: str,
+    places: list[str],
     master: str,
     format: FileFormat | None,
     dead_letter: str | None,
@@ -63,19 +65,19 @@ def run_on_spark(
     """Read the events for Spark: Parquet by Spark itself, other files by our readers with dead letters."""
     time, type = options["time"], options["type"]
     stored = format.stored if format else None
-    if path != "-" and (stored == "parquet" or (stored is None and is_parquet(path))):
+    if all(_is_parquet(place, stored) for place in places):
         if dead_letter is not None:
             raise EventError(
                 "Spark reads Parquet without dead letters\n  hint: leave --dead-letter out, or --master"
             )
-        _check_folder(path)
         with spark_errors(), working("starting Spark"):
             # by default Spark takes the columns of one file for those of all
-            events = spark_session(master, SETTINGS).read.option("mergeSchema", "true").parquet(path)
+            events = spark_session(master, SETTINGS).read.option("mergeSchema", "true").parquet(*places)
             total = events.count()
             query = with_inferred_types(query, events, type)
         return SparkRun(query, events, total, 0, options, None)
-    reader, table = load_events(path, time, type, format, dead_letter)
+    reader, table = load_events(places, time, type, format, dead_letter)
+    options = {**options, "types": reader.types}
     query = with_inferred_types(query, table, type)
     empty = query.match(table.slice(0, 0), **options)
     with spark_errors(), working("starting Spark"):
@@ -83,24 +85,14 @@ def run_on_spark(
     return SparkRun(query, events, table.num_rows, reader.malformed, options, empty)
 
 
-def _check_folder(path: str) -> None:
-    """Refuse a folder whose files are not Parquet: Spark would read them by its own rules, or not at all."""
-    folder = Path(path)
-    if not folder.is_dir():
-        return
-    files = [file for file in folder.rglob("*") if file.is_file() and file.name[0] not in "_."]
-    other = [file for file in files if file.suffix.lower() in (".csv", ".json", ".jsonl", ".ndjson")]
-    if other or not files:
-        found = f"has {other[0].name}" if other else "has no files"
-        raise EventError(
-            f"{path} {found}, and with --master a folder holds Parquet files\n"
-            f"  hint: name one file, or use nestream stream --from {path} --once, which reads every format"
-        )
-
-
-def is_parquet(path: str) -> bool:
-    """Whether a path is a Parquet file or a folder of them."""
-    return Path(path).suffix.lower() == ".parquet" or Path(path).is_dir() or "://" in path
+def _is_parquet(place: str, format: str | None) -> bool:
+    """Whether Spark reads a place by itself: a Parquet file, a folder of them, or an address."""
+    if format is not None or place == "-":
+        return format == "parquet" and place != "-"
+    if Path(place).is_dir():
+        files = files_below(place)
+        return bool(files) and all(suffix_of(str(file)) in PARQUET for file in files)
+    return suffix_of(place) in PARQUET or "://" in place
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from nestream.cli.arguments import (
     InputFormatOption,
     QueriesArgument,
     SetOption,
+    StrategyOption,
     TimeOption,
     TypeOption,
     queries_of,
@@ -55,6 +56,7 @@ def stream(
     progress: ProgressOption = None,
     format: StreamFormatOption = None,
     master: MasterOption = None,
+    strategy: StrategyOption = "auto",
     types: TypesOption = None,
     dialect: DialectOption = None,
     set: SetOption = None,
@@ -67,6 +69,10 @@ def stream(
     """
     parsed = with_types(queries_of(query, dialect, set), types)
     warn_of_undeclared(parsed)
+    if strategy == "reference":
+        raise typer.BadParameter("the reference evaluator does not run on streams.", param_hint="--strategy")
+    if source is not None and Path(source).is_dir():
+        _apart(source, {"--to": sink, "--late": late, "--checkpoint": checkpoint})
     log = None if progress is None else ProgressFile(progress_path(progress))
     read_as = None if input_format is None else input_format.stored
     if local:
@@ -90,6 +96,7 @@ def stream(
                 format=format,
                 input_format=read_as,
                 log=log,
+                strategy=strategy,
             ),
         )
         return
@@ -110,10 +117,21 @@ def stream(
         once=once,
         files=files,
         log=log,
+        strategy=strategy,
         output=(format or StreamFormat.PARQUET).value,
         master=master or "local[*]",
         format=None if input_format is None else input_format.value,
     )
+
+
+def _apart(source: str, written: dict[str, str | None]) -> None:
+    """Refuse to write into the folder of the events, whose files are read as events."""
+    for option, place in written.items():
+        if place is not None and Path(place).resolve().is_relative_to(Path(source).resolve()):
+            raise typer.BadParameter(
+                f"{place!r} is in the folder of the events, where files are read as events.",
+                param_hint=option,
+            )
 
 
 def _piped() -> str:

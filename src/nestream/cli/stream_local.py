@@ -39,6 +39,7 @@ class LocalStream:
     format: StreamFormat | None
     input_format: str | None
     log: ProgressFile | None
+    strategy: str = "auto"
 
     def kept(self) -> str | None:
         """The folder of the checkpoint; without one where nothing can be undone and none is named."""
@@ -49,13 +50,14 @@ class LocalStream:
 
 def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None:
     """Run the stream until its source ends or somebody stops it."""
-    members = list(parsed.members.values()) if isinstance(parsed, Queries) else [parsed]
     status = StatusLine()
     told = _Told(wanted, status)
     lateness: Any = int(wanted.lateness) if str(wanted.lateness).isdigit() else wanted.lateness
 
     def start(**handlers: Any) -> Any:
-        return parsed.stream(time=wanted.time, type=wanted.type, lateness=lateness, **handlers)
+        return parsed.stream(
+            time=wanted.time, type=wanted.type, lateness=lateness, strategy=wanted.strategy, **handlers
+        )
 
     try:
         start(late=None, dead_letter=None)
@@ -71,7 +73,7 @@ def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None
                 format=wanted.input_format,
                 once=wanted.once or wanted.flush,
                 whole=wanted.flush,
-                moments={attribute for member in members for attribute in member.mentioned},
+                moments=set(parsed.attributes_read),
             ),
             _Above(_sink(wanted, name), status),
             aside=None if wanted.late is None else open_sink(wanted.late, "jsonl", encode=first_column),

@@ -35,6 +35,8 @@ def stream_on_spark(
         raise typer.BadParameter(f"there is no folder {source!r}.", param_hint="--from")
     if late is not None and Path(late).exists() and not Path(late).is_dir():
         raise typer.BadParameter(f"{late!r} is not a folder.", param_hint="--late")
+    if checkpoint is not None and Path(checkpoint).exists() and not Path(checkpoint).is_dir():
+        raise typer.BadParameter(f"{checkpoint!r} is not a folder.", param_hint="--checkpoint")
     aside = None if late is None else str(Path(late).absolute())  # workers run in folders of their own
     kept = checkpoint or str(Path(sink) / "_checkpoint")
     spark = spark_session(master, SETTINGS)

@@ -76,7 +76,7 @@ def why(
         raise typer.BadParameter("it is a folder. Pass one query.", param_hint="QUERY")
     parsed = with_types(query_text(query).parse(dialect, set), types)
     wanted = _picked(picked, by)
-    _, table = load_events(events, time, type, input_format, None)
+    _, table = load_events([events], time, type, input_format, None)
     parsed = with_inferred_types(parsed, table, type)
     with working("looking"):
         answer = parsed.why(table, wanted, by=by, time=time, type=type, order=order.value)

@@ -7,8 +7,9 @@ from typing import Any
 from nestream.compose.analysis import measured
 from nestream.compose.run import Run
 from nestream.logical.explain import explain, explain_json
-from nestream.logical.nodes import Plan
+from nestream.logical.nodes import Plan, has_groups
 from nestream.runtime.held import in_order
+from nestream.runtime.local import LocalRun
 from nestream.strategies import Options, program_of, tool
 
 FORMATS = ("text", "json")
@@ -32,6 +33,9 @@ def explained(plan: Plan, format: str, options: Options | None, strategy: str) -
 
 def with_rewriting(shown: Any, plan: Plan, format: str) -> Any:
     """An explanation, and how the plan is rewritten to a normal form."""
+    if has_groups(plan):
+        rewriting: Any = "Rewriting\n  none: the rules of the papers do not cover groups"
+        return {**shown, "rewriting": None} if format == "json" else f"{shown}\n{rewriting}"
     rewriting = tool("explain_normal_form")(plan, format)
     return {**shown, "rewriting": rewriting} if format == "json" else f"{shown}\n{rewriting}"
 
@@ -40,15 +44,16 @@ def as_operators(plan: Plan, format: str, options: Options | None, dialect: str)
     """The plan as the operators of a dialect of plans."""
     if dialect != "sase":
         raise ValueError(f"unknown dialect {dialect!r}: use 'sase', or leave it out")
+    if has_groups(plan):
+        raise ValueError("SASE's operators have no groups\n  hint: explain the query without dialect")
     return tool("explain_operators")(plan, format, options)
 
 
-def analyzed(run: Run, format: str, options: Options | None) -> Any:
+def analyzed(run: Run, format: str) -> Any:
     """The explanation, with what a run over the events found and how long each part of it took."""
-    if run.strategy == "reference":
-        raise ValueError("the reference evaluator has no plan to analyze: choose another strategy")
-    local = run.local(options, whole=True)
-    local.append(in_order(run.table, run.schema.time, run.unit))
+    run.settings.without_reference("has no plan to analyze: choose another strategy")
+    local = LocalRun(run.compiled(whole=True))
+    local.append(in_order(run.table, run.schema))
     found = measured(local.matcher, run.table.num_rows)
     if format == "json":
         return {**explain_json(run.plan), **found.json()}

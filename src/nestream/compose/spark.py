@@ -2,108 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from nestream.compose.run import Run, known_order
-from nestream.engine.program import Program
+from nestream.compose.settings import Settings
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, expressions
-from nestream.model.columns import resolution
+from nestream.model.columns import to_table
 from nestream.model.expression import constants
-from nestream.model.plain import empty_table
-from nestream.model.schema import EventError, Kind, Schema
-from nestream.model.time import Duration, DurationError, length_of_time
-from nestream.strategies import Options, known_strategy
+from nestream.model.lengths import length_of_time, seconds_of
+from nestream.model.schema import EventError, Schema
+from nestream.model.time import Duration, DurationError
+from nestream.runtime.compiled import CompiledQuery, CompiledSet
 
-Typed = Callable[[Schema], tuple[Plan, dict[str, Kind]]]
-"""What types a query for the events of a schema."""
-
-
-@dataclass(frozen=True)
-class SparkRun:
-    """A plan typed for a DataFrame, and its program; the table of the run is empty."""
-
-    df: Any
-    run: Run
-    program: Program
-    zone: str = ""
-    """What a checkpoint must agree with beside the query: the zone of the session, where it has a meaning."""
-
-    @classmethod
-    def of(
-        cls,
-        typed: Typed,
-        events: Any,
-        time: str,
-        type: str,
-        types: Mapping[str, Iterable[str]] | None,
-        order: str,
-        strategy: str,
-        options: Options | None,
-    ) -> SparkRun:
-        """The events, a DataFrame or a mapping of them by type, as one DataFrame with the plan for it."""
-        known_strategy(strategy)
-        if strategy == "reference":
-            raise ValueError("the reference evaluator does not run on Spark")
-        df, schema = dataframe_of(events, time, type, types)
-        plan, kinds = typed(schema)
-        empty = empty_table(pa.schema(list(schema.columns.items())))
-        run = Run(plan, empty, schema, kinds, resolution(schema), known_order(order), strategy)
-        return cls(df, run, run.program(options), zone_that_matters([typed], schema, df))
-
-    def matches(self, identity: str, **settings: Any) -> Any:
-        """The matches as a DataFrame, batch or streaming."""
-        from nestream.runtime.spark.match import match_dataframe
-
-        run = self.run
-        return match_dataframe(
-            self.df,
-            run.plan.output,
-            self.program,
-            run.schema,
-            run.kinds,
-            run.unit,
-            identity=identity + self.zone,
-            **settings,
-        )
-
-    def explained(self, format: str, **partitioning: Any) -> Any:
-        """The plan, and how the events are split, read and filtered."""
-        from nestream.runtime.spark.columns import session_zone
-        from nestream.runtime.spark.explain import explain_dataframe, explain_dataframe_text
-
-        run = self.run
-        described = explain_dataframe(
-            self.df, run.plan.output, self.program, run.schema, run.unit, **partitioning
-        )
-        if any(isinstance(value, datetime) for part in expressions(run.plan) for value in constants(part)):
-            described["zone"] = session_zone(self.df)
-        if format == "json":
-            return {**explain_json(run.plan), **self.program.explain_json(), "spark": described}
-        parts = [explain(run.plan), self.program.explain(), explain_dataframe_text(described)]
-        return "\n".join(parts)
-
-    def count(self, limit: int | None) -> int:
-        """How many matches there are in a batch; they cross with nothing but their times."""
-        from nestream.runtime.spark.match import match_dataframe
-
-        if self.df.isStreaming:
-            raise TypeError("a stream has no number of matches: write the matches of `match(df)` somewhere")
-        run = self.run
-        bare = replace(run.plan.output, columns=())
-        found = match_dataframe(self.df, bare, self.program, run.schema, {}, run.unit)
-        total = int(found.count())
-        return total if limit is None else min(total, limit)
+AnyCompiled = TypeVar("AnyCompiled", CompiledQuery, CompiledSet)
 
 
-def dataframe_of(
-    events: Any, time: str, type: str, types: Mapping[str, Iterable[str]] | None
-) -> tuple[Any, Schema]:
+def dataframe_of(events: Any, settings: Settings) -> tuple[Any, Schema]:
     """The events, a DataFrame or a mapping of them by type, as one DataFrame with its schema."""
     from nestream.runtime.spark.match import spark_schema, union_by_type
 
@@ -111,17 +30,86 @@ def dataframe_of(
         found = events.__class__.__name__
         raise TypeError(f"on Spark the events are a DataFrame or a mapping of them by type, not a {found}")
     if isinstance(events, Mapping):
-        types = types or {name: frame.columns for name, frame in events.items()}
-        events = union_by_type(events, type)
-    return events, Schema.of(spark_schema(events, time, type), time, type, types)
+        known = {name: frame.columns for name, frame in events.items()}
+        settings = replace(settings, types=settings.types or known)
+        events = union_by_type(events, settings.type)
+    return events, settings.schema(spark_schema(events, settings.time, settings.type))
 
 
-def zone_that_matters(queries: Iterable[Typed], schema: Schema, df: Any) -> str:
-    """The zone of the session for the identity of a stream; nothing where no query depends on it."""
+def collected(events: Any, options: Mapping[str, Any]) -> tuple[pa.Table, dict[str, Any]]:
+    """The events of a batch in this process, by time and in the zone of the session, with `why`'s options."""
+    from nestream.runtime.spark.session import in_process
+
+    if options.get("by") is None:
+        raise EventError(
+            "the rows of a Spark DataFrame have no numbers\n"
+            '  hint: pick the events by a column with a value for each: why(df, [17, 21], by="id")'
+        )
+    given = {name: options[name] for name in ("time", "type", "types") if name in options}
+    settings = Settings.of(given)
+    df, schema = dataframe_of(events, settings)
+    if df.isStreaming:
+        raise EventError(
+            "why cannot read a stream\n"
+            "  hint: read the events as a batch, with spark.read instead of readStream"
+        )
+    return in_process(df).sort_by(settings.time), {**options, "types": schema.types or None}
+
+
+def explained_on_spark(df: Any, plan: Plan, compiled: CompiledQuery, format: str, **partitioning: Any) -> Any:
+    """The plan, and how the events are split, read and filtered."""
+    from nestream.runtime.spark.columns import session_zone
+    from nestream.runtime.spark.explain import (
+        BATCH_PLANNED,
+        STREAM_PLANNED,
+        explain_dataframe,
+        explain_dataframe_text,
+    )
+    from nestream.runtime.spark.statistics import first_events
+
+    if compiled.program.is_planned_by_statistics and not df.isStreaming:
+        compiled = compiled.planned_for(first_events(df), compiled.schema)
+    described = explain_dataframe(df, compiled, **partitioning)
+    if compiled.program.is_planned_by_statistics:
+        described["optimizer"] = STREAM_PLANNED if df.isStreaming else BATCH_PLANNED
+    if any(isinstance(value, datetime) for part in expressions(plan) for value in constants(part)):
+        described["zone"] = session_zone(df)
+    if format == "json":
+        return {**explain_json(plan), **compiled.program.explain_json(), "spark": described}
+    return "\n".join([explain(plan), compiled.program.explain(), explain_dataframe_text(described)])
+
+
+def planned_from(compiled: AnyCompiled, sample: Any, settings: Settings) -> AnyCompiled:
+    """What was compiled, planned for a sample of events of this process, where there is one."""
+    if sample is None:
+        return compiled
+    table = to_table(sample, settings.type)
+    planned: AnyCompiled = compiled.planned_for(table, settings.schema(table.schema))
+    return planned
+
+
+def counted_on_spark(df: Any, compiled: CompiledQuery) -> int:
+    """How many matches there are in a batch; they cross with nothing but their times."""
+    from nestream.runtime.spark.match import match_dataframe
+
+    refuse_to_count(df)
+    bare = replace(compiled, output=replace(compiled.output, columns=()), kinds={})
+    total = int(match_dataframe(df, bare).count())
+    return total if compiled.limit is None else min(total, compiled.limit)
+
+
+def refuse_to_count(df: Any) -> None:
+    """Raise for a stream."""
+    if df.isStreaming:
+        raise TypeError("a stream has no number of matches: write the matches of `match(df)` somewhere")
+
+
+def zone_that_matters(plans: Callable[[Schema], Any], schema: Schema, df: Any) -> str:
+    """The zone of the session for the identity of a stream; nothing where the plans do not depend on it."""
     from nestream.runtime.spark.columns import in_utc, session_zone
 
     utc = in_utc(schema)
-    depends = utc != schema and any(typed(utc)[0] != typed(schema)[0] for typed in queries)
+    depends = utc != schema and plans(utc) != plans(schema)
     return f"\nZONE {session_zone(df)}" if depends else ""
 
 
@@ -168,14 +156,17 @@ def stream_files(
     *,
     time: str,
     type: str,
+    strategy: str = "auto",
     **options: Any,
 ) -> Any:
     """Match the files of a folder, those there and those to come, into files of another."""
     from nestream.runtime.spark.stream_files import stream_files as stream
 
     def match(events: Any) -> Any:
-        return on_spark(events, time=time, type=type)
+        return on_spark(events, time=time, type=type, strategy=strategy)
 
+    if "trigger" in options:
+        options["trigger"] = seconds_of(options["trigger"], "trigger")
     if "watermark" in options:
         options["watermark"] = in_words_of_spark(options["watermark"])
     return stream(spark, match, source, sink, time=time, type=type, **options)

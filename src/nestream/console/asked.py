@@ -132,7 +132,7 @@ class Asked:
         self.watch.trials.append(trial)  # before it has started, so that it misses no event
         answer: dict[str, Any] = {"ok": False}
         try:
-            settings = {**self._columns(), "lateness": self.watch.job.lateness.total_seconds()}
+            settings = {**self._columns(), "lateness": self.watch.job.lateness}
             answer = await trial.start(settings)
         finally:
             if not answer["ok"] and trial in self.watch.trials:

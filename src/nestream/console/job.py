@@ -6,16 +6,14 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import nestream
+from nestream.model.lengths import seconds_of
 
 SEVERITIES = ("high", "medium", "low")
 _NOTE = re.compile(r"^\s*(?://|#|/\*)\s*(title|severity)\s*:\s*(.*?)\s*(?:\*/)?\s*$", re.IGNORECASE)
-_DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(millisecond|second|minute|hour|day)s?\s*$", re.IGNORECASE)
-_SECONDS = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 _LARGEST = 1 << 20
 """The most bytes that are read of job.json, floor.json or a rule."""
 _ROOM = '{"name": "OR-1", "kind": "operating", "x": 0, "y": 0, "w": 10, "h": 8}'
@@ -56,7 +54,8 @@ class Job:
     type: str = "type"
     trigger: float = 1.0
     watermark: str = "0 seconds"
-    lateness: timedelta = timedelta()
+    lateness: float = 0.0
+    """The watermark in seconds."""
     events: Path | None = None
     matches: Path | None = None
     late: Path | None = None
@@ -70,19 +69,15 @@ class Job:
         place = folder.parent if folder.name == "job.json" else folder
         described = _object(place / "job.json")
         watermark = str(described.get("watermark", "0 seconds"))
-        trigger = _finite(described.get("trigger", 1.0))
-        if trigger is None:
-            shown = json.dumps(described["trigger"])[:80]
-            raise JobError(f"job.json: the trigger {shown} is not a number of seconds\n  hint: write 1.0")
         floor = place / str(described.get("floor", "floor.json"))
         return cls(
             place,
             str(described.get("name", place.name)),
             str(described.get("time", "ts")),
             str(described.get("type", "type")),
-            trigger,
+            _seconds(described.get("trigger", 1.0), "trigger", "1.0, a number of seconds, or `500 ms`"),
             watermark,
-            duration(watermark),
+            _seconds(watermark, "watermark", "`10 seconds`"),
             **{name: _path(place, described, name) for name in ("events", "matches", "late", "progress")},
             rules=_path(place, described, "rules"),
             floor=_floor(_object(floor)) if floor.is_file() else None,
@@ -126,15 +121,12 @@ def rule_of(name: str, text: str) -> Rule:
     )
 
 
-def duration(text: str) -> timedelta:
-    """Spark's way to write a duration, as far as a watermark needs it."""
-    found = _DURATION.match(text)
-    if found is None:
-        raise JobError(f"job.json: the watermark {text!r} is not a duration\n  hint: write `10 seconds`")
+def _seconds(given: Any, name: str, example: str) -> float:
     try:
-        return timedelta(seconds=float(found[1]) * _SECONDS[found[2].lower()])
-    except OverflowError:
-        raise JobError("job.json: the watermark is too long\n  hint: write `10 seconds`") from None
+        return seconds_of(given, name)
+    except (TypeError, ValueError) as wrong:
+        problem = str(wrong).partition("\n")[0]
+        raise JobError(f"job.json: {problem}\n  hint: write {example}") from None
 
 
 def _path(place: Path, described: dict[str, Any], name: str) -> Path | None:

@@ -61,7 +61,7 @@ GENERATORS: dict[str, Generator] = {
             hospital.COLUMNS,
             hospital.TYPES,
             hospital.hospital,
-            sample={"events": 300, "seed": 58, "violations": 0.15, "instruments": 30, "workers": 6},
+            sample={"events": 300, "seed": 104, "violations": 0.3, "instruments": 60, "workers": 2},
         ),
         Generator(
             "retail",

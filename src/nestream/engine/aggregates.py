@@ -6,6 +6,7 @@ at once; then each stretch is reduced to one value.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -292,7 +293,8 @@ def _rounded(total: Ints, divisor: Ints) -> Ints:
     """The quotients, rounded half to even."""
     quotient, rest = total // divisor, total % divisor
     up = (rest > divisor - rest) | ((rest == divisor - rest) & (quotient % 2 != 0))
-    return quotient + up
+    rounded: Ints = quotient + up
+    return rounded
 
 
 def _exact_mean(values: Ints) -> int | None:
@@ -366,4 +368,4 @@ def _of_decimal(function: str, values: list[Decimal]) -> Decimal | float | None:
     for one in values:
         away = EXACT.subtract(one, mean)
         spread = EXACT.add(spread, EXACT.multiply(away, away))
-    return float(EXACT.divide(spread, Decimal(len(values) - 1))) ** 0.5
+    return math.sqrt(float(EXACT.divide(spread, Decimal(len(values) - 1))))

@@ -129,3 +129,8 @@ def why_no_range(group: Group) -> str | None:
     if len(set(own)) < len(own):
         return "an attribute must equal two others"
     return None
+
+
+def has_groups(block: Block) -> bool:
+    """Whether a block has groups, at any depth."""
+    return bool(block.groups) or any(has_groups(inner.block) for inner in block.negations)

@@ -19,7 +19,7 @@ from nestream.engine.kernels.scan import of_known_types
 from nestream.engine.program import LeafSpec
 from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator
-from nestream.model.columns import computable, per_microsecond
+from nestream.model.columns import computable
 from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
 from nestream.model.output import Members
@@ -30,7 +30,7 @@ from nestream.model.vector import Vector
 Ints = npt.NDArray[np.int64]
 _MANY_LEAVES = 16
 """From this number of leaves on, it is worth joining small batches before they are tested."""
-_MOST_TYPES = 1 << 15
+MOST_TYPES = 1 << 15
 """How many types there may be: they are numbered in 16 bits."""
 _FEW_WORDS = 64
 """So many words of a dictionary may be out of use before it is made anew."""
@@ -68,21 +68,13 @@ class Events:
     event i (its own where arrival orders). Rows are numbers into these columns.
     """
 
-    def __init__(
-        self,
-        leaves: Sequence[LeafSpec],
-        schema: Schema,
-        unit: str,
-        columns: Sequence[str],
-        *,
-        by_arrival: bool = False,
-    ) -> None:
+    def __init__(self, leaves: Sequence[LeafSpec], schema: Schema, columns: Sequence[str]) -> None:
         self.leaves = tuple(leaves)
         self.schema = schema
-        self.unit = unit
+        self.unit = schema.unit
         self.columns = list(columns)
-        self.by_arrival = by_arrival
-        self.evaluator = Evaluator(per_microsecond(unit))
+        self.by_arrival = schema.by_arrival
+        self.evaluator = Evaluator(schema.per_microsecond)
         self.types = named_types(name for leaf in leaves for name in leaf.types)
         """The names of the types, by number; where a leaf takes any type, those that have been seen too."""
         self.any_type = any(ANY_TYPE in leaf.types for leaf in leaves)
@@ -159,9 +151,9 @@ class Events:
         if not fresh:
             return
         self.types += tuple(fresh)
-        if len(self.types) > _MOST_TYPES:
+        if len(self.types) > MOST_TYPES:
             raise EventError(
-                f"the events have more than {_MOST_TYPES:,} types, too many for ANY\n"
+                f"the events have more than {MOST_TYPES:,} types, too many for ANY\n"
                 "  hint: name the types of the query, or put what differs into an attribute"
             )
         self._types = pa.array(self.types, pa.string())

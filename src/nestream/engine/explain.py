@@ -11,7 +11,7 @@ from nestream.engine.operators.chain import Chain
 from nestream.engine.operators.derived import MatchStair
 from nestream.engine.operators.grouped import Grouped
 from nestream.engine.operators.operator import PhysicalOperator
-from nestream.engine.program import EVENT, Decided, Edge, Interval, Scope
+from nestream.engine.program import EVENT, Decided, Edge, Interval, Program, Scope
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import Attribute, Expression, transform
 from nestream.model.text import print_expression, print_name, quantity_text
@@ -29,12 +29,16 @@ def explain_native(
     """The operators as indented text, with what was measured of each, if they have run."""
     lines = ["Engine"]
     depth = 1
+    keep = scope.keep if isinstance(scope, Program) else None
+    if keep is not None:
+        lines.append(f"  Keep {keep}, of the matches in the order of the output")
+        depth += 1
     if len(operators) > 1:
-        lines.append("  Union" + (", then Distinct" if scope.distinct else ""))
-        depth = 2
+        lines.append("  " * depth + "Union" + (", then Distinct" if scope.distinct else ""))
+        depth += 1
     elif scope.distinct:
-        lines.append("  Distinct")
-        depth = 2
+        lines.append("  " * depth + "Distinct")
+        depth += 1
     for number, (operator, decided) in enumerate(zip(operators, scope.decided, strict=True)):
         lines.append("  " * depth + f"{_headline(operator)}; {EMITTED[decided]}")
         lines += ["  " * (depth + 1) + line for line in _inside(operator, scope)]

@@ -24,7 +24,7 @@ class Matchers:
         self._always: list[int] = []
         self._awaiting: dict[int, list[int]] = {}
         for number, program in enumerate(programs):
-            if any(decided is not Decided.LAST for decided in program.decided):
+            if program.keep is not None or any(decided is not Decided.LAST for decided in program.decided):
                 self._always.append(number)
                 continue
             lasts = {leaf for outline in program.outlines for leaf in outline.ends(by_last=True)}
@@ -50,6 +50,13 @@ class Matchers:
         cache = self.cache()
         for number in self._due():
             yield number, self.members[number].advance(watermark, cache, in_order=in_order)
+
+    def pass_over(self, watermark: int) -> None:
+        """Take the matches that a watermark decides as emitted: they were found elsewhere."""
+        for member in self.members:
+            member.pass_over(watermark, several=True)
+        self.events.take_fresh()
+        self.expire()
 
     def cache(self) -> EvaluationCache:
         """What the programs share over the events held now."""

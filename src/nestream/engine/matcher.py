@@ -14,6 +14,7 @@ import numpy as np
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events, Ints
+from nestream.engine.keeper import NEVER, Keeper
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.stack import first_of_time
 from nestream.engine.keys import key_classes
@@ -49,6 +50,14 @@ class Matcher:
         """How many matches of one moment may be held."""
         self.limit = min(PIECE, self.budget)
         self.execution = program.start(self.limit)
+        self.keeper = Keeper(program, events) if program.keep is not None else None
+
+    def go_on_with(self, program: Program) -> None:
+        """Run another program for the same query from here on; what was decided stays decided."""
+        self.program = program
+        self.execution = program.start(self.limit)
+        if program.distinct and self.given is None:
+            self.given = Given(program.kept)
 
     @cached_property
     def key_classes(self) -> Mapping[str, str]:
@@ -68,13 +77,55 @@ class Matcher:
         self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
         self.events.seal()
         if len(self.store):
-            targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
-            at_once = self.watermark == END and not any(self.decided)
-            found = self._decide(targets, at_once=at_once, cache=cache)
-            sorted_already = found_in_order(self.program, at_once=at_once)
-            for matches in found if sorted_already or not in_order else self._all_in_order(found):
-                yield from self.execution.completed(matches)
+            for matches in self._emitted(cache, in_order=in_order):
+                yield from self._completed(matches, cache)
         if cache is None:
+            self._expire()
+
+    def _completed(self, matches: Matches, cache: EvaluationCache | None) -> Iterator[Matches]:
+        """Matches with their groups."""
+        return self.execution.completed(
+            matches, lambda: cache or EvaluationCache(self.events, self.key_classes)
+        )
+
+    def _emitted(self, cache: EvaluationCache | None, *, in_order: bool) -> Iterator[Matches]:
+        """The matches that the watermark decides and KEEP keeps, without their groups."""
+        assert self.watermark is not None
+        targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
+        at_once = self.watermark == END and not any(self.decided)
+        found = self._decide(targets, at_once=at_once, cache=cache)
+        sorted_already = found_in_order(self.program, at_once=at_once)
+        if self.keeper is None:
+            yield from found if sorted_already or not in_order else self._all_in_order(found)
+        elif at_once:
+            yield from self.keeper.all_of(found if sorted_already else self._all_in_order(found))
+        else:
+            found = iter(list(found))  # how far it is decided is known when all is found
+            yield from self.keeper.up_to(found, self._frontier(), self.watermark)
+
+    def _frontier(self) -> int:
+        """A time: all the matches that end before it have been found."""
+        store, watermark = self.store, self.watermark
+        assert watermark is not None
+        if watermark == END:
+            return NEVER + 1
+        moments = [watermark]
+        for decided, done in zip(self.program.decided, self.decided, strict=True):
+            row = int(np.searchsorted(store.pos, done - store.base, "left"))
+            if decided is Decided.WINDOW and row < len(store):
+                moments.append(int(store.ts[row]))
+        return min(moments)
+
+    def pass_over(self, watermark: int, *, several: bool = False) -> None:
+        """Take the matches that a watermark decides as emitted: they were found elsewhere.
+
+        With `several` matchers over the same events, these are not forgotten here.
+        """
+        self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
+        self.events.seal()
+        targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
+        self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
+        if not several:
             self._expire()
 
     def between(self, first: int, end: int, cache: EvaluationCache | None = None) -> Iterator[Matches]:
@@ -89,7 +140,7 @@ class Matcher:
         count = len(self.program.outlines)
         self.decided = [bounds[0]] * count
         for matches in self._decide([bounds[1]] * count, at_once=True, cache=cache):
-            yield from self.execution.completed(matches)
+            yield from self._completed(matches, cache)
 
     def count(self) -> int:
         """How many matches there are when all the events have arrived, without building what it need not."""
@@ -101,9 +152,8 @@ class Matcher:
         self.events.seal()
         if not len(self.store):
             return
-        if self.given is not None:
-            targets = [self.events.seen] * len(self.program.outlines)
-            yield from (matches.count for matches in self._decide(targets, at_once=True, cache=None))
+        if self.given is not None or self.keeper is not None:
+            yield from (matches.count for matches in self._emitted(None, in_order=False))
             return
         length = int(self.store.pos[-1]) + 1
         for operator in self.operators(at_once=True):
@@ -285,6 +335,26 @@ class Matcher:
             self.forget_given()
 
     def forgettable(self) -> int:
+        """How many of the first events no match needs any more that is still to be decided or given."""
+        held = None if self.keeper is None else self.keeper.first
+        expired = self._expired()
+        return expired if held is None else min(expired, self._reached(held - self.events.forgotten))
+
+    def _reached(self, row: int) -> int:
+        """The first row that a match which begins with a row needs: its leading groups look back."""
+        store, program = self.store, self.program
+        if not program.looks_back or not 0 <= row < len(store):
+            return row
+        match program.measure:
+            case Measure.NONE:
+                return 0
+            case Measure.EVENTS:
+                return int(np.searchsorted(store.pos, store.pos[row] - (program.window - 1), "left"))
+            case Measure.TIME:
+                earliest = max(int(store.ts[row]) - program.window, -(2**63))
+                return int(np.searchsorted(store.ts, earliest, "left"))
+
+    def _expired(self) -> int:
         """How many of the first events can take part in no match that is still to be decided."""
         store, program, watermark = self.store, self.program, self.watermark
         if not len(store) or watermark in (None, END) or program.measure is Measure.NONE:

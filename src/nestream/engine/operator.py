@@ -33,9 +33,9 @@ class Matches:
 
     rows: Mapping[str, AnyRows]
     count: int
-    members: Mapping[str, Members] = field(default_factory=dict)
+    members: Mapping[str, Members] = field(default_factory=dict, kw_only=True)
     """The members of the groups that are shown, or that may reach beyond the other events."""
-    aggregates: Mapping[Aggregate, Vector] = field(default_factory=dict)
+    aggregates: Mapping[Aggregate, Vector] = field(default_factory=dict, kw_only=True)
     """The aggregates that RETURN computes, a value a match."""
 
 
@@ -106,8 +106,8 @@ class Execution(ABC):
         they are not decided all `at_once`.
         """
 
-    def completed(self, matches: Matches) -> Iterator[Matches]:
-        """Matches of the last operators in the order of the output, with what is shown of their groups."""
+    def completed(self, matches: Matches, cache: Callable[[], EvaluationCache]) -> Iterator[Matches]:
+        """Matches over the events held now, with what is shown of their groups."""
         return iter((matches,))
 
     def counters(self) -> list[tuple[tuple[str, ...], Any]]:

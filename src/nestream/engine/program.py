@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import Expression
+from nestream.model.keep import Keep
+from nestream.model.schema import Schema
 
 if TYPE_CHECKING:
     from nestream.engine.operator import Execution, Measured
@@ -120,6 +124,9 @@ class Scope:
     looks_back: bool
     """Whether a negation looks before the match: then two windows are held where matches wait for one."""
 
+    keep_keys: frozenset[str] | None = field(default=None, kw_only=True)
+    """The keys that matches have in common which KEEP compares; None without KEEP."""
+
     @property
     def types(self) -> tuple[str, ...]:
         """The event types that are read."""
@@ -145,10 +152,21 @@ class Program(Scope, ABC):
 
     kept: tuple[str, ...]
     memory: int
+    keep: Keep | None = field(default=None, kw_only=True)
+    """Which of the matches are kept; a length of time in it is in the unit of the times."""
 
     @abstractmethod
     def start(self, limit: int) -> Execution:
         """The program at work in one matcher, which holds about `limit` partial matches at a time."""
+
+    @property
+    def is_planned_by_statistics(self) -> bool:
+        """Whether statistics of the events decide how it runs."""
+        return False
+
+    def planned_for(self, events: pa.Table, schema: Schema) -> Program:
+        """The program for events like these: itself, or one with the same outlines that runs otherwise."""
+        return self
 
     @abstractmethod
     def explain(self, measured: Sequence[Measured] = ()) -> str:

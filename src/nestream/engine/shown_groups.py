@@ -64,7 +64,7 @@ class ShownGroups:
             if one not in found:
                 found[one] = Vector.nothing(matches.count)
         members = {name: _members(expanded.get(name), matches.count) for name in shown}
-        return Matches(matches.rows, matches.count, members, found)
+        return Matches(matches.rows, matches.count, members=members, aggregates=found)
 
     def _joined(self, matches: Matches, parts: Sequence[tuple[npt.NDArray[np.int64], Matches]]) -> Matches:
         """The matches of several blocks in their order."""
@@ -79,7 +79,7 @@ class ShownGroups:
                 for row, item in zip(rows.tolist(), part.aggregates[one].items(len(rows)), strict=True):
                     items[row] = item
             found[one] = Vector.from_items(items)
-        return Matches(matches.rows, matches.count, members, found)
+        return Matches(matches.rows, matches.count, members=members, aggregates=found)
 
 
 def _by_branch(blocks: Sequence[Block], matches: Matches) -> Iterator[tuple[Block, npt.NDArray[np.int64]]]:
@@ -102,7 +102,9 @@ def _by_branch(blocks: Sequence[Block], matches: Matches) -> Iterator[tuple[Bloc
 def _members(expanded: Expanded | None, count: int) -> Members:
     if expanded is None:
         return Members(np.full(count, -1, np.int64), {})
-    return Members(np.diff(expanded.begin), expanded.rows)
+    return Members(
+        np.diff(expanded.begin), {name: rows.astype(np.int64) for name, rows in expanded.rows.items()}
+    )
 
 
 def _in_order(count: int, parts: Sequence[tuple[npt.NDArray[np.int64], Members]]) -> Members:

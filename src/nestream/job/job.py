@@ -23,8 +23,9 @@ import pyarrow.compute as pc
 from nestream.job.checkpoint import Checkpoint, CheckpointError, Saved
 from nestream.job.progress import FILE, Progress, State
 from nestream.model.diagnostics import QueryError
+from nestream.model.lengths import length_of_time
 from nestream.model.schema import EventError
-from nestream.model.time import Duration, length_of_time
+from nestream.model.time import Duration
 from nestream.sink import Sink, plain
 from nestream.source import Batch, Source
 

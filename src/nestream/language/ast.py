@@ -11,7 +11,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from nestream.model.diagnostics import NOWHERE, Span
-from nestream.model.expression import Expression, Parameter
+from nestream.model.expression import Expression, Literal, Parameter
+from nestream.model.keep import Kept
 from nestream.model.time import Window
 
 
@@ -147,6 +148,16 @@ class ReturnExpression:
 
 
 @dataclass(frozen=True)
+class KeepClause:
+    """`KEEP FIRST PER a, b.x EVERY 1 hour`; a text in `per` is a variable."""
+
+    kind: Kept
+    per: tuple[str | Expression, ...] = ()
+    every: Literal | Parameter | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Query:
     """A whole query.
 
@@ -159,6 +170,7 @@ class Query:
     window: AnyWindow | None = None
     returns: tuple[ReturnVariable | ReturnExpression, ...] = ()
     limit: int | Parameter | None = None
+    keep: KeepClause | None = None
     sase: bool = False
     dialect: Dialect = field(default=Dialect.NEEL, compare=False)
     window_span: Span = field(default=NOWHERE, compare=False, repr=False)

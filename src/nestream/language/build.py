@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from lark import Token
 
 from nestream.language.ast import (
     Dialect,
+    KeepClause,
     Query,
     ReturnExpression,
     ReturnVariable,
@@ -21,10 +22,21 @@ from nestream.language.literals import (
     shortened,
 )
 from nestream.model.diagnostics import Span
-from nestream.model.expression import And, Attribute, Equivalence, Expression, Not, Or, walk
+from nestream.model.expression import (
+    And,
+    Attribute,
+    Equivalence,
+    Expression,
+    Literal,
+    Not,
+    Or,
+    Parameter,
+    walk,
+)
+from nestream.model.keep import Kept
 from nestream.model.text import print_expression, print_name
 
-CLAUSES = ("WHERE", "WITHIN", "RETURN", "LIMIT")
+CLAUSES = ("WHERE", "WITHIN", "RETURN", "KEEP", "LIMIT")
 """The clauses after the pattern, in their order."""
 
 
@@ -34,6 +46,13 @@ class Clause:
 
     keyword: Token
     value: Any
+    span: Span
+
+
+class Length(NamedTuple):
+    """The length of time after EVERY."""
+
+    value: Literal | Parameter
     span: Span
 
 
@@ -89,6 +108,29 @@ class QueryBuilder(PatternBuilder):
         self._check_closed(formula, "an expression of RETURN")
         return ReturnExpression(formula, named[1].text if named else None, span)
 
+    def keep(self, children: Children) -> Clause:
+        keyword, kind, *rest = children
+        span = span_over(children)
+        every = next((part.value for part in rest if isinstance(part, Length)), None)
+        per: list[str | Expression] = []
+        for formula in (part for part in rest if not isinstance(part, Token | Length)):
+            if isinstance(formula, Attribute) and formula.variable is None:
+                per.append(formula.name)
+            else:
+                self._check_closed(formula, "PER")
+                per.append(formula)
+        return Clause(keyword, KeepClause(Kept(kind.upper()), tuple(per), every, span), span)
+
+    def length(self, children: Children) -> Length:
+        span = span_over(children)
+        match children[0].type:
+            case "PARAMETER":
+                return Length(self.parameter(children), span)
+            case "NUMBER":
+                return Length(self.number(children), span)
+            case _:
+                return Length(self.timestamp(children), span)
+
     def limit(self, children: Children) -> Clause:
         keyword, number = children
         span = span_of(number)
@@ -119,6 +161,7 @@ class QueryBuilder(PatternBuilder):
             window=within.value if within else None,
             returns=values["RETURN"].value if "RETURN" in values else (),
             limit=values["LIMIT"].value if "LIMIT" in values else None,
+            keep=values["KEEP"].value if "KEEP" in values else None,
             sase=sase,
             dialect=self._recognised(sase),
             window_span=within.span if within else Span(span.end, span.end),
@@ -152,7 +195,8 @@ class QueryBuilder(PatternBuilder):
                     "clause-order",
                     f"{keyword} comes after {CLAUSES[latest]}",
                     clause.span,
-                    hint="the clauses are PATTERN (or EVENT), WHERE, WITHIN, RETURN and LIMIT, in this order",
+                    hint=f"the clauses are PATTERN (or EVENT), {', '.join(CLAUSES[:-1])} and {CLAUSES[-1]}, "
+                    "in this order",
                 )
             latest = max(latest, CLAUSES.index(keyword))
             values.setdefault(keyword, clause)

@@ -20,6 +20,7 @@ from nestream.language.ast import (
     Composite,
     Exists,
     InnerWindow,
+    KeepClause,
     Negation,
     Pattern,
     Primitive,
@@ -87,6 +88,7 @@ class _Filling:
                 for item in query.returns
             ),
             limit=self.limit(query.limit) if isinstance(query.limit, Parameter) else query.limit,
+            keep=None if query.keep is None else self.keep(query.keep),
         )
         unused = [name for name in self.values if name not in self.used]
         for name, span in self.missing.items():
@@ -204,6 +206,21 @@ class _Filling:
             message = f"the parameter `${parameter.name}`: {wrong.message}"
             self.report("bad-parameter", message, parameter.span, wrong.hint)
             return ANY_WINDOW
+
+    def keep(self, keep: KeepClause) -> KeepClause:
+        per = tuple(item if isinstance(item, str) else self.formula(item) for item in keep.per)
+        every = keep.every
+        if isinstance(every, Parameter):
+            value = self.given(every)
+            if isinstance(value, str):
+                try:
+                    value = Duration.read(value)
+                except DurationError as wrong:
+                    message = f"the parameter `${every.name}`: {wrong.message}"
+                    self.report("bad-parameter", message, every.span, wrong.hint)
+                    value = 1
+            every = self.literal(value, every)
+        return replace(keep, per=per, every=every)
 
     def limit(self, parameter: Parameter) -> int:
         value = constant_of(self.given(parameter))

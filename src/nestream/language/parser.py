@@ -6,6 +6,8 @@ token, the mistake is explained, the part around it is repaired or left out, and
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
@@ -172,7 +174,22 @@ def _parser() -> Lark:
         maybe_placeholders=False,
         keep_all_tokens=True,
         transformer=_Callbacks(),
+        cache=_cache_file(),
     )
+
+
+def _cache_file() -> str | bool:
+    """Where Lark keeps the tables it makes of the grammar, which takes longer than all the rest of a start.
+
+    False without a folder of the user's own: tables that others may write are not loaded.
+    """
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "nestream"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        own = not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
+    except (OSError, RuntimeError):
+        return False
+    return str(folder / f"grammar-{sys.implementation.cache_tag}.tables") if own else False
 
 
 # ---- dialects ----

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from nestream.language.ast import (
     Composite,
     Exists,
+    KeepClause,
     Negation,
     Pattern,
     Primitive,
@@ -54,6 +55,8 @@ def print_query(query: Query) -> str:
         lines.append(f"WITHIN {query.window}")
     if query.returns:
         lines.append(_returns(query.returns))
+    if query.keep is not None:
+        lines.append(_keep(query.keep))
     if query.limit is not None:
         limit = query.limit
         lines.append(f"LIMIT {print_expression(limit) if isinstance(limit, Parameter) else limit}")
@@ -146,6 +149,13 @@ def _returns(items: Sequence[ReturnVariable | ReturnExpression]) -> str:
     if len(line) <= WIDTH:
         return line
     return "RETURN\n" + ",\n".join(_INDENT + item for item in printed)
+
+
+def _keep(keep: KeepClause) -> str:
+    items = [print_name(item) if isinstance(item, str) else print_expression(item) for item in keep.per]
+    every = "" if keep.every is None else f" EVERY {print_expression(keep.every)}"
+    per = f" PER {', '.join(items)}" if items else ""
+    return f"KEEP {keep.kind}{per}{every}"
 
 
 def _return_item(item: ReturnVariable | ReturnExpression) -> str:

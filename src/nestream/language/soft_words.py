@@ -12,9 +12,11 @@ from lark import Token
 
 _INFIX = ("LIKE", "MATCHES")
 _STEPS = ("NEXT", "DIRECTLY")
-_CLAUSES = frozenset(("WHERE", "WITHIN", "RETURN", "LIMIT"))
+_CLAUSES = frozenset(("WHERE", "WITHIN", "RETURN", "LIMIT", "KEEP"))
+_KEPT = ("FIRST", "LAST", "LONGEST", "SHORTEST", "DISJOINT")
 _BEFORE_A_COMPONENT = frozenset(("LPAR", "COMMA", "BANG", "NOT", "PATTERN", "EVENT", "COLON", "AND", "OR"))
 _NAMES = frozenset(("NAME", "QUOTED_NAME"))
+_OF_KEEP = ("KEEP", "PER", "EVERY", *_KEPT)
 _IN_CASE = {"WHEN": "WHEN", "THEN": "THEN", "ELSE": "ELSE", "END": "CASE_END"}
 _AFTER_A_COMPONENT = frozenset(("WHERE", "WITHIN", "RETURN", "LIMIT", "AND", "OR"))
 _BEFORE_ARGUMENTS = frozenset(("NAME", "QUOTED_NAME", "ANY", "IN"))
@@ -63,6 +65,8 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
             word in _STEPS and in_pattern and _is_step(before, tokens[place + 1 : place + 3])
         ):
             found.append(_retyped(token, word))
+        elif not depth and word in _OF_KEEP and _is_of_keep(word, found, after, in_pattern):
+            found.append(_retyped(token, "KEPT" if word in _KEPT else word))
         elif word == "CASE" and _is_case(tokens, place):
             cases.append(depth)
             found.append(_retyped(token, word))
@@ -121,6 +125,21 @@ def _is_step(before: Token | None, following: Sequence[Token]) -> bool:
         return False
     types = [token.type for token in following]
     return types[:1] == ["ANY"] or (len(types) == 2 and set(types) <= _NAMES)
+
+
+def _is_of_keep(word: str, before: Sequence[Token], after: Token | None, in_pattern: bool) -> bool:
+    """KEEP after a clause, or after the pattern and before what it keeps; the others where it has them."""
+    last = before[-1] if before else None
+    if last is None:
+        return False
+    if word in _KEPT:
+        return last.type == "KEEP"
+    if word == "PER":
+        return last.type == "KEPT"
+    ends = last.type in _ENDS_A_VALUE or last.type in {"CASE_END", "RSQB", "NULL", "EVENT", "KEPT"}
+    if word == "EVERY":
+        return ends and any(token.type == "KEEP" for token in before)
+    return ends and (not in_pattern or (after is not None and after.upper() in _KEPT))
 
 
 def _is_case(tokens: Sequence[Token], place: int) -> bool:

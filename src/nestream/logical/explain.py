@@ -31,6 +31,8 @@ def explain(plan: Plan) -> str:
 def _plan_lines(plan: Plan) -> Iterator[str]:
     yield f"Match {_output(plan)}"
     yield f"  window: {_window(plan)}"
+    if plan.keep is not None:
+        yield f"  keep: {plan.keep}"
     if plan.limit is not None:
         yield f"  limit: {plan.limit}"
     yield from _lines(plan.root, 1, frozenset(), "")
@@ -135,6 +137,7 @@ def explain_json(plan: Plan) -> dict[str, Any]:
             "text": str(plan.window),
             "exclusive": plan.exclusive,
         },
+        **({"keep": str(plan.keep)} if plan.keep is not None else {}),
         "limit": plan.limit,
         "root": _json(plan.root, frozenset()),
     }

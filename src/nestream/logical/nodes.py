@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from nestream.model.diagnostics import NOWHERE, Span
 from nestream.model.expression import Expression, variables
+from nestream.model.keep import Keep
 from nestream.model.output import Output, ValueColumn
 from nestream.model.time import Window
 
@@ -128,6 +129,7 @@ class Plan:
     output: Output
     exclusive: bool = False
     limit: int | None = None
+    keep: Keep | None = None
     variables: tuple[str, ...] = field(default=())
     window_span: Span = field(default=NOWHERE, compare=False, repr=False)
 
@@ -198,8 +200,8 @@ def free_variables(component: Component) -> frozenset[str]:
         case Negation(body=body) | Group(body=body):
             return free_variables(body) - target_variables(body)
         case Witness(leaves=inside):
-            mentioned = frozenset().union(*map(free_variables, inside))
-            return mentioned - {leaf.variable for leaf in inside}
+            needed = frozenset().union(*map(free_variables, inside))
+            return needed - {leaf.variable for leaf in inside}
         case Proj(body=body):
             return free_variables(body)
         case WinSeq() | WinAnd() | WinOr():
@@ -235,13 +237,15 @@ def group_members(component: Component) -> frozenset[str]:
 
 
 def expressions(plan: Plan) -> Iterator[Expression]:
-    """Every expression of a plan: its predicates, then what it returns."""
+    """Every expression of a plan: its predicates, then what it returns and keeps by."""
     for node in walk(plan.root):
         if not isinstance(node, Negation | Group | Witness):
             yield from node.predicates
     for column in plan.output.columns:
         if isinstance(column, ValueColumn):
             yield column.expression
+    if plan.keep is not None:
+        yield from plan.keep.expressions
 
 
 def branches(plan: Plan) -> tuple[Node, ...]:

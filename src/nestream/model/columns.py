@@ -220,20 +220,6 @@ def attributes_by_type(events: Any) -> dict[str, list[str]] | None:
     return {name: table.column_names for name, table in tables.items() if table.num_columns}
 
 
-def resolution(schema: Schema) -> str:
-    """The unit of times and durations in computations: "ns" where some column needs it, else "us"."""
-    fine = any(
-        (pa.types.is_timestamp(datatype) or pa.types.is_duration(datatype)) and datatype.unit == "ns"
-        for datatype in schema.columns.values()
-    )
-    return "ns" if fine else "us"
-
-
-def per_microsecond(unit: str) -> int:
-    """How many of the unit make a microsecond."""
-    return 1000 if unit == "ns" else 1
-
-
 def computable(column: pa.Array | pa.ChunkedArray, unit: str, name: str = "") -> pa.Array:
     """The column as values to compute with: int64, float64, large_string or bool, NULL for NaN.
 

@@ -7,7 +7,7 @@ matches is known and they would need more than the memory that is left.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,6 +29,16 @@ _CONTROL_GROUPS = (
 
 class TooManyMatchesError(MemoryError):
     """The matches do not fit in memory."""
+
+
+def first_rows(tables: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
+    """The tables up to a number of rows in all; no more are asked for."""
+    left = limit
+    for table in tables:
+        yield table.slice(0, left)
+        left = None if left is None else left - table.num_rows
+        if left is not None and left <= 0:
+            return
 
 
 def collected(tables: Iterable[pa.Table], count: Count | None = None) -> pa.Table:

@@ -30,6 +30,7 @@ from nestream.model.expression import (
 from nestream.model.schema import Kind, Schema
 
 Rows = npt.NDArray[np.int64]
+_FEW = 4096
 UNBOUND = -1
 """The row number of a variable that the branch taken left unbound."""
 
@@ -175,12 +176,12 @@ class Members:
         return np.concatenate(([0], np.cumsum(np.maximum(self.counts, 0))))
 
 
-def output_schema(output: Output, schema: Schema, kinds: Mapping[str, Kind], unit: str) -> pa.Schema:
+def output_schema(output: Output, schema: Schema, kinds: Mapping[str, Kind]) -> pa.Schema:
     """The columns of the matches, known before any event is."""
     fields = []
     for column in output.columns:
         if isinstance(column, ValueColumn):
-            fields.append(pa.field(column.name, value_type(column, schema, kinds[column.name], unit)))
+            fields.append(pa.field(column.name, value_type(column, schema, kinds[column.name])))
         else:
             fields.append(pa.field(column.name, column_type(column, schema)))
     time = schema.columns[schema.time]
@@ -212,13 +213,13 @@ def group_type(column: GroupColumn, schema: Schema) -> pa.DataType:
     return pa.list_(member)
 
 
-def value_type(column: ValueColumn, schema: Schema, kind: Kind, unit: str) -> pa.DataType:
+def value_type(column: ValueColumn, schema: Schema, kind: Kind) -> pa.DataType:
     """The type of a returned expression: the column's own for a plain attribute, else that of its kind."""
     if isinstance(column.expression, Attribute):
         return schema.columns[schema.column(column.expression.name)]
     zones = (schema.columns[schema.column(part.name)] for part in attributes(column.expression))
     zone = next((datatype.tz for datatype in zones if pa.types.is_timestamp(datatype) and datatype.tz), None)
-    return result_type(kind, unit, zone, decimal_places(column.expression, schema))
+    return result_type(kind, schema.unit, zone, decimal_places(column.expression, schema))
 
 
 def decimal_places(expression: Expression, schema: Schema) -> int:
@@ -358,7 +359,10 @@ def _as(column: Any, datatype: pa.DataType) -> Any:
 
 
 def _struct(events: pa.Table, rows: Rows, datatype: pa.StructType, unbound: bool) -> pa.Array:
-    fields = [datatype.field(place) for place in range(datatype.num_fields)]
+    fields = list(datatype)
+    if len(rows) <= _FEW and all(events.column(field.name).num_chunks == 1 for field in fields):
+        whole = pa.StructArray.from_arrays([events.column(f.name).chunk(0) for f in fields], fields=fields)
+        return _take(whole, rows, unbound)  # in one call: with few rows, calls are what takes time
     columns = [_plain(_take(events.column(field.name), rows, unbound)) for field in fields]
     mask = pa.array(rows == UNBOUND) if unbound else None
     return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)

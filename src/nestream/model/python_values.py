@@ -20,6 +20,8 @@ from nestream.model.widening import converted, mixing, widened
 _SIMPLE = frozenset((bool, int, float, str, bytes, timedelta, date, Decimal, np.int64, np.float64))
 _WRONG = (pa.ArrowException, OverflowError, ValueError, TypeError, AttributeError)
 
+DEEPEST = 64
+"""How many levels of lists and dictionaries a value may have."""
 _PARTS = "has parts that do not go together\n  hint: convert the parts to one type, in all events"
 _ZONED = "has a zone, and a time of day does not keep one\n  hint: remove the zone, or pass a datetime"
 
@@ -54,6 +56,11 @@ def _is_missing(value: Any) -> bool:
 
 def _alike(values: Sequence[Any], name: str) -> pa.Array:
     """Values of one class as a column."""
+    if any(_is_deeper(value, DEEPEST) for value in values):  # Arrow and Python go down by recursion
+        raise EventError(
+            f"attribute `{name}`: a value is nested more than {DEEPEST} levels deep\n"
+            "  hint: flatten it, or pass it as text"
+        )
     try:
         column = pa.array(values)
         if type(values[0] if values else None) not in _SIMPLE and any(_is_finer(value) for value in values):
@@ -68,6 +75,20 @@ def _alike(values: Sequence[Any], name: str) -> pa.Array:
                 reason = _ZONED if isinstance(value, time) else _PARTS
                 raise EventError(f"attribute `{name}`: {_short(value)} {reason}")
     return column
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether a value has parts inside parts for more than so many levels, such as one that holds itself."""
+    match value:
+        case Mapping():
+            parts: Any = value.values()
+        case list() | tuple() | set() | frozenset():
+            parts = value
+        case np.ndarray() if value.dtype == object:
+            parts = value
+        case _:
+            return False
+    return levels == 0 or any(_is_deeper(part, levels - 1) for part in parts)
 
 
 def _is_finer(value: Any) -> bool:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -36,6 +37,22 @@ class Kind(StrEnum):
     def is_number(self) -> bool:
         """Whether arithmetic applies."""
         return self in (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL)
+
+
+class Order(StrEnum):
+    """What comes before what."""
+
+    TIME = "time"
+    """Events with equal times do not follow one another."""
+    ARRIVAL = "arrival"
+    """Events with equal times follow one another as they arrived."""
+
+    @classmethod
+    def named(cls, name: str) -> Order:
+        """The order of that name."""
+        if name not in tuple(cls):
+            raise ValueError(f"unknown order {name!r}: use one of {', '.join(cls)}")
+        return cls(name)
 
 
 def kind_of(datatype: pa.DataType) -> Kind:
@@ -89,9 +106,25 @@ def refuse_repeated(schema: pa.Schema) -> None:
             )
 
 
+def attributes_of(types: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """The attributes of event types as a user declares them; raises a sentence for what is no declaration."""
+    if not isinstance(types, Mapping):
+        raise TypeError(
+            f"types is a mapping from each type to its attributes, not {types!r}\n"
+            '  hint: write types={"Shelf": ["id", "shelf"], "Counter": ["id"]}'
+        )
+    for name, own in types.items():
+        if isinstance(own, str) or not isinstance(own, Iterable):  # a text would be taken for its letters
+            raise TypeError(
+                f"the attributes of the type {name} are a list of names, not {own!r}\n"
+                f'  hint: write types={{"{name}": ["id", "shelf"]}}'
+            )
+    return {name: tuple(own) for name, own in types.items()}
+
+
 @dataclass(frozen=True)
 class Schema:
-    """The columns of the events by name, and the names of the time and the type column.
+    """What the events look like: their columns by name, which of them are time and type, and their order.
 
     `types` says which attributes an event type has, where that is known; a type that is not in it is taken
     to have every column.
@@ -101,10 +134,11 @@ class Schema:
     time: str = TIME_ATTRIBUTE
     type: str = TYPE_ATTRIBUTE
     types: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    order: Order = Order.TIME
 
     def __post_init__(self) -> None:
         for role, name in (("time", self.time), ("type", self.type)):
-            if name not in self.columns:
+            if not isinstance(name, str) or name not in self.columns:
                 raise EventError(
                     f"the events have no column `{name}` for their {role}\n"
                     f"  their columns are: {', '.join(self.columns) or 'none'}\n"
@@ -131,11 +165,37 @@ class Schema:
         time: str = TIME_ATTRIBUTE,
         type: str = TYPE_ATTRIBUTE,
         types: Mapping[str, Iterable[str]] | None = None,
+        order: str = Order.TIME,
     ) -> Schema:
         """The schema of an Arrow table."""
         refuse_repeated(schema)
-        known = {name: frozenset(attributes) for name, attributes in (types or {}).items()}
-        return cls(dict(zip(schema.names, map(plain_type, schema.types), strict=True)), time, type, known)
+        known = {name: frozenset(own) for name, own in attributes_of(types or {}).items()}
+        columns = dict(zip(schema.names, map(plain_type, schema.types), strict=True))
+        return cls(columns, time, type, known, Order.named(order))
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """The columns as an Arrow schema."""
+        return pa.schema(list(self.columns.items()))
+
+    @cached_property
+    def unit(self) -> str:
+        """The unit of times and durations in computations: "ns" where some column needs it, else "us"."""
+        fine = any(
+            (pa.types.is_timestamp(datatype) or pa.types.is_duration(datatype)) and datatype.unit == "ns"
+            for datatype in self.columns.values()
+        )
+        return "ns" if fine else "us"
+
+    @property
+    def per_microsecond(self) -> int:
+        """How many of the unit make a microsecond."""
+        return 1000 if self.unit == "ns" else 1
+
+    @property
+    def by_arrival(self) -> bool:
+        """Whether events with equal times follow one another as they arrive."""
+        return self.order is Order.ARRIVAL
 
     def column(self, attribute: str) -> str:
         """The column that holds an attribute of a plan, where `ts` and `type` are the event's own."""

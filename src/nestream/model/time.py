@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import Context, Decimal, DecimalException, Inexact
 from difflib import get_close_matches
 from enum import StrEnum
@@ -137,34 +135,6 @@ def _whole(number: Decimal) -> int:
 def _shortened(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
-
-
-def length_of_time(given: object, what: str) -> int | Duration:
-    """A length of time as users write it: a whole number in the unit of the times, or a duration.
-
-    A duration is a `timedelta` or a text of the language, `5 s` say. Raises a sentence for anything else.
-    """
-    if isinstance(given, str):
-        try:
-            return Duration.read(given)
-        except DurationError as wrong:
-            raise ValueError(f"the {what}: {wrong}") from None
-    if isinstance(given, timedelta):
-        if given < timedelta():
-            raise ValueError(f"the {what} is {given}, and it cannot be negative")
-        return Duration(given // timedelta(microseconds=1))
-    try:
-        number = None if isinstance(given, bool) else operator.index(given)  # type: ignore[arg-type]
-    except TypeError:
-        number = None
-    if number is None:
-        raise TypeError(
-            f"the {what} is {_shortened(repr(given))}, and it cannot be a {type(given).__name__}\n"
-            '  hint: write a duration such as "5 s", a timedelta, or a whole number in the unit of the times'
-        )
-    if number < 0:
-        raise ValueError(f"the {what} is {number}, and it cannot be negative")
-    return number
 
 
 class WindowKind(StrEnum):

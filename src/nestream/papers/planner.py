@@ -14,6 +14,7 @@ from nestream.logical.nodes import Plan
 from nestream.model.schema import Schema
 from nestream.papers.engine.program import BlockProgram, Views
 from nestream.papers.flat import flat_plan
+from nestream.papers.optimize.cost import Objective
 from nestream.papers.optimize.rows import estimated_rows as estimated_rows
 from nestream.papers.options import Options
 from nestream.papers.options import options_of as options_of
@@ -28,8 +29,6 @@ def _blocks(
     plan: Plan,
     schema: Schema | None,
     *,
-    scale: int,
-    by_arrival: bool,
     options: Options | Mapping[str, Any] | None,
     leaves: dict[LeafSpec, int] | None,
     events: pa.Table | None = None,
@@ -38,9 +37,7 @@ def _blocks(
     views: Views | None = None,
 ) -> BlockProgram:
     """The blocks of a plan as it is written, whatever the events."""
-    return compile_plan(
-        plan, schema, scale, by_arrival, options_of(options), nested=nested, views=views, leaves=leaves
-    )
+    return compile_plan(plan, schema, options_of(options), nested=nested, views=views, leaves=leaves)
 
 
 bounds = _blocks
@@ -56,8 +53,6 @@ def flat(
     plan: Plan,
     schema: Schema | None,
     *,
-    scale: int,
-    by_arrival: bool,
     options: Options | Mapping[str, Any] | None,
     leaves: dict[LeafSpec, int] | None,
     events: pa.Table | None = None,
@@ -65,9 +60,10 @@ def flat(
 ) -> BlockProgram:
     """The plan rewritten to flat expressions, in groups that share their work."""
     chosen = options_of(options)
-    found = flat_plan(plan, schema, events, whole=whole)
+    objective = Objective.TIME if chosen.cost_in_time else Objective.ROWS
+    found = flat_plan(plan, schema, events, whole=whole, objective=objective)
     groups = found.shared.plan.groups
-    program = compile_plan(found.normal.plan, schema, scale, by_arrival, chosen, groups=groups, leaves=leaves)
+    program = compile_plan(found.normal.plan, schema, chosen, groups=groups, leaves=leaves)
     blocks = blocks_of_expressions(found.normal.plan)
     return replace(program, sharing=replace(found.shared, blocks=blocks))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from nestream.engine.block import Block, Negation, Term
+from nestream.engine.block import Block, Negation, Term, has_groups
 from nestream.engine.operators.derived import (
     AllKeysStair,
     ConjunctionStair,
@@ -44,11 +44,6 @@ def derive(planner: Planner, chosen: Chosen, negation: Negation, outer: Outer) -
     if derived is not None:
         return replace(negation, derived=derived[0], link=derived[1], reason="from its parts")
     return _from_matches(planner, chosen, negation, outer.facts)
-
-
-def has_groups(block: Block) -> bool:
-    """Whether a block has groups, at any depth."""
-    return bool(block.groups) or any(has_groups(inner.block) for inner in block.negations)
 
 
 # -- from parts, without building an inner match -----------------------------------------------------------

@@ -59,8 +59,6 @@ def plan_native(
     plan: Plan,
     schema: Schema | None,
     *,
-    scale: int = 1,
-    by_arrival: bool = False,
     options: Mapping[str, Any] | None = None,
     leaves: dict[LeafSpec, int] | None = None,
     events: pa.Table | None = None,
@@ -68,19 +66,21 @@ def plan_native(
 ) -> NativeProgram:
     """The program of a plan that was typed for the schema; without a schema, to explain it.
 
-    `scale` is the number of time units in a microsecond. `leaves` are the leaves of other programs over the
-    same events, with their numbers; those of this one are added.
+    `leaves` are the leaves of other programs over the same events, with their numbers; those of this one are
+    added.
     """
-    planner = Planner(schema, by_arrival, {} if leaves is None else leaves)
+    planner = Planner(schema, {} if leaves is None else leaves)
+    timed = plan.window.kind is WindowKind.TIME
+    scale = schema.per_microsecond if timed and schema is not None else 1
     blocks = tuple(planner.root_block(chosen) for chosen in choices(plan.root))
     same = len({frozenset(block.leaves) for block in blocks}) < len(blocks)
     return NativeProgram(
         leaves=tuple(planner.leaves),
         outlines=tuple(outline_of(block, planner.decided(block)) for block in blocks),
         measure=_MEASURES[plan.window.kind],
-        window=min(plan.window.size * (scale if plan.window.kind is WindowKind.TIME else 1), 2**63 - 1),
+        window=min(plan.window.size * scale, 2**63 - 1),
         exclusive=plan.exclusive,
-        by_arrival=by_arrival,
+        by_arrival=planner.by_arrival,
         attributes=_read_attributes(plan),
         distinct=plan.output.distinct or same,
         looks_back=any(Edge.WINDOW_START in edges(block) for block in blocks),
@@ -150,9 +150,9 @@ def _key_equalities(block: Block) -> Iterator[Equality]:
 class Planner:
     """Writes the blocks of one plan."""
 
-    def __init__(self, schema: Schema | None, by_arrival: bool, leaves: dict[LeafSpec, int]) -> None:
+    def __init__(self, schema: Schema | None, leaves: dict[LeafSpec, int]) -> None:
         self.schema = schema
-        self.by_arrival = by_arrival
+        self.by_arrival = schema is not None and schema.by_arrival
         self.leaves = leaves
 
     def decided(self, block: Block) -> Decided:

@@ -1,6 +1,7 @@
 """The meaning of a query, transcribed from docs/semantics.md: slow, obvious, and the truth of every test."""
 
-from nestream.reference.events import Event, Order, history
+from nestream.model.schema import Order
+from nestream.reference.events import Event, history
 from nestream.reference.matching import Binding, Interval, Limit, Match, Meaning, Part, evaluate
 from nestream.reference.table import match_reference
 from nestream.reference.values import Members, holds, value

@@ -1,4 +1,4 @@
-"""The value of an aggregate over the values of the members of a group: section "Aggregates" of the semantics.
+"""The value of an aggregate over the values of the members of a group: section "Groups" of the semantics.
 
 Written out in exact arithmetic: integers and fractions of Python, and `math.fsum` for floats.
 """

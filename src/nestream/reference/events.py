@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
-
-
-class Order(StrEnum):
-    """What "before" means: by time alone, so that equal times never follow each other, or by arrival too."""
-
-    TIME = "time"
-    ARRIVAL = "arrival"
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,10 @@ from nestream.logical.nodes import (
 from nestream.model.event_types import fits
 from nestream.model.expression import aggregates
 from nestream.model.memory import memory_left, too_many
+from nestream.model.schema import Order
 from nestream.model.time import WindowKind
-from nestream.reference.events import Event, Order
+from nestream.reference.events import Event
+from nestream.reference.keeping import kept_of
 from nestream.reference.values import holds
 
 Binding = Mapping[str, Event]
@@ -61,10 +63,17 @@ class Match:
 
 
 def evaluate(
-    plan: Plan, history: Sequence[Event], order: Order = Order.TIME, per_microsecond: int = 1
+    plan: Plan,
+    history: Sequence[Event],
+    order: Order = Order.TIME,
+    per_microsecond: int = 1,
+    as_of: int | None = None,
 ) -> list[Match]:
-    """Every match of the plan over the history, each once, by `match_end` and the positions of its events."""
-    meaning = Meaning(plan, order, per_microsecond)
+    """Every match of the plan over the history, each once, by `match_end` and the positions of its events.
+
+    With `as_of` the history is complete up to that time alone.
+    """
+    meaning = Meaning(plan, order, per_microsecond, as_of)
     kept: dict[tuple[tuple[str, int], ...], Match] = {}
     for part, groups in meaning.complete_matches(history):
         kept_events = {name: event for name, event in part.binding.items() if name in plan.output.kept}
@@ -73,7 +82,8 @@ def evaluate(
             kept.setdefault(match.positions, match)
             if len(kept) % _LOOK == 0 and (left := memory_left()) is not None and left < _RESERVE:
                 raise too_many(len(kept))
-    return sorted(kept.values(), key=lambda match: _output_order(match, plan))
+    found = sorted(kept.values(), key=lambda match: _output_order(match, plan))
+    return found if plan.keep is None else kept_of(found, plan.keep, order, per_microsecond)
 
 
 def _output_order(match: Match, plan: Plan) -> tuple[int, list[int]]:
@@ -119,8 +129,9 @@ class Interval:
 class Meaning:
     """The definitions of docs/semantics.md for one plan, each a method; what tells why builds on them too."""
 
-    def __init__(self, plan: Plan, order: Order, per_microsecond: int) -> None:
+    def __init__(self, plan: Plan, order: Order, per_microsecond: int, as_of: int | None = None) -> None:
         self.plan = plan
+        self.as_of = as_of
         self.order = order
         self.per_microsecond = per_microsecond
         self.window = plan.window.size * (per_microsecond if plan.window.kind is WindowKind.TIME else 1)
@@ -141,13 +152,15 @@ class Meaning:
 
     def complete_matches(self, history: Sequence[Event]) -> Iterator[tuple[Part, Groups]]:
         """The same with the groups of each."""
+        if self.as_of is not None:
+            history = [event for event in history if event.ts <= self.as_of]
         for part in self.bindings(self.plan.root, history, frozenset()):
             if self.in_window(part.binding) and self.satisfied(part, part.binding):
                 root = part
                 while isinstance(root.node, WinOr | Proj):  # of a root OR each branch is a root
                     (root,) = root.parts
                 limits = self.root_limits(root)
-                if self.violated(root, limits, history, part.binding):
+                if self.violated(root, limits, history, part.binding) or not self.decided(root, limits):
                     continue
                 groups = self.groups(root, limits, history, part.binding)
                 if groups is not None and self.judged(part, part.binding, groups):
@@ -315,6 +328,34 @@ class Meaning:
                     return True
                 place += 1
         return False
+
+    def decided(self, part: Part, limits: Interval) -> bool:
+        """Whether every constraint in the part looks at an interval that the history is complete in."""
+        node = part.node
+        if self.as_of is None or isinstance(node, Leaf):
+            return True
+        if isinstance(node, WinOr | Proj):
+            return self.decided(part.parts[0], limits)
+        place = 0
+        for component in node.components:
+            interval = self.place_limits(part, place, component, limits)
+            if is_constraint(component):
+                if not self.passed(interval.right):
+                    return False
+            else:
+                if not self.decided(part.parts[place], interval):
+                    return False
+                place += 1
+        return True
+
+    def passed(self, limit: Limit) -> bool:
+        """Whether a right limit lies in what is complete."""
+        if limit.measure == "order":  # an event of the match
+            return True
+        assert self.as_of is not None
+        if limit.measure == "position":
+            raise ValueError("a window of events has no time at which it ends")
+        return limit.measure == "time" and isinstance(limit.at, int) and limit.at <= self.as_of
 
     def place_limits(self, part: Part, place: int, component: Component, limits: Interval) -> Interval:
         """The limits of a component: the gap around its place in a SEQ, its parent's in an AND."""

@@ -8,21 +8,20 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.logical.nodes import Group, Plan, groups, leaves, target_variables
-from nestream.model.columns import computable, per_microsecond
+from nestream.model.columns import computable
 from nestream.model.expression import COLUMN_MARK
 from nestream.model.output import UNBOUND, Members, ValueColumn, build_matches, output_schema
 from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
 from nestream.model.vector import column_of
-from nestream.reference.events import Order, history
+from nestream.reference.events import history
 from nestream.reference.matching import Match, evaluate
 from nestream.reference.values import value
 
 
-def match_reference(
-    plan: Plan, table: pa.Table, schema: Schema, kinds: Mapping[str, Kind], unit: str, order: Order
-) -> pa.Table:
+def match_reference(plan: Plan, table: pa.Table, schema: Schema, kinds: Mapping[str, Kind]) -> pa.Table:
     """The matches of the plan over the table, by the reference evaluator."""
+    unit, scale = schema.unit, schema.per_microsecond
     times = computable(table.column(schema.time), unit, schema.time).to_pylist()
     computed = {
         name: computable(table.column(name), unit, name).to_pylist()
@@ -31,8 +30,7 @@ def match_reference(
     computed |= {COLUMN_MARK + name: computed[name] for name in schema.shadowed}
     rows = [{name: column[row] for name, column in computed.items()} for row in range(table.num_rows)]
     events = history(times, [str(row[schema.type]) for row in rows], rows)
-    scale = per_microsecond(unit)
-    matches = evaluate(plan, events, order, scale)[: plan.limit]
+    matches = evaluate(plan, events, schema.order, scale)[: plan.limit]
     arrival = table.take(np.array([event.row for event in events], dtype=np.int64))
     bound = {
         name: np.array(
@@ -40,7 +38,7 @@ def match_reference(
         )
         for name in plan.output.kept
     }
-    wanted = output_schema(plan.output, schema, kinds, unit)
+    wanted = output_schema(plan.output, schema, kinds)
 
     def values(column: ValueColumn) -> pa.Array:
         computed = [value(column.expression, match.events, scale, match.groups) for match in matches]

@@ -11,28 +11,30 @@ import pyarrow as pa
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events
+from nestream.engine.keeper import Keeper
 from nestream.engine.program import Program
 from nestream.model.columns import computable
 from nestream.model.event_types import said_types
+from nestream.model.schema import Schema
 
 POSITION, TIME, TYPE = "nestream position", "nestream time", "nestream type"
 """The columns beside the events' own in a saved state."""
 
 
-def in_order(events: pa.Table, time: str, unit: str) -> pa.Table:
+def in_order(events: pa.Table, schema: Schema) -> pa.Table:
     """The events by time and arrival; looked at chunk by chunk, as most tables are so already."""
-    column = events.column(time)
+    column = events.column(schema.time)
     last: int | None = None
     for chunk in column.chunks:
-        times = _times(chunk, time, unit)
+        times = _times(chunk, schema)
         if len(times) and ((times[1:] < times[:-1]).any() or (last is not None and times[0] < last)):
-            return events.take(pa.array(np.argsort(_times(column, time, unit), kind="stable")))
+            return events.take(pa.array(np.argsort(_times(column, schema), kind="stable")))
         last = int(times[-1]) if len(times) else last
     return events
 
 
-def _times(column: pa.Array | pa.ChunkedArray, time: str, unit: str) -> npt.NDArray[np.int64]:
-    return np.asarray(computable(column, unit, time).to_numpy(zero_copy_only=False), np.int64)
+def _times(column: pa.Array | pa.ChunkedArray, schema: Schema) -> npt.NDArray[np.int64]:
+    return np.asarray(computable(column, schema.unit, schema.time).to_numpy(zero_copy_only=False), np.int64)
 
 
 def saved_events(store: Events) -> pa.Table:
@@ -63,6 +65,24 @@ def saved_given(given: Given) -> pa.Table:
 def restored_given(table: pa.Table) -> npt.NDArray[np.int64]:
     """The same positions back."""
     return np.column_stack([column.to_numpy() for column in table.columns])
+
+
+KEPT = pa.schema(
+    [
+        ("what", pa.string()),
+        ("key", pa.string()),
+        ("end", pa.int64()),
+        ("until", pa.int64()),
+        ("start", pa.int64()),
+        ("positions", pa.list_(pa.int64())),
+    ]
+)
+"""The columns of what KEEP holds and remembers, in a saved state."""
+
+
+def saved_keeper(keeper: Keeper) -> pa.Table:
+    """What KEEP holds and remembers, as a table."""
+    return pa.Table.from_pylist(keeper.save(), KEPT)
 
 
 def describe_events(store: Events, programs: Sequence[Program], watermark: int | None) -> dict[str, Any]:

@@ -13,18 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.model.columns import computable, is_frame, missing, roomy, table_of, to_table
+from nestream.model.columns import computable, is_frame, missing, table_of
 from nestream.model.schema import Kind, kind_of
 from nestream.model.widening import mixing, taking
 
 Rows = npt.NDArray[np.int64]
 Columns = dict[str, pa.DataType]
-
-
-def batch_of(events: Any, type: str) -> pa.Table:
-    """A batch as users give it, as a table."""
-    table = to_table(events, type)
-    return table.cast(pa.schema([field.with_type(roomy(field.type)) for field in table.schema]))
 
 
 def is_batch(events: Any) -> bool:
@@ -44,7 +38,8 @@ def without_role(table: pa.Table, role: str, name: str) -> tuple[npt.NDArray[np.
     if name not in table.column_names:
         return (np.ones(table.num_rows, bool), f"no {role}: there is no column `{name}`")
     column = table.column(name)
-    if not column.null_count and not pa.types.is_dictionary(column.type):
+    words = pa.types.is_dictionary(column.type)
+    if not column.null_count and not (words and any(part.dictionary.null_count for part in column.chunks)):
         return None
     absent = missing(column).to_numpy()
     return (absent, f"no {role}: `{name}` is NULL") if absent.any() else None

@@ -14,12 +14,13 @@ from nestream.engine.aggregates import AGGREGATE, without_aggregates
 from nestream.engine.events import Events
 from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import Matches
-from nestream.engine.program import Decided, Measure, Program
-from nestream.model.expression import Aggregate, Attribute
-from nestream.model.output import Output, ValueColumn, build_matches, output_schema
-from nestream.model.schema import Kind, Schema
+from nestream.engine.program import Decided, Measure
+from nestream.model.expression import Aggregate
+from nestream.model.memory import first_rows
+from nestream.model.output import ValueColumn, build_matches
 from nestream.model.vector import Vector
 from nestream.runtime.ahead import in_threads
+from nestream.runtime.compiled import CompiledQuery
 from nestream.runtime.held import (
     describe_events,
     in_order,
@@ -27,6 +28,7 @@ from nestream.runtime.held import (
     restored_given,
     saved_events,
     saved_given,
+    saved_keeper,
 )
 
 
@@ -36,35 +38,34 @@ class LocalRun:
     `store` are the events it shares with other runs, which then are taken in and forgotten elsewhere.
     """
 
-    def __init__(
-        self,
-        output: Output,
-        program: Program,
-        schema: Schema,
-        kinds: Mapping[str, Kind],
-        unit: str,
-        store: Events | None = None,
-    ) -> None:
-        self.output = output
-        self.program = program
-        self.schema = schema
-        self.unit = unit
-        self.events = pa.schema(list(schema.columns.items()))
-        self.wanted = output_schema(output, schema, kinds, unit)
-        if store is None:
-            columns = held_columns(output, program, schema)
-            store = Events(program.leaves, schema, unit, columns, by_arrival=program.by_arrival)
-        self.store = store
-        self.matcher = Matcher(program, self.store)
+    def __init__(self, compiled: CompiledQuery, store: Events | None = None) -> None:
+        self.compiled = compiled
+        self.output = compiled.output
+        self.program = compiled.program
+        self.schema = compiled.schema
+        self.wanted = compiled.wanted
+        self.store = Events(self.program.leaves, self.schema, compiled.held) if store is None else store
+        self.matcher = Matcher(self.program, self.store)
 
     def append(self, events: pa.Table | pa.RecordBatch) -> None:
         """Take events in the order of time and arrival."""
         self.store.append(events)
 
+    def plan_for(self, events: pa.Table) -> None:
+        """Plan for events like these from here on, where the strategy chooses by statistics."""
+        program = self.program.planned_for(events, self.schema)
+        if program is not self.program:
+            self.program = program
+            self.matcher.go_on_with(program)
+
     def advance(self, watermark: int, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided by a watermark, in the order of the output unless that does not matter."""
         for matches in self.matcher.advance(watermark, in_order=in_order):
             yield self.table(matches)
+
+    def pass_over(self, watermark: int) -> None:
+        """Take the matches that a watermark decides as emitted: they were found elsewhere."""
+        self.matcher.pass_over(watermark)
 
     def finish(self, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided at the end of the events."""
@@ -76,27 +77,31 @@ class LocalRun:
             yield self.table(matches)
 
     def over(self, events: pa.Table, threads: int = 1) -> Iterator[pa.Table]:
-        """The matches over a finite table of events, in any order of arrival.
+        """The matches over a finite table of events, in any order of arrival, up to the limit of the query.
 
         With several threads, others build tables of matches while this one looks for more.
         """
-        self.append(in_order(events, self.schema.time, self.unit))
-        return in_threads(self.table, self.matcher.advance(END), threads)
+        self.append(in_order(events, self.schema))
+        found = in_threads(self.table, self.matcher.advance(END), threads)
+        return first_rows(found, self.compiled.limit)
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are over a finite table."""
-        self.append(in_order(events, self.schema.time, self.unit))
-        return self.matcher.count()
+        self.append(in_order(events, self.schema))
+        return self._limited(self.matcher.count())
 
     def count_within(self, events: pa.Table, seconds: float) -> int | None:
         """The same, None where counting takes longer."""
-        self.append(in_order(events, self.schema.time, self.unit))
+        self.append(in_order(events, self.schema))
         total, end = 0, clock.monotonic() + seconds
         for found in self.matcher.counts():
             total += found
             if clock.monotonic() > end:
                 return None
-        return total
+        return self._limited(total)
+
+    def _limited(self, total: int) -> int:
+        return total if self.compiled.limit is None else min(total, self.compiled.limit)
 
     def due(self) -> int | None:
         """The least watermark that decides or forgets more than the last one did, without another event.
@@ -106,9 +111,12 @@ class LocalRun:
         matcher, program = self.matcher, self.program
         store = self.store
         store.seal()
+        held = None if matcher.keeper is None else matcher.keeper.due
+        if held is not None:
+            held = held if matcher.watermark is None else max(held, matcher.watermark + 1)
         if not len(store) or (program.measure is Measure.EVENTS and Decided.CLOSED not in program.decided):
-            return None
-        moments = []
+            return held
+        moments = [] if held is None else [held]
         for decided, done in zip(program.decided, matcher.decided, strict=True):
             row = int(np.searchsorted(store.pos, done - store.base, "left"))
             if row == len(store) or decided is Decided.LAST:
@@ -129,6 +137,8 @@ class LocalRun:
         tables = {"held": saved_events(self.store)}
         if self.matcher.given is not None:
             tables["given"] = saved_given(self.matcher.given)
+        if self.matcher.keeper is not None:
+            tables["kept"] = saved_keeper(self.matcher.keeper)
         matcher = self.matcher
         numbers = {"seen": self.store.seen, "decided": matcher.decided, "watermark": matcher.watermark}
         return numbers, tables
@@ -141,6 +151,13 @@ class LocalRun:
         restore_events(self.store, numbers["seen"], tables["held"])
         if matcher.given is not None and "given" in tables:
             matcher.given.positions = restored_given(tables["given"])
+        if matcher.keeper is not None and "kept" in tables:
+            matcher.keeper.load(tables["kept"].to_pylist())
+
+    @property
+    def decided(self) -> list[list[int]]:
+        """For each operator of the program, the position up to which its matches were emitted."""
+        return [self.matcher.decided]
 
     @property
     def watermark(self) -> int | None:
@@ -160,7 +177,8 @@ class LocalRun:
     @cached_property
     def awaits_time(self) -> bool:
         """Whether some matches are decided by the passing of time, not by an event of theirs."""
-        return any(decided is not Decided.LAST for decided in self.program.decided)
+        keeps = self.program.keep is not None  # a match may wait for others
+        return keeps or any(decided is not Decided.LAST for decided in self.program.decided)
 
     def table(self, matches: Matches) -> pa.Table:
         """Matches as a table."""
@@ -193,21 +211,3 @@ class LocalRun:
         expression, over = without_aggregates(column.expression)
         vector = store.evaluator.value(expression, fetch)
         return vector.column(self.wanted.field(column.name).type, bound.count)
-
-
-def shown_columns(output: Output, schema: Schema) -> list[str]:
-    """The columns that the output shows of an event: all for a variable, else those it returns."""
-    if output.shows_events:
-        return list(schema.columns)
-    plain = [
-        schema.column(column.expression.name)
-        for column in output.columns
-        if isinstance(column, ValueColumn) and isinstance(column.expression, Attribute)
-    ]
-    return list(dict.fromkeys([schema.time, *plain]))
-
-
-def held_columns(output: Output, program: Program, schema: Schema) -> list[str]:
-    """The columns that are held of an event: those that the output shows or that predicates read."""
-    read = [schema.column(name) for name in program.attributes]
-    return list(dict.fromkeys([*shown_columns(output, schema), *read]))

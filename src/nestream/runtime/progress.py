@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.matcher import END
-from nestream.model.columns import computable, per_microsecond, with_columns
+from nestream.model.columns import computable, with_columns
+from nestream.model.lengths import in_resolution
 from nestream.model.plain import empty_table
 from nestream.model.schema import EventError
 from nestream.model.time import Duration
@@ -21,7 +22,6 @@ from nestream.runtime.many import AnyRun
 from nestream.runtime.waiting import Times, Waiting
 
 LEAST = -(2**63)
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 @dataclass
@@ -36,14 +36,14 @@ class Progress:
     @classmethod
     def of(cls, run: AnyRun, lateness: int | Duration) -> Progress:
         """The beginning of a stream."""
-        return cls(run, _in_resolution(lateness, run.schema.columns[run.schema.time], run.unit))
+        return cls(run, in_resolution(lateness, "lateness", run.schema))
 
     # -- events --------------------------------------------------------------------------------------------
 
     def times(self, table: pa.Table) -> Times:
         """The times of events; raises an `EventError` for one that is no time of an event."""
         run = self.run
-        column = computable(table.column(run.schema.time), run.unit, run.schema.time)
+        column = computable(table.column(run.schema.time), run.schema.unit, run.schema.time)
         times = np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
         if (times == END).any():
             raise EventError(
@@ -60,18 +60,20 @@ class Progress:
         reached = max(self.greatest - self.patience, LEAST)
         return reached if self.run.watermark is None else max(reached, self.run.watermark)
 
-    def late(self, times: Times) -> npt.NDArray[np.bool_]:
-        """Which events are behind the watermark when they arrive, one after the other."""
+    def late(self, times: Times) -> npt.NDArray[np.bool_] | None:
+        """Which events are behind the watermark when they arrive, one after the other; None if none are."""
+        now = self.watermark
+        if (now is None or times[0] >= now) and bool((times[1:] >= times[:-1]).all()):
+            return None
         before = np.concatenate((times[:1], np.maximum.accumulate(times)[:-1]))
         if self.greatest is not None:
             before = np.maximum(before, self.greatest)
         patience = min(self.patience, END)
         reached = np.where(before < LEAST + patience, LEAST, before - patience)
-        if (
-            self.run.watermark is not None
-        ):  # it may be further, where the lateness was another before a restart
+        if self.run.watermark is not None:  # further, where the lateness was another before a restart
             reached = np.maximum(reached, self.run.watermark)
-        return np.asarray(times < reached)
+        behind = np.asarray(times < reached)
+        return behind if behind.any() else None
 
     def take(self, table: pa.Table, times: Times) -> None:
         """Take events that are not late, in the order of their arrival."""
@@ -87,10 +89,20 @@ class Progress:
 
     def up_to(self, watermark: int) -> Iterator[pa.Table]:
         """Hand the events up to a time to the engine, by time and arrival; the matches that it decides."""
+        self._settle(watermark)
+        return self.run.advance(watermark)
+
+    def pass_over(self) -> None:
+        """Hand the events up to the watermark to the engine, whose matches were emitted already."""
+        watermark = self.watermark
+        if watermark is not None:
+            self._settle(watermark)
+            self.run.pass_over(watermark)
+
+    def _settle(self, watermark: int) -> None:
         ready = self.waiting.settled(watermark)
         if ready is not None:
             self.run.append(ready)
-        return self.run.advance(watermark)
 
     # -- a schema that grows -------------------------------------------------------------------------------
 
@@ -111,13 +123,14 @@ class Progress:
             **tables,
             "held": _scaled(with_columns(tables["held"], held, held=True), scale, run.schema.time),
         }
-        check_computable(tables["held"], read, run.unit)
+        tables |= {name: _scaled_kept(table, scale) for name, table in tables.items() if _is_kept(name)}
+        check_computable(tables["held"], read, run.schema.unit)
         if numbers["watermark"] is not None:
             numbers = {**numbers, "watermark": max(numbers["watermark"] * scale, LEAST)}
         run.load(numbers, tables)
         for part in self.waiting.parts:
             table = with_columns(part.table, columns, held=True)
-            check_computable(table, read, run.unit)
+            check_computable(table, read, run.schema.unit)
             later.waiting.add(table, later.times(table))
         later.greatest = None if self.greatest is None else self.greatest * scale
         if later.greatest is not None and not LEAST <= later.greatest < END:
@@ -128,7 +141,7 @@ class Progress:
         """By how much the resolution of the times is finer in another run."""
         if not pa.types.is_temporal(run.schema.columns[run.schema.time]):
             return 1
-        return per_microsecond(run.unit) // per_microsecond(self.run.unit)
+        return run.schema.per_microsecond // self.run.schema.per_microsecond
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -137,7 +150,7 @@ class Progress:
         numbers, tables = self.run.save()
         if len(self.waiting):
             tables["waiting"] = pa.concat_tables(self.waiting.tables())
-        schema = empty_table(pa.schema(list(self.run.schema.columns.items())))
+        schema = empty_table(self.run.schema.arrow)
         return {**numbers, "greatest": self.greatest}, {**tables, "schema": schema}
 
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
@@ -162,24 +175,20 @@ def _scaled(held: pa.Table, scale: int, time: str) -> pa.Table:
     return held.set_column(held.schema.get_field_index(TIME), TIME, pa.array(times * scale))
 
 
+def _is_kept(name: str) -> bool:
+    return name == "kept" or name.startswith("kept ")
+
+
+def _scaled_kept(kept: pa.Table, scale: int) -> pa.Table:
+    """What KEEP holds and remembers, its times in a finer resolution."""
+    for name in ("end", "until", "start") if scale != 1 else ():
+        times = [min(max(time * scale, LEAST), END) for time in kept.column(name).to_pylist()]
+        kept = kept.set_column(kept.schema.get_field_index(name), name, pa.array(times, pa.int64()))
+    return kept
+
+
 def _too_fine(time: str) -> EventError:
     return EventError(
         f"a column in nanoseconds came, and times held in `{time}` do not fit in 64 bits of nanoseconds\n"
         "  hint: convert the new column to microseconds"
     )
-
-
-def _in_resolution(lateness: int | Duration, datatype: pa.DataType, unit: str) -> int:
-    """The lateness in the resolution of the times: a number is in the unit of the time column."""
-    if isinstance(lateness, Duration):
-        if not pa.types.is_temporal(datatype):
-            raise ValueError(
-                f"the lateness is a duration, and the time column holds {datatype}\n"
-                "  hint: give the lateness as a number in the unit of the column"
-            )
-        return lateness.microseconds * per_microsecond(unit)
-    if pa.types.is_timestamp(datatype):
-        return lateness * _NANOSECONDS[datatype.unit] // _NANOSECONDS[unit]
-    if pa.types.is_date(datatype):
-        return lateness * 86_400 * 10**9 // _NANOSECONDS[unit]
-    return lateness

@@ -50,8 +50,10 @@ class SavedState:
     @classmethod
     def from_bytes(cls, data: bytes) -> SavedState:
         """Read a state; raises `StateError` where it is damaged or of another version."""
-        if not data.startswith(_MARK):
-            raise StateError("this is not a saved state of nestream")
+        if not isinstance(data, bytes | bytearray) or not data.startswith(_MARK):
+            raise StateError(
+                "this is not a saved state of nestream\n  hint: pass the bytes that `save` returned"
+            )
         digest, body = data[len(_MARK) : len(_MARK) + _DIGEST], data[len(_MARK) + _DIGEST :]
         if hashlib.sha256(body).digest() != digest:  # Arrow would trust whatever the bytes say
             raise StateError(

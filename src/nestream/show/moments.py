@@ -41,7 +41,7 @@ class Moments:
         """Writes times and intervals of this kind."""
         zone = "UTC" if self.zoned else None
         kind = pa.timestamp("us", zone) if self.is_clock else pa.int64()
-        return Words(Schema({"ts": kind, "type": pa.string()}), "us")
+        return Words(Schema({"ts": kind, "type": pa.string()}))
 
     def number(self, value: Any) -> int | None:
         """A time as a number; None for what is no time of this kind."""

@@ -15,9 +15,7 @@ from nestream.logical.nodes import (
     leaf_alone,
     leaves,
 )
-from nestream.model.columns import attributes_by_type, check_events, to_table
 from nestream.model.output import EventColumn, Output
-from nestream.model.schema import Schema
 from nestream.model.time import UNBOUNDED
 
 Pair = tuple[float | None, int | None]
@@ -42,12 +40,9 @@ NO_ROWS = Rows()
 
 def rows_over(query: Any, events: Any, rewritten: bool, read: Mapping[str, Any]) -> Rows:
     """The rows of a query's plan, or of its normal form, over some events."""
-    table = query.fitted(to_table(events, read["type"]), read["time"], read["type"])
-    given = read["types"] or attributes_by_type(events)
-    schema = Schema.of(table.schema, read["time"], read["type"], given)
-    check_events(table, schema)
+    table, schema = query.read(events, **read)
     plan, _ = query.typed(schema)
-    settings = {**read, "types": given}
+    settings = {**read, "types": schema.types or None}
     if rewritten:
         plan = query.rewritten(plan)
     measured: dict[int | None, int] = {None: _matches(query, table, settings)}
@@ -83,7 +78,13 @@ def _leaves(query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any]) ->
         own = leaf_alone(leaf, query.plan)
         output = Output((leaf.variable,), False, (EventColumn(leaf.variable),))
         alone = replace(
-            query.plan, root=own, window=UNBOUNDED, output=output, limit=None, variables=(leaf.variable,)
+            query.plan,
+            root=own,
+            window=UNBOUNDED,
+            output=output,
+            limit=None,
+            keep=None,
+            variables=(leaf.variable,),
         )
         known[leaf.variable] = int(_asked(query, alone).count(table, **read))
     for leaf in leaves(plan.root):

@@ -2,6 +2,7 @@
 
 from nestream.source.dead_letter import DeadLetter
 from nestream.source.errors import SourceError
+from nestream.source.event_files import EventFile, EventFiles, event_files
 from nestream.source.place import open_source
 from nestream.source.protocol import Batch, Position, Source
 from nestream.source.reader import EventReader, read_events, read_table
@@ -10,10 +11,13 @@ from nestream.source.whole_file import refused_rows
 __all__ = [
     "Batch",
     "DeadLetter",
+    "EventFile",
+    "EventFiles",
     "EventReader",
     "Position",
     "Source",
     "SourceError",
+    "event_files",
     "open_source",
     "read_events",
     "read_table",

@@ -24,7 +24,16 @@ from nestream.source.ended_text import EndedText
 from nestream.source.errors import SourceError, check_columns, missing_column
 from nestream.source.input import Input
 from nestream.source.kinds import ARROW_TYPES, Kind, convert, find_misfits, non_empty, widen
-from nestream.source.times import convert_times, form_of, time_type, vote, widen_time, winner, wrong_times
+from nestream.source.times import (
+    TimeOrder,
+    convert_times,
+    form_of,
+    time_type,
+    vote,
+    widen_time,
+    winner,
+    wrong_times,
+)
 
 _CHUNK = 16_384  # records that are checked at a time
 _BLOCK = 8 * 1024 * 1024
@@ -41,7 +50,7 @@ class CsvFile:
         self,
         source: Input,
         time: str,
-        type: str,
+        type: str | None,
         declared: Mapping[str, pa.DataType],
         letters: DeadLetters,
         batch_rows: int,
@@ -51,6 +60,8 @@ class CsvFile:
         self._source, self._time, self._type, self._declared = source, time, type, declared
         self._letters, self._batch_rows = letters, batch_rows
         self._clean: IO[bytes] | None = None
+        self.in_order = False
+        """Whether the times never go back; of a small file nobody looks."""
         self._names, self._body = self._header()
         self._kinds = self._inspect()
         self.schema = pa.schema([(name, self._arrow_type(name)) for name in self._names])
@@ -110,7 +121,7 @@ class CsvFile:
         names = [name.strip() for name in record.values]
         names = [name or f"column{number}" for number, name in enumerate(names, start=1)]
         for role, name in (("time", self._time), ("type", self._type)):
-            if name not in names:
+            if name is not None and name not in names:
                 raise missing_column(where, role, name, names)
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
@@ -135,12 +146,14 @@ class CsvFile:
     def _fast_inspect(self, lenient: bool) -> dict[str, Kind]:
         """Decide the kind of every column; raises where a row is malformed."""
         kinds = dict.fromkeys(self._names, Kind.EMPTY)
+        order, first_kind = TimeOrder(), Kind.EMPTY
         for batch, position in self._texts():
             columns = dict(zip(self._names, batch.columns, strict=True))
-            time, type = columns[self._time], columns[self._type]
+            time = columns[self._time]
             if self._time not in self._declared:
                 kinds[self._time] = widen_time(kinds[self._time], time)
-            missing = time.null_count or type.null_count or _has_blank(time) or _has_blank(type)
+            needed = [time, *([] if self._type is None else [columns[self._type]])]
+            missing = any(values.null_count or _has_blank(values) for values in needed)
             if missing or kinds[self._time] is Kind.TEXT:
                 if lenient:
                     raise SourceError(
@@ -148,6 +161,9 @@ class CsvFile:
                         "Nanoseconds cover the years 1677 to 2262"
                     )
                 raise _MalformedError
+            first_kind = kinds[self._time] if first_kind is Kind.EMPTY else first_kind
+            if self._source.is_large:  # where the kind changes on the way, the times are not compared
+                order.add(time, first_kind if kinds[self._time] is first_kind else Kind.TEXT)
             for name, values in columns.items():
                 if name == self._type or (name == self._time and name not in self._declared):
                     continue
@@ -156,6 +172,7 @@ class CsvFile:
                 elif _declared_misfits(values, self._declared[name]):
                     raise _MalformedError
             self._source.inspected(position)
+        self.in_order = order.holds and self._source.is_large and self._time not in self._declared
         return kinds
 
     def _texts(self) -> Iterator[tuple[pa.RecordBatch, int]]:
@@ -216,7 +233,8 @@ class CsvFile:
 
     def _copy(self, form: str | None) -> tuple[IO[bytes], Counter[str]]:
         """The records that are fine if times have this form, and how often each form occurs."""
-        time, type = self._names.index(self._time), self._names.index(self._type)
+        time = self._names.index(self._time)
+        type = None if self._type is None else self._names.index(self._type)
         votes: Counter[str] = Counter()
         clean: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=64 * 1024 * 1024)  # noqa: SIM115
         for chunk in self._well_formed(self._letters):
@@ -224,7 +242,7 @@ class CsvFile:
             reasons = wrong_times(_column(chunk, time), form)
             problems = {at: ("time", reason) for at, reason in reasons.items()}
             for at, record in enumerate(chunk):
-                if not record.values[type]:
+                if type is not None and not record.values[type]:
                     problems.setdefault(at, ("type", "type is missing"))
             for name, wanted in self._declared.items():
                 if name in self._names and name != self._type:

@@ -156,7 +156,9 @@ def matching_files(place: str) -> list[str]:
     """The files of a folder, or those that a pattern names."""
     if os.path.isdir(place):
         return [str(path) for path in files_below(place)]
-    return sorted(path for path in glob.glob(place, recursive=True) if os.path.isfile(path))
+    hidden = () if os.path.basename(place).startswith(("_", ".")) else ("_", ".")
+    found = (path for path in glob.glob(place, recursive=True) if os.path.isfile(path))
+    return sorted(path for path in found if not os.path.basename(path).startswith(hidden))
 
 
 def _check_file(place: str) -> None:

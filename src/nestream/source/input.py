@@ -18,6 +18,8 @@ from nestream.source.formats import SUFFIXES, Format, compression_of, decompress
 Progress = Callable[[int, int, int], None]
 """Called with (rows read, bytes read, total bytes)."""
 
+LARGE = 256 * 1024 * 1024
+"""From so many bytes on an input is not held in memory, where that can be avoided."""
 _IN_MEMORY = 64 * 1024 * 1024
 
 
@@ -47,6 +49,11 @@ class Input:
             raise SourceError(f"{self.where} is empty. It needs {needed}, also without events")
         self._progress = progress
         self._furthest = 0
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the input is better not held in memory."""
+        return self.size >= LARGE
 
     @property
     def where(self) -> str:

@@ -65,6 +65,8 @@ class JsonEvents:
         self._time, self._type, self._moments = time, type, moments
         self._time_kind: Kind | None = None
         self._holds: dict[str, Holds] = {}
+        self._names = {time, type}
+        """The attributes so far."""
 
     def position(self) -> dict[str, Any]:
         """What the attributes hold so far."""
@@ -75,6 +77,7 @@ class JsonEvents:
         """Go on with what the attributes held."""
         self._time_kind = None if position["time"] is None else Kind(position["time"])
         self._holds = {name: Holds(held) for name, held in position["holds"].items()}
+        self._names.update(self._holds)
 
     def batch(self, where: str, lines: Sequence[bytes], first: int) -> Batch:
         """The events of some lines; `first` is the number of the first line, blank ones included."""
@@ -95,6 +98,8 @@ class JsonEvents:
         self, texts: list[bytes], places: list[int], problems: Problems
     ) -> list[tuple[int, dict[str, Any]]]:
         together = parse_together(texts) if texts else []
+        if together is not None and self._are_plain(texts, together):
+            return list(zip(places, together, strict=True))
         rows = []
         for at, place in enumerate(places):
             value, wrong = (together[at], None) if together is not None else parse_line(texts[at])
@@ -105,17 +110,27 @@ class JsonEvents:
                 problems[place] = problem
         return rows
 
+    def _are_plain(self, texts: list[bytes], values: list[Any]) -> bool:
+        """Whether all values are events of known attributes, at a glance: nearly always they are."""
+        if set(map(type, values)) != {dict} or any(b"\\u" in text for text in texts):
+            return False
+        if any(not self._names.issuperset(names) for names in set(map(tuple, values))):
+            return False
+        kinds = [value.get(self._type) for value in values]
+        return set(map(type, kinds)) == {str} and "" not in kinds
+
     def _problem(self, value: Any) -> str | None:
         if type(value) is not dict:
             return f"expected a JSON object, found {json_kind(value)}"
         for item in value.values():
             if type(item) is str and not item.isascii() and surrogates(item):
                 return "a value is not valid Unicode"
-        if not value.keys() <= self._holds.keys():
+        if not self._names.issuperset(value):
             if any(surrogates(name) for name in value):
                 return "an attribute's name is not valid Unicode"
-            if len(self._holds.keys() | value.keys()) > MOST_ATTRIBUTES:
+            if len(self._names.union(value)) > MOST_ATTRIBUTES:
                 return f"the events have more than {MOST_ATTRIBUTES} different attributes"
+            self._names.update(value)
         kind = value.get(self._type)
         if kind is None or kind == "":
             return f"type is missing: no `{self._type}`" if kind is None else "type is missing"
@@ -126,7 +141,8 @@ class JsonEvents:
     def _columns(self, rows: list[tuple[int, dict[str, Any]]], problems: Problems) -> pa.Table:
         """The events as a table, without those that have a problem."""
         rows = self._with_times(rows, problems)
-        names = dict.fromkeys(name for _, row in rows for name in row)
+        shapes = dict.fromkeys(tuple(row) for _, row in rows)
+        names = dict.fromkeys(name for shape in shapes for name in shape)
         for name in names:
             if name not in (self._time, self._type):
                 self._check(name, rows, problems)

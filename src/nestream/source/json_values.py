@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from typing import Any
 
@@ -22,6 +23,8 @@ def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_reject_constant, object_pairs_hook=_object)
+_PLAIN = json.JSONDecoder(parse_constant=_reject_constant)
+_FAR_COLON = re.compile(rb'"[ \t\r\n]+:')
 
 
 def parse_together(lines: list[bytes]) -> list[Any] | None:
@@ -31,14 +34,28 @@ def parse_together(lines: list[bytes]) -> list[Any] | None:
     """
     mark = random.getrandbits(62)
     between = f",{mark},".encode()
+    data = b"[" + between.join(lines) + b"]"
     try:
-        values = _DECODER.decode((b"[" + between.join(lines) + b"]").decode())
+        text = data.decode()
+        values = _PLAIN.decode(text)
+        if not _no_name_twice(data, values):
+            values = _DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
     if len(values) != 2 * len(lines) - 1 or any(value != mark for value in values[1::2]):
         return None
     items: list[Any] = values[::2]
     return items
+
+
+def _no_name_twice(data: bytes, values: Any) -> bool:
+    """Whether no object has two members of one name, told from the number of names; False if that is unclear.
+
+    Without a backslash each name of a member ends in `":`, so there are at least as many of these as members.
+    """
+    if b"\\" in data or _FAR_COLON.search(data) is not None:
+        return False
+    return data.count(b'":') == sum(len(value) for value in values if type(value) is dict)
 
 
 def parse_line(raw: bytes) -> tuple[Any, tuple[str, str] | None]:

@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, its members are the attributes; kept in memory as Arrow columns.
+"""JSON lines: one object a line, its members are the attributes; kept as Arrow columns, on disk when large.
 
 Members may differ from line to line: an absent one is NULL. An object or array inside an event is kept
 as its JSON text. Numbers written as text stay text.
@@ -7,9 +7,12 @@ as its JSON text. Numbers written as text stay text.
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -17,11 +20,20 @@ import pyarrow.compute as pc
 
 from nestream.source.dead_letter import DeadLetters
 from nestream.source.errors import SourceError, missing_column
-from nestream.source.input import Input
+from nestream.source.input import LARGE, Input
 from nestream.source.json_columns import Column, cast_column, column_of
 from nestream.source.json_values import json_kind, parse_line, parse_together, surrogates
 from nestream.source.kinds import ARROW_TYPES, Kind, join, non_empty
-from nestream.source.times import convert_times, form_of, time_type, vote, widen_time, winner, wrong_times
+from nestream.source.times import (
+    TimeOrder,
+    convert_times,
+    form_of,
+    time_type,
+    vote,
+    widen_time,
+    winner,
+    wrong_times,
+)
 
 _CHUNK = 16_384
 _MAXIMUM_ATTRIBUTES = 4_096
@@ -34,6 +46,42 @@ class _Chunk:
     columns: dict[str, Column]
 
 
+class _Chunks:
+    """Chunks in the order of the file: in memory up to a size, and on disk beyond."""
+
+    def __init__(self, chunks: Iterable[_Chunk] = ()) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=LARGE)  # noqa: SIM115
+        self._kept: list[tuple[int, int, dict[str, Kind]]] = []
+        for chunk in chunks:
+            self.add(chunk)
+
+    def add(self, chunk: _Chunk) -> None:
+        """Keep one more."""
+        values = [chunk.lines, *(column.values for column in chunk.columns.values())]
+        batch = pa.record_batch(values, [str(number) for number in range(len(values))])
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        data = sink.getvalue()
+        kinds = {name: column.kind for name, column in chunk.columns.items()}
+        place = self._file.seek(0, os.SEEK_END) or self._file.tell()
+        self._kept.append((place, data.size, kinds))
+        self._file.write(memoryview(data))
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __iter__(self) -> Iterator[_Chunk]:
+        for place, size, kinds in self._kept:
+            self._file.seek(place)
+            with pa.ipc.open_stream(self._file.read(size)) as reader:
+                lines, *values = reader.read_next_batch().columns
+            columns = {
+                name: Column(kind, column) for (name, kind), column in zip(kinds.items(), values, strict=True)
+            }
+            yield _Chunk(lines, columns)
+
+
 class JsonLinesFile:
     """A file of JSON objects, ready to deliver events."""
 
@@ -41,7 +89,7 @@ class JsonLinesFile:
         self,
         source: Input,
         time: str,
-        type: str,
+        type: str | None,
         declared: Mapping[str, pa.DataType],
         letters: DeadLetters,
         batch_rows: int,
@@ -51,9 +99,9 @@ class JsonLinesFile:
         self._source, self._time, self._type, self._declared = source, time, type, declared
         self._letters, self._batch_rows = letters, batch_rows
         self._names: dict[str, None] = {}
-        chunks = list(self._parse())
+        chunks = _Chunks(self._parse())
         if not self._names and not self._letters.count and not closed:  # a quiet day
-            self._names = {time: None, type: None}
+            self._names = dict.fromkeys(_named(time, type))
         if not self._names and not closed:
             first = self._letters.examples[0].raw[:60]
             raise SourceError(
@@ -61,10 +109,10 @@ class JsonLinesFile:
                 f"(the first is {first!r}). Write one object per line, or name the right format"
             )
         for role, name in (("time", time), ("type", type)):
-            if name not in self._names and not closed:
+            if name is not None and name not in self._names and not closed:
                 raise missing_column(source.where, role, name, list(self._names))
         self._chunks = self._checked(chunks)
-        used = {name for chunk in self._chunks for name in chunk.columns} | {time, type}
+        used = {name for chunk in self._chunks for name in chunk.columns}.union(_named(time, type))
         named = self._declared if closed else [name for name in self._names if name in used]
         self._names = dict.fromkeys(named)
         self._kinds = self._decide()
@@ -159,7 +207,7 @@ class JsonLinesFile:
         for name in names:
             values = [row.get(name) for row in rows]
             columns[name] = _time_column(values) if name == self._time else column_of(values)
-        if self._type in columns:
+        if self._type is not None and self._type in columns:
             columns[self._type] = cast_column_to_text(columns[self._type])
         return _Chunk(pa.array(kept, pa.int64()), columns)
 
@@ -196,6 +244,8 @@ class JsonLinesFile:
         for item in value.values():
             if type(item) is str and not item.isascii() and surrogates(item):
                 return "encoding", "a value is not valid Unicode"
+        if self._type is None:
+            return None
         kind = value.get(self._type)
         if kind is None or kind == "":
             return "type", "type is missing"
@@ -203,7 +253,16 @@ class JsonLinesFile:
             return "type", f"type is {json_kind(kind)}, and text is needed"
         return None
 
-    def _checked(self, chunks: list[_Chunk]) -> list[_Chunk]:
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether the times never go back; of a small file nobody looks."""
+        order = TimeOrder()
+        if self._source.is_large and self._time not in self._declared:
+            for chunk in self._chunks:
+                order.add(chunk.columns[self._time].values, self._kinds[self._time])
+        return order.holds and self._source.is_large and self._time not in self._declared
+
+    def _checked(self, chunks: _Chunks) -> _Chunks:
         """Drop the rows whose time, or a value of a declared type, does not fit, as dead letters."""
         votes: Counter[str] = Counter()
         for chunk in chunks:
@@ -211,9 +270,11 @@ class JsonLinesFile:
                 vote(non_empty(chunk.columns[self._time].values), votes)
         form = form_of(self._declared.get(self._time)) or winner(votes)
         problems: dict[int, tuple[str, str]] = {}
-        good = []
-        for chunk in chunks:
-            wrong = self._misfits(chunk, form)
+        misfits = [self._misfits(chunk, form) for chunk in chunks]
+        if not any(misfits) and all(len(chunk.lines) for chunk in chunks):
+            return chunks
+        good = _Chunks()
+        for chunk, wrong in zip(chunks, misfits, strict=True):
             if wrong:
                 problems |= {chunk.lines[at].as_py(): problem for at, problem in wrong.items()}
                 stay = pa.array([at for at in range(len(chunk.lines)) if at not in wrong], pa.int64())
@@ -221,7 +282,7 @@ class JsonLinesFile:
                 used = {name: column for name, column in taken.items() if column.has_values()}
                 chunk = _Chunk(chunk.lines.take(stay), used)
             if len(chunk.lines):
-                good.append(chunk)
+                good.add(chunk)
         if problems:
             with self._source.open() as file:
                 for number, raw in enumerate(file, start=1):
@@ -241,6 +302,11 @@ class JsonLinesFile:
                 reason = f"{name} {column.shown(at)} is not of type {wanted}"
                 wrong.setdefault(at, ("value", reason))
         return wrong
+
+
+def _named(time: str, type: str | None) -> list[str]:
+    """The columns that every event needs; those of one type need none for it."""
+    return [time] if type is None else [time, type]
 
 
 def cast_column_to_text(column: Column) -> Column:

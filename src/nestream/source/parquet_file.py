@@ -20,7 +20,16 @@ from nestream.source.dead_letter import DeadLetters
 from nestream.source.errors import SourceError, check_columns, missing_column
 from nestream.source.input import Input
 from nestream.source.kinds import Kind, find_misfits, non_empty
-from nestream.source.times import convert_times, form_of, time_type, vote, widen_time, winner, wrong_times
+from nestream.source.times import (
+    TimeOrder,
+    convert_times,
+    form_of,
+    time_type,
+    vote,
+    widen_time,
+    winner,
+    wrong_times,
+)
 
 
 class ParquetFile:
@@ -30,7 +39,7 @@ class ParquetFile:
         self,
         source: Input,
         time: str,
-        type: str,
+        type: str | None,
         declared: Mapping[str, pa.DataType],
         letters: DeadLetters,
         batch_rows: int,
@@ -40,6 +49,8 @@ class ParquetFile:
         self._source, self._time, self._type, self._declared = source, time, type, declared
         self._letters, self._batch_rows = letters, batch_rows
         self._time_kind = Kind.EMPTY
+        self.in_order = False
+        """Whether the times never go back; of a small file nobody looks."""
         with self._source.open() as file:
             parquet = self._opened(file)
             self._stored = pa.schema([(f.name, plain_type(f.type)) for f in parquet.schema_arrow])
@@ -95,14 +106,15 @@ class ParquetFile:
     def _check_schema(self) -> None:
         names = self._stored.names
         for role, name in (("time", self._time), ("type", self._type)):
-            if name not in names:
+            if name is not None and name not in names:
                 raise missing_column(self._source.where, role, name, names)
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise SourceError(
                 f"{self._source.where} has more than one column {twice[0]!r}. Rename one of them"
             )
-        time, type = (_plain(self._stored.field(name).type) for name in (self._time, self._type))
+        time = _plain(self._stored.field(self._time).type)
+        type = pa.string() if self._type is None else _plain(self._stored.field(self._type).type)
         unknown = pa.types.is_null(time)  # the type of a column without any value
         if not (_is_time(time) or _is_text(time) or unknown):
             raise SourceError(
@@ -128,7 +140,8 @@ class ParquetFile:
         """Row to problem, from the columns that can have one."""
         is_text = _is_text(_plain(self._stored.field(self._time).type))
         stored = {field.name: field.type for field in self._stored}
-        looked_at = [self._time, self._type, *(n for n, t in self._declared.items() if stored.get(n, t) != t)]
+        roles = [self._time] if self._type is None else [self._time, self._type]
+        looked_at = [*roles, *(n for n, t in self._declared.items() if stored.get(n, t) != t)]
         columns = list(dict.fromkeys(looked_at))
         form = None
         if is_text:
@@ -138,8 +151,11 @@ class ParquetFile:
             form = form_of(self._declared.get(self._time)) or winner(votes)
         wrong: dict[int, tuple[str, str]] = {}
         first = 0
+        order = TimeOrder()
         for batch in self._read(parquet, columns):
-            time, type = _decoded(batch.column(self._time)), _decoded(batch.column(self._type))
+            time = _decoded(batch.column(self._time))
+            if self._source.is_large and not is_text:
+                order.add(time)
             if is_text:
                 reasons = wrong_times(time, form)
                 wrong |= {first + at: ("time", reason) for at, reason in reasons.items()}
@@ -151,9 +167,12 @@ class ParquetFile:
             if not is_text and time.null_count:
                 for at in pc.indices_nonzero(pc.is_null(time)).to_pylist():
                     wrong[first + at] = ("time", "time is missing")
-            blank = pc.is_null(type) if not _is_text(type.type) else pc.fill_null(pc.equal(type, ""), True)
-            for at in pc.indices_nonzero(blank).to_pylist():
-                wrong.setdefault(first + at, ("type", "type is missing"))
+            if self._type is not None:
+                type = _decoded(batch.column(self._type))
+                is_text_type = _is_text(type.type)
+                blank = pc.fill_null(pc.equal(type, ""), True) if is_text_type else pc.is_null(type)
+                for at in pc.indices_nonzero(blank).to_pylist():
+                    wrong.setdefault(first + at, ("type", "type is missing"))
             for name, wanted in self._declared.items():
                 if name in columns and name != self._type:
                     for at in _misfits(_decoded(batch.column(name)), wanted):
@@ -164,6 +183,9 @@ class ParquetFile:
                 f"{self._source.where}: the times are too far apart for nanoseconds. "
                 "Nanoseconds cover the years 1677 to 2262"
             )
+        self.in_order = (
+            order.holds and self._source.is_large and not is_text and self._time not in self._declared
+        )
         return wrong
 
     def _bury(self, parquet: pq.ParquetFile) -> None:

@@ -56,6 +56,11 @@ class EventReader:
         return self._reader.undecided
 
     @property
+    def in_order(self) -> bool:
+        """Whether the times of the events never go back; False for a small file, where nobody looks."""
+        return self._reader.in_order
+
+    @property
     def path(self) -> str:
         """The file as it was named."""
         return self._source.name
@@ -89,7 +94,7 @@ class EventReader:
 def read_events(
     path: str | os.PathLike[str],
     time: str = "ts",
-    type: str = "type",
+    type: str | None = "type",
     dead_letter: bool | str | os.PathLike[str] | None = None,
     batch_rows: int = BATCH_ROWS,
     *,
@@ -100,7 +105,8 @@ def read_events(
 ) -> EventReader:
     """Open a file of events ("-" is standard input, with a `format`).
 
-    `time`, `type`: the columns that hold the time and the event type. `dead_letter`: where malformed rows
+    `time`, `type`: the columns that hold the time and the event type; None if all are of one type and no
+    column tells. `dead_letter`: where malformed rows
     go, True for `<input>.dead.jsonl`; they are counted in any case. `schema`: types of columns that
     should not be inferred; a value that does not fit makes its row malformed. `closed`: the schema has all
     columns, so a file with other ones is refused; of JSON lines a line with an unknown attribute is

@@ -81,6 +81,30 @@ def wrong_times(values: pa.Array, form: str | None) -> dict[int, str]:
     return reasons
 
 
+class TimeOrder:
+    """Whether the times so far never go back."""
+
+    def __init__(self) -> None:
+        self.holds = True
+        self._last: int | None = None
+
+    def add(self, values: pa.Array, kind: Kind | None = None) -> None:
+        """Look at more times: text of a kind, or a column of times."""
+        if not self.holds or not len(values):
+            return
+        try:
+            times = values if kind is None else convert_times(values, kind)
+            if pa.types.is_date(times.type):
+                times = times.cast(pa.timestamp("us"))
+            numbers = times.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        except (pa.ArrowInvalid, ValueError):  # of a finer unit than those before, say
+            self.holds = False
+            return
+        back = times.null_count or (numbers[1:] < numbers[:-1]).any()
+        self.holds = not back and (self._last is None or self._last <= int(numbers[0]))
+        self._last = int(numbers[-1])
+
+
 def convert_times(values: pa.Array, kind: Kind) -> pa.Array:
     """Text as the time column's type."""
     return convert(kind, values)

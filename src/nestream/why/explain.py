@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,17 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.logical.nodes import Plan, target_variables
-from nestream.model.columns import (
-    attributes_by_type,
-    check_events,
-    per_microsecond,
-    resolution,
-    to_table,
-)
 from nestream.model.output import EventColumn
-from nestream.model.schema import EventError, Schema
+from nestream.model.schema import EventError
 from nestream.model.text import print_name
-from nestream.reference import Binding, Event, Meaning, Order
+from nestream.reference import Binding, Event, Meaning
 from nestream.why.answer import Alternative, Why
 from nestream.why.assign import Assigning, without_place
 from nestream.why.missing import Completed, Completing
@@ -58,21 +52,16 @@ def explain_why(
     mapping says which variable each is to be. `first` is what the event of row 0 is called in sentences. The
     other arguments are those of `Query.match`.
     """
-    table = query.fitted(to_table(events, type), time, type)
-    schema = Schema.of(table.schema, time, type, types or attributes_by_type(events))
-    check_events(table, schema)
-    if order not in tuple(Order):
-        raise ValueError(f"unknown order {order!r}: use one of {', '.join(Order)}")
+    table, schema = query.read(events, time=time, type=type, types=types, order=order)
     plan, _ = query.typed(schema)
     rows, wanted = _picked(picked if by is None else _rows_by(table, by, picked))
     _check_variables(plan, wanted.values())
-    unit = resolution(schema)
-    timeline = Timeline(table, schema, unit)
+    timeline = Timeline(table, schema)
     timeline.check(rows)
-    meaning = Meaning(plan, Order(order), per_microsecond(unit))
+    meaning = Meaning(plan, schema.order, schema.per_microsecond)
     reach = timeline.around(rows, plan, meaning)
     names = {event: wanted[event.row] for event in reach.picked if event.row in wanted}
-    words = Words(schema, unit, first=first, by_arrival=meaning.order is Order.ARRIVAL)
+    words = Words(schema, first=first)
     words = words.dated(event.ts for event in (reach.events[0], reach.events[-1]))
     judge = Judge(meaning, Places(query.bound.tree, plan, query.text), words, Search(meaning))
     read = {"time": time, "type": type, "types": schema.types or None, "order": order}
@@ -85,8 +74,10 @@ def explain_why(
 
 def _picked(picked: Sequence[int] | Mapping[str, int]) -> tuple[list[int], dict[int, str]]:
     named = isinstance(picked, Mapping)
-    rows = [int(row) for row in (picked.values() if isinstance(picked, Mapping) else picked)]
-    wanted = {int(row): name for name, row in picked.items()} if isinstance(picked, Mapping) else {}
+    rows = [
+        _row_number(row) for row in (picked.values() if isinstance(picked, Mapping) else _several(picked))
+    ]
+    wanted = dict(zip(rows, picked, strict=True)) if isinstance(picked, Mapping) else {}
     twice = next((row for row, count in Counter(rows).items() if count > 1), None)
     if twice is not None:
         why = "for two variables" if named else "twice"
@@ -96,6 +87,27 @@ def _picked(picked: Sequence[int] | Mapping[str, int]) -> tuple[list[int], dict[
     if not rows:
         raise EventError("no event was picked\n  hint: pass the row numbers of one or more events, from 0")
     return rows, wanted
+
+
+def _several(picked: Any) -> Iterable[Any]:
+    if isinstance(picked, str | bytes) or not isinstance(picked, Iterable):
+        raise EventError(
+            f"{picked!r} does not pick events\n"
+            '  hint: pass a list of row numbers, [0, 2], or a mapping of variables to them, {"a": 0, "b": 2}'
+        )
+    return picked
+
+
+def _row_number(row: Any) -> int:
+    try:
+        if not isinstance(row, bool):
+            return operator.index(row)
+    except TypeError:
+        pass
+    raise EventError(
+        f"{row!r} is not the number of a row\n"
+        "  hint: pass row numbers from 0, or pick events by the values of a column with by="
+    )
 
 
 def _check_variables(plan: Plan, names: Iterable[str]) -> None:
@@ -130,7 +142,7 @@ def _rows_by(
 
     if isinstance(picked, Mapping):
         return {name: row(value) for name, value in picked.items()}
-    return [row(value) for value in picked]
+    return [row(value) for value in _several(picked)]
 
 
 def _alternatives(
@@ -199,7 +211,7 @@ def _shown(query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any]) -> 
         nonlocal first
         if not any(name in binding for name in kept):
             return False
-        if plan.limit is None:
+        if plan.limit is None and plan.keep is None:
             return True
         if first is None:
             first = _first_matches(query, table, read)
@@ -209,7 +221,7 @@ def _shown(query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any]) -> 
 
 
 def _first_matches(query: Any, table: pa.Table, read: Mapping[str, Any]) -> set[tuple[int | None, ...]]:
-    """The rows of the events of the matches that LIMIT lets through, found by running the query."""
+    """The rows of the events of the matches that KEEP and LIMIT let through, found by running the query."""
     name = _ROW
     while name in table.column_names:
         name += "_"

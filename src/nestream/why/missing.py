@@ -103,6 +103,10 @@ class Completing:
         if not any(name in binding for name in plan.output.kept):
             told = "this is a match, but none of its events is returned, so it is not shown"
             return Obstacle("output", told, tuple(binding), rows)
+        if plan.keep is not None:
+            left = f", or LIMIT {plan.limit} leaves it out" if plan.limit is not None else ""
+            told = f"this is a match, but KEEP {plan.keep} keeps another{left}"
+            return Obstacle("keep", told, tuple(binding), rows, plan.keep.span)
         told = f"this is a match, but others come before it and LIMIT {plan.limit} leaves it out"
         return Obstacle("limit", told, tuple(binding), rows, self.judge.places.limit())
 

@@ -89,11 +89,10 @@ def _pos(event: Event) -> int:
 class Timeline:
     """All the events by time: where each row stands, and which rows are in reach of others."""
 
-    def __init__(self, table: pa.Table, schema: Schema, unit: str) -> None:
+    def __init__(self, table: pa.Table, schema: Schema) -> None:
         self.table = table
         self.schema = schema
-        self.unit = unit
-        self.times: Numbers = np.asarray(computable(table.column(schema.time), unit, schema.time))
+        self.times: Numbers = np.asarray(computable(table.column(schema.time), schema.unit, schema.time))
         self.order: Numbers = np.argsort(self.times, kind="stable")
         self.position: Numbers = np.empty_like(self.order)
         self.position[self.order] = np.arange(len(self.order))
@@ -155,7 +154,7 @@ class Timeline:
         read = {attribute.name for formula in expressions(plan) for attribute in attributes(formula)}
         held = {name: self.schema.column(name) for name in read - {TIME_ATTRIBUTE, TYPE_ATTRIBUTE}}
         columns: dict[str, list[Any]] = {
-            name: computable(part.column(column), self.unit, column).to_pylist()
+            name: computable(part.column(column), self.schema.unit, column).to_pylist()
             for name, column in held.items()
             if column in self.schema.columns
         }

@@ -14,7 +14,6 @@ from nestream.logical.explain import leaf_label
 from nestream.logical.nodes import Component, Leaf, Negation, WinAnd, WinOr, WinSeq
 from nestream.logical.text import expression_text
 from nestream.model.aggregates import kind_of
-from nestream.model.columns import per_microsecond
 from nestream.model.expression import (
     Aggregate,
     Arithmetic,
@@ -47,15 +46,12 @@ class Words:
     `first` is the number by which people know the event of row 0.
     """
 
-    def __init__(
-        self, schema: Schema, unit: str, date: str = "", first: int = 0, *, by_arrival: bool = False
-    ) -> None:
+    def __init__(self, schema: Schema, date: str = "", first: int = 0) -> None:
         self.schema = schema
-        self.unit = unit
         self.date = date
         self.first = first
-        self.by_arrival = by_arrival
-        self.scale = per_microsecond(unit)
+        self.by_arrival = schema.by_arrival
+        self.scale = schema.per_microsecond
         self.time_kind = schema.kind("ts") or Kind.INTEGER
         self.zone = zone_named(getattr(schema.columns[schema.time], "tz", None) or "UTC")
 
@@ -74,7 +70,7 @@ class Words:
         """The same, for times that are told beside these: if all are of one day, it is not repeated."""
         dates = {str(self.time(at))[:10] for at in times} if self.time_kind in _TIMES else set()
         date = dates.pop() if len(dates) == 1 else ""
-        return Words(self.schema, self.unit, date, self.first, by_arrival=self.by_arrival)
+        return Words(self.schema, date, self.first)
 
     def number(self, row: int) -> str:
         """An event by its number."""
@@ -167,7 +163,8 @@ class Words:
                 if not holds(pair, binding, self.scale, groups):
                     return f"{text}: {self._compared(pair, binding, len(formula.operands) > 2, groups)}"
         shown = []
-        parts = [*(part for part in attributes(formula) if part.variable in plain_variables(formula))]
+        plain = plain_variables(formula)
+        parts: list[Expression] = [part for part in attributes(formula) if part.variable in plain]
         for part in dict.fromkeys((*parts, *aggregates(formula))):
             shown.append(f"{print_expression(part)} is {self.value(part, binding, groups)}")
         return f"{text}: {', '.join(shown)}" if shown else f"{text} does not hold"

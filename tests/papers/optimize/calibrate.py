@@ -79,7 +79,7 @@ def main() -> None:
         table = generate("stock", events=events, seed=1, rate=10.0)
         for text in QUERIES:
             query = nestream.query(f"{text} WITHIN {trades * 100} ms")
-            run = query.prepare(table, time="ts", type="type", types=None, order="time", strategy="flat")
+            run = query.prepare(table, strategy="flat")
             normal = normalise(run.plan)
             costing = Costing(
                 shapes_of(normal.plan, expressions(normal.form)), Model(Statistics.of(table, run.schema))
@@ -92,7 +92,7 @@ def main() -> None:
                 if not known:
                     continue
                 program = compile_plan(normal.plan, run.schema, groups=known)
-                local = LocalRun(run.plan.output, program, run.schema, run.kinds, run.unit)
+                local = LocalRun(replace(run.compiled(), program=program))
                 local.append(table)
                 local.store.seal()
                 counts.append(counted(known, costing, makers))
@@ -127,8 +127,8 @@ def _distinct() -> float:
     """Nanoseconds for a match that is compared with others."""
     table = generate("stock", events=100_000, seed=1, rate=10.0)
     query = nestream.query("SEQ(DELL d, AMAT a, MSFT m) WITHIN 4 s")
-    run = query.prepare(table, time="ts", type="type", types=None, order="time", strategy="auto")
-    local = run.local()
+    run = query.prepare(table)
+    local = LocalRun(run.compiled())
     local.append(table)
     found = next(local.matcher.advance(2**63 - 1))
     columns = [np.tile(found.rows[name], 2) for name in ("d", "a", "m")]

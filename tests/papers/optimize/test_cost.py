@@ -8,7 +8,7 @@ import pytest
 
 import nestream
 from nestream.model.time import Window, WindowKind
-from nestream.papers.optimize.cost import Model
+from nestream.papers.optimize.cost import Model, Objective
 from nestream.papers.optimize.describe import shape_of
 from nestream.papers.optimize.operators import Costing, Operator
 from nestream.papers.optimize.rates import Rates
@@ -46,7 +46,7 @@ def trades(seed: int = 1) -> pa.Table:
 def test_estimated_matches_are_near_those_found(query: str, window: int) -> None:
     table = trades()
     chosen = nestream.query(f"{query} WITHIN {window}")
-    run = chosen.prepare(table, time="ts", type="type", types=None, order="time", strategy="auto")
+    run = chosen.prepare(table)
     known = Statistics.of(table, run.schema, ["id"])
     estimated = Model(known).matches(shape_of(run.plan, run.plan.root, "E1"))
     assert estimated == pytest.approx(chosen.count(table), rel=0.4)
@@ -100,7 +100,11 @@ def test_a_suffix_is_not_shared_where_hardly_any_of_its_rows_is_part_of_a_match(
     chosen = shapes("A B C D", "E B C D")
     frequent = dict.fromkeys("ABCDE", 0.2)
     costing = Costing(
-        chosen, Model(steady({**frequent, "A": 0.0001, "E": 0.0001} if rare == "A" else frequent))
+        chosen,
+        Model(
+            steady({**frequent, "A": 0.0001, "E": 0.0001} if rare == "A" else frequent),
+            objective=Objective.ROWS,
+        ),
     )
     gain = costing.cost(frozenset((0,))) + costing.cost(frozenset((1,))) - costing.cost(frozenset((0, 1)))
     assert (gain < 0) == (rare == "A")

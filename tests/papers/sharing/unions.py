@@ -7,12 +7,13 @@ from random import Random
 
 import pyarrow as pa
 
-from nestream.model.schema import Schema
+from nestream.model.schema import Order, Schema
 from nestream.papers.engine.program import BlockProgram, Sharing
 from nestream.papers.plan.compile import compile_plan
 from nestream.papers.plan.groups import grouped
 from nestream.papers.rewrite.normalise import normalise
 from nestream.query import Query, query
+from nestream.runtime.compiled import CompiledQuery
 from nestream.runtime.local import LocalRun
 from tests.papers.sharing.grouping import by_likeness
 from tests.papers.tools import SCHEMA
@@ -103,9 +104,9 @@ def _branch(
 
 def compiled(chosen: Query, table: pa.Table, order: str, groups: list[Chosen] | None) -> BlockProgram:
     """The program of a query with the groups, or with none."""
-    schema = Schema.of(table.schema)
+    schema = Schema.of(table.schema, order=order)
     plan, _ = chosen.typed(schema)
-    return compile_plan(plan, schema, by_arrival=order == "arrival", groups=groups)
+    return compile_plan(plan, schema, groups=groups)
 
 
 def flat_program(chosen: Query, schema: Schema | None = None) -> BlockProgram:
@@ -118,9 +119,10 @@ def flat_program(chosen: Query, schema: Schema | None = None) -> BlockProgram:
 
 def local(chosen: Query, table: pa.Table, program: BlockProgram) -> LocalRun:
     """A run of a program over events like those of the table."""
-    schema = Schema.of(table.schema)
+    order = Order.ARRIVAL if program.by_arrival else Order.TIME
+    schema = Schema.of(table.schema, order=order)
     plan, kinds = chosen.typed(schema)
-    return LocalRun(plan.output, program, schema, kinds, "us")
+    return LocalRun(CompiledQuery(schema, plan.output, kinds, program))
 
 
 def rows(table: pa.Table) -> list[str]:

@@ -29,10 +29,8 @@ class Driven:
     """A query that takes events in batches, with its views to look into."""
 
     def __init__(self, text: str, table: pa.Table, strategy: str, **options: Any) -> None:
-        run = query(text).prepare(
-            table.slice(0, 0), time="ts", type="type", types=None, order="time", strategy=strategy
-        )
-        self.run: LocalRun = run.local(Options(**options))
+        run = query(text).prepare(table.slice(0, 0), strategy=strategy, options=Options(**options))
+        self.run = LocalRun(run.compiled())
         self.matches: list[pa.Table] = []
 
     def push(self, table: pa.Table) -> int:

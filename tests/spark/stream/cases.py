@@ -16,9 +16,10 @@ from nestream.engine.program import Decided, Measure
 from nestream.language.ast import Composite, InnerWindow, Pattern, Primitive
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
-from nestream.model.expression import attributes
-from nestream.model.time import Window, WindowKind
+from nestream.model.expression import Literal, attributes
+from nestream.model.time import Duration, Window, WindowKind
 from tests.property.cases import Case, random_case
+from tests.property.sets import is_endless
 
 START = datetime(2024, 3, 1)
 MOMENT = pa.timestamp("us", "UTC")
@@ -39,19 +40,20 @@ def stream_cases(seed: int, first: int = 0) -> Iterator[Case]:
         if re.search(r"\bANY \w", case.text):  # the events that follow would be taken
             continue
         tree = replace(tree, pattern=_in_seconds(tree.pattern))
+        if tree.keep is not None and isinstance(tree.keep.every, Literal):
+            every = Literal(Duration(tree.keep.every.value * SECOND))  # type: ignore[operator, arg-type]
+            tree = replace(tree, keep=replace(tree.keep, every=every))
         if isinstance(tree.window, Window):
             tree = replace(tree, window=_of_time(tree.window))
         changed = replace(case, text=print_query(tree), table=with_timestamps(case.table))
         try:
             query = nestream.query(changed.text)
-            run = query.prepare(
-                changed.table, time="ts", type="type", types=None, order=case.order, strategy="auto"
-            )
+            run = query.prepare(changed.table, order=case.order)
         except nestream.QueryError:  # computes with times as numbers
             continue
-        program = run.program()
+        program = run.compiled().program
         never = program.measure is Measure.NONE and Decided.WINDOW in program.decided
-        if not never and not _computes_with_time(query):
+        if not never and not _computes_with_time(query) and not is_endless(query):
             yield changed
 
 

@@ -19,8 +19,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
 import nestream
-from nestream.model.output import output_schema
-from nestream.runtime.spark.batch import CODE, Task, columns_to_read
+from nestream.runtime.spark.batch import CODE, Task
 from nestream.runtime.spark.stream import stream_partitioning, stream_task
 from nestream.runtime.spark.stream_bucket import KEPT
 from nestream.runtime.spark.stream_operator import Operator
@@ -116,27 +115,14 @@ class SimulatedStream:
         buckets: int = 3,
         delay: int = 0,
         after: int = 0,
+        strategy: str = "auto",
     ) -> None:
         query = nestream.query(text)
-        run = query.prepare(
-            schema.empty_table(), time="ts", type="type", types=None, order=order, strategy="auto"
-        )
-        program = run.program()
-        partitioning = stream_partitioning(program)
-        task = Task(
-            output=run.plan.output,
-            program=program,
-            kinds=dict(run.kinds),
-            unit=run.unit,
-            time="ts",
-            type="type",
-            types={},
-            columns=columns_to_read(run.plan.output, program, run.schema),
-            partitioning=partitioning,
-            wanted=output_schema(run.plan.output, run.schema, run.kinds, run.unit),
-        )
+        compiled = query.prepare(schema.empty_table(), order=order, strategy=strategy).compiled()
+        partitioning = stream_partitioning(compiled.scope)
+        task = Task(compiled, partitioning)
         self.numbers = spread(buckets, 3) if partitioning.kind == "key" else (0,)
-        self.task = stream_task(task, schema, f"{text} {order}", self.numbers, whole=True)
+        self.task = stream_task(task, schema, f"{text} {order} {strategy}", self.numbers, whole=True)
         self.wanted = task.wanted
         self.handle = Handle()
         self.delay = delay
@@ -186,7 +172,7 @@ class SimulatedStream:
         """The columns that Spark computes before packing."""
         if events is None or not events.num_rows:
             return
-        types = self.task.task.program.types
+        types = self.task.task.scope.types
         key = self.task.task.partitioning.key
         names = events.column("type").to_pylist()
         codes = [types.index(name) if name in types else len(types) for name in names]
@@ -195,7 +181,8 @@ class SimulatedStream:
             NO_TIME if moment is None else NO_TYPE if name is None else hash(repr(value)) % len(self.numbers)
             for moment, name, value in zip(self._micros(events), names, keys, strict=True)
         ]
-        events = events.append_column(CODE, pa.array(codes, pa.int16()))
+        numbers = pa.array(names if self.task.task.scope.any_type else codes)
+        events = events.append_column(CODE, numbers.cast(self.task.carried.field(CODE).type))
         events = events.append_column(SLOT, pa.array(np.asarray(slots), pa.int32()))
         yield from events.combine_chunks().to_batches()
 

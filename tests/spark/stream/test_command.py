@@ -22,7 +22,7 @@ from nestream.runtime.spark.stream_source import format_of
 from tests.cli.commands import EXAMPLE, PROGRAM, ROOT, call
 from tests.spark.same import rows
 from tests.spark.stream.cases import later_events
-from tests.spark.stream.streams import Folder
+from tests.spark.stream.streams import Folder, wait_for_end
 from tests.spark.stream.test_cluster import PATIENCE, history
 from tests.spark.stream.test_stream import events
 
@@ -40,8 +40,7 @@ def run(spark: SparkSession, query: nestream.Query, path: Path) -> RunningStream
         output="json",
         once=True,
     )
-    while not running.wait(1):
-        pass
+    wait_for_end(running)
     return running
 
 
@@ -65,6 +64,12 @@ def test_a_folder_of_csv_is_matched_once_and_a_changed_query_is_refused(
         run(spark, changed, tmp_path)
 
 
+def is_at_rest(running: RunningStream) -> bool:
+    """Whether Spark has reported progress without events under the number of the micro-batch to come."""
+    told, last = running.query.recentProgress, running.progress.batch
+    return any(entry.batchId > last and "addBatch" not in entry.durationMs for entry in told)
+
+
 def test_events_after_a_rest_are_counted(spark: SparkSession, tmp_path: Path) -> None:
     """At rest, Spark tells of its progress under the number of the micro-batch to come."""
     (tmp_path / "in").mkdir()
@@ -86,7 +91,9 @@ def test_events_after_a_rest_are_counted(spark: SparkSession, tmp_path: Path) ->
             while running.progress.events < 300 * number and time.monotonic() < until:
                 running.wait(0.2)
             assert running.progress.events == 300 * number
-            running.wait(3)
+            while not is_at_rest(running) and time.monotonic() < until:
+                running.wait(0.2)
+            assert is_at_rest(running)
             shutil.copy(HOSPITAL, tmp_path / "in" / f"more{number}.csv")
     finally:
         running.stop()
@@ -151,6 +158,21 @@ def put_aside(file: Path) -> list[dict[str, object]]:
     if file.suffix == ".parquet":
         return pq.read_table(file).to_pylist()  # type: ignore[no-any-return]
     return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_a_stream_is_matched_by_the_strategy_that_is_asked_for(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder.spark, "stop", lambda: None)  # the session of all the tests
+    folder.add(events((0, "A", 1), (100, "A", 2), (101, "B", 2), (300, "Z", 0)))
+    out = folder.path / "out"
+    command = ["stream", KEYED, "--from", str(folder.path / "in"), "--to", str(out), "--once"]
+    refused = call(*command, "--strategy", "reference")
+    assert refused.exit_code == 2
+    assert "does not run on streams" in refused.stderr
+    found = call(*command, "--strategy", "flat")
+    assert found.exit_code == 0, found.stderr
+    assert "1 match" in found.stderr
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from nestream.runtime.spark.columns import RAW, UNREAD
 from nestream.runtime.spark.stream_columns import LookedAt, common_columns
 from nestream.runtime.spark.stream_files import RunningStream
 from nestream.runtime.spark.stream_source import Files
+from tests.spark.stream.streams import wait_for_end
 
 COLUMNS = pa.schema([("ts", pa.timestamp("us")), ("type", pa.string()), ("id", pa.int64())])
 MORNING = datetime(2026, 1, 5, 8)
@@ -280,8 +281,7 @@ def run(spark: SparkSession, path: Path) -> RunningStream:
         output="json",
         once=True,
     )
-    while not running.wait(1):
-        pass
+    wait_for_end(running)
     return running
 
 
@@ -311,3 +311,12 @@ def test_columns_kept_with_a_checkpoint_hold_for_later_files(spark: SparkSession
     columns = files.columns(spark, str(tmp_path / "in"))
     assert to_arrow_schema(columns).types[1:] == COLUMNS.types[1:]
     assert columns["ts"].dataType.typeName() == "timestamp_ntz"
+
+
+def test_a_stream_of_files_without_timestamps_is_refused_with_a_sentence(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    written(tmp_path / "in", "a.csv", "ts,type\n1,A\n2,B\n")
+    with pytest.raises(nestream.EventError, match=r"`ts` holds bigint, and Spark streams need.*\n  hint: "):
+        run(spark, tmp_path)

@@ -97,6 +97,7 @@ class GroupFilter:
                 total += np.maximum(places[2] - places[1], 0)
                 continue
             for match in join.inside(evaluation, bindings, None):
+                assert match.outer is not None
                 total += np.bincount(match.outer, minlength=bindings.count)
         return total
 

@@ -20,7 +20,7 @@ from nestream.language.literals import shortened
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.time import UNITS
 
-_ORDER = "the clauses are PATTERN (or EVENT), WHERE, WITHIN, RETURN and LIMIT, in this order"
+_ORDER = "the clauses are PATTERN (or EVENT), WHERE, WITHIN, RETURN, KEEP and LIMIT, in this order"
 _LENGTH = re.compile(r"([0-9]+(?:\.[0-9]+)?)['\"]?\s*([A-Za-z]+)")
 
 
@@ -28,6 +28,16 @@ def _clause_inside_parentheses(at: Situation) -> Explanation | None:
     if not at.openers or at.token.type not in {*CLAUSES, *PATTERN_KEYWORDS}:
         return None
     word = at.token.upper()
+    if word == "WITHIN" and at.before == ")":
+        return Explanation(
+            Diagnostic(
+                "clause-inside-parentheses",
+                "an expression with a window of its own stands in parentheses",
+                at.span,
+                suggestion="(SEQ(A a, B b) WITHIN 10 s)",
+            ),
+            final=True,
+        )
     return Explanation(
         Diagnostic(
             "clause-inside-parentheses",

@@ -261,8 +261,67 @@ def _exists_without_variables(at: Situation) -> Explanation | None:
     )
 
 
+def _bad_keep(at: Situation) -> Explanation | None:
+    """`KEEP 3`, `KEEP ONE PER a`, `KEEP FIRST BY a`."""
+    if at.before.type == "KEEP":
+        return Explanation(
+            Diagnostic(
+                "bad-keep",
+                "KEEP takes FIRST, LAST, LONGEST, SHORTEST or DISJOINT",
+                span_of(at.before) if at.token.type == END else at.span,
+                hint="then PER and what matches agree on, and with FIRST perhaps EVERY and a length of time",
+                suggestion="KEEP FIRST PER a EVERY 1 hour",
+            ),
+            Repair(at.index - 1, max(at.index, at.clause_end)),
+        )
+    if at.before.type == "KEPT" and at.token.upper() in {"BY", "FOR", "OF", "EACH", "ON"}:
+        return Explanation(
+            Diagnostic("bad-keep", "what matches agree on comes after PER", at.span, suggestion="PER"),
+            Repair(at.index, at.index + 1, (retyped(at.token, "PER", "PER"),)),
+        )
+    return None
+
+
+def _bad_step(at: Situation) -> Explanation | None:
+    """`NEXT(B b)`, `NEXT SEQ(B b, C c)`: the word was read as a type."""
+    place = at.index - 1
+    if at.openers and at.is_name(at.index) and at.is_name(at.index - 1):
+        place = at.openers[-1] - 1  # NEXT(B b) was read as a call
+    elif at.token != "(" and at.token.type not in {"SEQ", "AND", "OR"}:
+        return None
+    word = at.at(place).upper()
+    if word not in {"NEXT", "DIRECTLY"} or at.clause != "PATTERN":
+        return None
+    return Explanation(
+        Diagnostic(
+            "bad-step",
+            f"{word} stands before a type and a variable",
+            span_of(at.at(place)),
+            hint="write it before an event of a SEQ",
+            suggestion=f"SEQ(A a, {word} B b)",
+        ),
+        Repair(place, place + 1),
+    )
+
+
+def _parameter_with_colon(at: Situation) -> Explanation | None:
+    """`a.x = :id`."""
+    if at.token != ":" or at.before not in COMPARATORS or not at.is_name(at.index + 1):
+        return None
+    span = at.span.to(span_of(at.after))
+    return Explanation(
+        Diagnostic(
+            "unexpected-token", "a parameter begins with a dollar sign", span, suggestion=f"${at.after}"
+        ),
+        Repair(at.index, at.index + 1),
+    )
+
+
 HABITS: tuple[Callable[[Situation], Explanation | None], ...] = (
     _query_in_quotes,
+    _bad_keep,
+    _bad_step,
+    _parameter_with_colon,
     _sign_after_pattern,
     _comparison_with_a_space,
     _arrow,

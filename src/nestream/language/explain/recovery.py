@@ -96,4 +96,5 @@ def without_problems(query: Query, problems: Sequence[Diagnostic]) -> Query | No
         pattern=checked(query.pattern),
         where=And(where) if len(where) > 1 else where[0] if where else None,
         returns=tuple(item for item in query.returns if sound(item.span)),
+        keep=query.keep if query.keep is not None and sound(query.keep.span) else None,
     )

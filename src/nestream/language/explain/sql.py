@@ -23,6 +23,14 @@ _CLAUSES_ELSEWHERE = {
     "ORDER": "matches are ordered by `match_end`; sort the result if you need another order",
     "FROM": "the events are not part of the query: pass them to `match`",
     "OFFSET": "LIMIT takes one number",
+    "AFTER": "all combinations are matches; choose among them with KEEP after RETURN: `KEEP DISJOINT` for "
+    "SKIP PAST LAST ROW, `KEEP FIRST PER a` for one match a start",
+    "SKIP": "all combinations are matches; choose among them with KEEP after RETURN, as in `KEEP DISJOINT`",
+    "MEASURES": "name what a match shows in RETURN, after WITHIN, as in `RETURN a.id AS id`",
+    "DEFINE": "write conditions in WHERE, or with their component: `(A a : a.x > 1)`",
+    "SUBSET": "mention the variables one by one",
+    "ONE": "every match gives one row; choose among the matches with KEEP, as in `KEEP FIRST PER a`",
+    "ALL": "every match gives one row, with the events of all its variables",
 }
 
 
@@ -48,7 +56,11 @@ def _clause_of_sql(at: Situation) -> Explanation | None:
         word = at.at(index).upper()
         if at.openers or at.at(index).type != "NAME" or word not in _CLAUSES_ELSEWHERE or index == 0:
             continue
+        if word in {"ONE", "ALL"} and at.at(index + 1).upper() not in {"ROW", "ROWS"}:
+            continue
         shown = f"{word} BY" if at.at(index + 1).upper() == "BY" else word
+        if word == "AFTER" and at.at(index + 1).upper() == "MATCH":
+            shown = "AFTER MATCH SKIP"
         return Explanation(
             Diagnostic(
                 "sql-clause",
@@ -165,7 +177,64 @@ def _return_list(at: Situation) -> Explanation | None:
     return None
 
 
+def _match_recognize(at: Situation) -> Explanation | None:
+    """`MATCH_RECOGNIZE (...)`, around the pattern or before it."""
+    place = next((n for n in range(len(at.tokens)) if at.at(n).upper() == "MATCH_RECOGNIZE"), None)
+    if place is None:
+        return None
+    return Explanation(
+        Diagnostic(
+            "sql-clause",
+            "a query is a pattern, without MATCH_RECOGNIZE around it",
+            span_of(at.at(place)),
+            hint="write WHERE for DEFINE, RETURN for MEASURES and KEEP for AFTER MATCH SKIP",
+            suggestion="PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10 minutes RETURN a.id AS id KEEP DISJOINT",
+        ),
+        final=True,
+    )
+
+
+_OF_FLINK = {
+    "ONEORMORE": "`A+ a` in a SEQ",
+    "TIMES": "`A{3} a` in a SEQ",
+    "TIMESORMORE": "`A{3,} a` in a SEQ",
+    "OPTIONAL": "an OR of the patterns with it and without it",
+    "FOLLOWEDBYANY": "`SEQ(A a, B b)`, which allows anything between",
+    "FOLLOWEDBY": "`SEQ(A a, NEXT B b)`",
+    "NEXT": "`SEQ(A a, DIRECTLY B b)`",
+    "NOTNEXT": "`SEQ(A a, !B b, C c)`",
+    "NOTFOLLOWEDBY": "`SEQ(A a, !B b, C c)`",
+    "CONSECUTIVE": "`DIRECTLY B b` in a SEQ",
+    "ALLOWCOMBINATIONS": "nothing: all combinations are matches",
+    "GREEDY": "nothing: a repetition takes all there is",
+    "UNTIL": "`SEQ(A a, !B b, C c)`",
+    "BEGIN": "PATTERN and the components in a SEQ",
+}
+"""The calls of Flink's pattern API, in upper case, and what is written instead."""
+
+
+def _call_of_flink(at: Situation) -> Explanation | None:
+    """`Pattern.begin("a").next("b").oneOrMore()`: the calls are tokens after dots and before parentheses."""
+    for index in range(1, len(at.tokens) - 1):
+        word = at.at(index)
+        called = at.at(index - 1) == "." and at.at(index + 1) == "("
+        if word.type not in {"NAME", "NEXT"} or not called or word.upper() not in _OF_FLINK:
+            continue
+        return Explanation(
+            Diagnostic(
+                "other-language",
+                f"`{word}` is a call of Flink's pattern API",
+                span_of(word),
+                hint=f"write {_OF_FLINK[word.upper()]}",
+            ),
+            final=True,
+        )
+    return None
+
+
 SQL_HABITS: tuple[Callable[[Situation], Explanation | None], ...] = (
+    _match_recognize,
+    _call_of_flink,
     _select_first,
     _clause_of_sql,
     _compared_with_null,

@@ -43,10 +43,11 @@ def function(name: str, kernel: Callable[..., Any], *, returns: str) -> None:
     kind of its values: "integer", "number", "string" or "boolean". It must give each row a value that depends
     on that row alone, the same each time. On Spark it travels to the tasks with the query.
     """
-    known = FUNCTIONS.get(name.lower())
+    made = own_function(name, kernel, returns)
+    known = FUNCTIONS.get(made.name)
     if known is not None and not known.is_own:
         raise ValueError(f"the language has a function `{known.name}`: choose another name")
-    FUNCTIONS[name.lower()] = own_function(name, kernel, returns)
+    FUNCTIONS[made.name] = made
 
 
 def own_functions() -> tuple[tuple[str, Callable[..., Any], str], ...]:

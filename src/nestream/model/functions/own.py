@@ -28,6 +28,10 @@ def own_function(name: str, kernel: Callable[..., Any], returns: str) -> Functio
     """The function that a user's kernel makes."""
     if not (isinstance(name, str) and name.isidentifier()):
         raise ValueError(f"{name!r} is not the name of a function: use letters, digits and `_`")
+    from nestream.model.text import is_reserved  # which stands on the functions
+
+    if is_reserved(name):
+        raise ValueError(f"{name.upper()} is a word of the language: choose another name")
     kinds = {str(kind): kind for kind in _TYPES}
     if str(returns) not in kinds:
         raise ValueError(f"returns={str(returns)!r} is not a kind: one of {', '.join(kinds)}")
@@ -91,6 +95,8 @@ class _Own:
             if isinstance(found, pa.ChunkedArray):
                 found = found.combine_chunks()
             if not isinstance(found, pa.Array):
+                if not hasattr(found, "__len__") or isinstance(found, str | bytes):
+                    raise TypeError(f"it gave {found!r}, not an array")
                 found = pa.array(found)
             found = found.cast(_TYPES[self.kind])
         except Exception as problem:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.values import Evaluator
-from nestream.model.columns import computable, per_microsecond, resolution
+from nestream.model.columns import computable
 from nestream.model.expression import Expression
 from nestream.model.schema import Schema
 from nestream.model.vector import Vector
@@ -31,12 +31,11 @@ def statistics_of(
     """What the cost model asks about some expressions, from the first events or from all."""
     if schema is None or events is None or not events.num_rows:
         return Statistics()
-    unit = resolution(schema)
-    evaluator = Evaluator(per_microsecond(unit))
+    evaluator = Evaluator(schema.per_microsecond)
 
     def evaluate(formula: Expression, tables: Mapping[str, pa.Table]) -> npt.NDArray[np.bool_]:
         def fetch(variable: str, attribute: str) -> Vector:
-            return Vector.of(computable(tables[variable].column(schema.column(attribute)), unit))
+            return Vector.of(computable(tables[variable].column(schema.column(attribute)), schema.unit))
 
         return evaluator.satisfied(formula, fetch, next(iter(tables.values())).num_rows)
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nestream.model.columns import computable, per_microsecond, resolution
+from nestream.model.columns import computable
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.schema import Kind, Schema, kind_of
 
@@ -112,9 +112,8 @@ class Statistics:
 def times_of(table: pa.Table, schema: Schema) -> npt.NDArray[np.int64]:
     """The times of the events: of timestamps in microseconds, as windows are; of integers as they are."""
     column = table.column(schema.time)
-    unit = resolution(schema)
-    times: npt.NDArray[np.int64] = computable(column, unit).to_numpy(zero_copy_only=False)
-    return times if kind_of(column.type) is Kind.INTEGER else times // per_microsecond(unit)
+    times: npt.NDArray[np.int64] = computable(column, schema.unit).to_numpy(zero_copy_only=False)
+    return times if kind_of(column.type) is Kind.INTEGER else times // schema.per_microsecond
 
 
 def _distinct(column: pa.ChunkedArray) -> float:

@@ -59,8 +59,6 @@ _MEASURES = {
 def compile_plan(
     plan: Plan,
     schema: Schema | None,
-    per_microsecond: int = 1,
-    by_arrival: bool = False,
     options: Options | None = None,
     *,
     nested: bool = False,
@@ -75,10 +73,10 @@ def compile_plan(
     the root OR. `leaves` are the leaves of other programs over the same events, with their numbers; those of
     this one are added.
     """
-    compiling = _Compiling(plan, schema, by_arrival, options or Options(), nested)
+    compiling = _Compiling(plan, schema, options or Options(), nested)
     compiling.views = views
     compiling.leaves = {} if leaves is None else leaves
-    program = compiling.run(per_microsecond)
+    program = compiling.run()
     return program if groups is None else shared(program, plan, groups)
 
 
@@ -107,12 +105,10 @@ def _key_equalities(block: Block) -> Iterable[Equality]:
 
 
 class _Compiling:
-    def __init__(
-        self, plan: Plan, schema: Schema | None, by_arrival: bool, options: Options, nested: bool
-    ) -> None:
+    def __init__(self, plan: Plan, schema: Schema | None, options: Options, nested: bool) -> None:
         self.plan = plan
         self.schema = schema
-        self.by_arrival = by_arrival
+        self.by_arrival = schema is not None and schema.by_arrival
         self.options = options
         self.nested = nested
         self.views: Views | None = None
@@ -120,12 +116,13 @@ class _Compiling:
         self.leaf_of: dict[str, int] = {}
         """The leaf of each variable compiled so far: outer ones come before inner ones."""
 
-    def run(self, per_microsecond: int) -> BlockProgram:
+    def run(self) -> BlockProgram:
         plan = self.plan
         chosen = choices(plan.root)
         blocks = tuple(self.root_block(choice) for choice in chosen)
         measure = _MEASURES[plan.window.kind]
-        scale = per_microsecond if plan.window.kind is WindowKind.TIME else 1
+        timed = plan.window.kind is WindowKind.TIME
+        scale = self.schema.per_microsecond if timed and self.schema is not None else 1
         shared = len(blocks) > 1 and len({frozenset(block.leaves) for block in blocks}) < len(blocks)
         return BlockProgram(
             leaves=tuple(self.leaves),

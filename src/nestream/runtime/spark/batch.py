@@ -18,13 +18,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.types import StructType
 
-from nestream.engine.program import Measure, Program, Scope
+from nestream.engine.program import Measure, Scope
 from nestream.model.columns import computable
 from nestream.model.functions import function, own_functions
-from nestream.model.output import Output
-from nestream.model.schema import EventError, Kind, Schema
-from nestream.runtime.local import LocalRun, shown_columns
-from nestream.runtime.many import AnyRun, Member, SetRun
+from nestream.model.schema import EventError, Schema
+from nestream.runtime.compiled import Compiled, CompiledSet
+from nestream.runtime.many import AnyRun, started
 from nestream.runtime.spark.columns import (
     key_of,
     match_schema,
@@ -47,24 +46,42 @@ ROWS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True)
 class Task:
-    """What a partition needs to know; it travels to the workers.
+    """What a partition needs to know; it travels to the workers."""
 
-    For a set of queries `members` are its queries, and `program` is what holds of all of them.
-    """
-
-    output: Output
-    program: Scope
-    kinds: dict[str, Kind]
-    unit: str
-    time: str
-    type: str
-    types: dict[str, frozenset[str]]
-    columns: tuple[str, ...]
+    compiled: Compiled
     partitioning: Partitioning
-    wanted: pa.Schema
-    members: tuple[Member, ...] = ()
     functions: tuple[tuple[str, Callable[..., Any], str], ...] = field(default_factory=own_functions)
     """The functions that the user added, which the workers do not know."""
+
+    @property
+    def schema(self) -> Schema:
+        """The events."""
+        return self.compiled.schema
+
+    @property
+    def time(self) -> str:
+        """The column with the time of an event."""
+        return self.schema.time
+
+    @property
+    def type(self) -> str:
+        """The column with the type of an event."""
+        return self.schema.type
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read of the events."""
+        return self.compiled.read
+
+    @property
+    def scope(self) -> Scope:
+        """Which events are read."""
+        return self.compiled.scope
+
+    @property
+    def wanted(self) -> pa.Schema:
+        """The columns of the matches."""
+        return self.compiled.wanted
 
     def carried(self, column: str) -> str:
         """The name of a column on its way: `mapInArrow` fails on names with dots, and types are numbers."""
@@ -72,40 +89,34 @@ class Task:
 
     def type_names(self, codes: pa.Array) -> pa.Array:
         """The names of types on their way, as a dictionary."""
-        if self.program.any_type:
+        if self.scope.any_type:
             return codes.cast(pa.string()).dictionary_encode()
-        names = pa.array([*self.program.types, OTHER_TYPE], pa.string())
+        names = pa.array([*self.scope.types, OTHER_TYPE], pa.string())
         return pa.DictionaryArray.from_arrays(codes, names)
 
     def shown(self, events: StructType) -> StructType:
         """The columns of the matches of events with these columns."""
-        if self.members:
+        if isinstance(self.compiled, CompiledSet):
             return set_match_schema(events, self.time)
-        return match_schema(self.output, events, self.wanted, self.time)
+        return match_schema(self.compiled.output, events, self.wanted, self.time)
 
     def run(self, schema: pa.Schema) -> AnyRun:
         """An engine for events of the schema."""
         for name, kernel, returns in self.functions:
             function(name, kernel, returns=returns)
-        known = Schema.of(schema, self.time, self.type, self.types)
-        if self.members:
-            return SetRun(self.members, self.program.leaves, known, self.unit)
-        assert isinstance(self.program, Program)
-        return LocalRun(self.output, self.program, known, self.kinds, self.unit)
+        known = Schema.of(schema, self.time, self.type, self.schema.types, self.schema.order)
+        return started(self.compiled.over(known))
 
 
-def match_batch(
-    df: DataFrame, task: Task, schema: Schema, events: StructType, partitions: int | None
-) -> DataFrame:
+def match_batch(df: DataFrame, task: Task, events: StructType, partitions: int | None) -> DataFrame:
     """The matches of a batch DataFrame, lazily; `events` are the columns that they show."""
-    program, plan = task.program, task.partitioning
     arrived = df.withColumn(ARRIVAL, F.monotonically_increasing_id()) if _needs_arrival(task) else df
-    relevant = arrived.filter(relevant_events(program, schema, plan))
+    relevant = arrived.filter(relevant_events(task.scope, task.schema, task.partitioning))
     kept = [name for name in task.columns if name != task.type]
     extra = [ARRIVAL] if _needs_arrival(task) else []
     carried = [named(name).alias(task.carried(name)) for name in kept]
     relevant = relevant.select(*carried, *map(named, extra), type_code(task).alias(CODE))
-    relevant, order = _distributed(relevant, task, schema, partitions)
+    relevant, order = _distributed(relevant, task, partitions)
     return relevant.sortWithinPartitions(*order).mapInArrow(shipped(_partition(task)), task.shown(events))
 
 
@@ -114,9 +125,9 @@ def type_code(task: Task) -> Column:
 
     It is the type itself where the query takes events of any type.
     """
-    if task.program.any_type:
+    if task.scope.any_type:
         return named(task.type).cast("string")
-    types = task.program.types
+    types = task.scope.types
     numbers = (F.when(named(task.type) == name, F.lit(n)) for n, name in enumerate(types))
     return F.when(named(task.type).isNotNull(), F.coalesce(*numbers, F.lit(len(types)))).cast("short")
 
@@ -136,20 +147,18 @@ def relevant_events(program: Scope, schema: Schema, plan: Partitioning) -> Colum
 
 
 def _needs_arrival(task: Task) -> bool:
-    return task.program.by_arrival or task.program.measure is Measure.EVENTS
+    return task.scope.by_arrival or task.scope.measure is Measure.EVENTS
 
 
-def _distributed(
-    df: DataFrame, task: Task, schema: Schema, partitions: int | None
-) -> tuple[DataFrame, list[Column]]:
+def _distributed(df: DataFrame, task: Task, partitions: int | None) -> tuple[DataFrame, list[Column]]:
     """The events where they are to be matched, and the order they are wanted in there."""
     plan = task.partitioning
     order = [named(task.carried(task.time)), *([named(ARRIVAL)] if _needs_arrival(task) else [])]
     numbers = () if partitions is None else (partitions,)
     keys = []
     if plan.key is not None:
-        name = schema.column(plan.key)
-        keys = [key_of(task.carried(name), schema.columns[name])]
+        name = task.schema.column(plan.key)
+        keys = [key_of(task.carried(name), task.schema.columns[name])]
     if plan.kind == "key":
         return df.repartition(*numbers, *keys), order
     if plan.kind == "single":
@@ -200,6 +209,7 @@ def _partition(task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
             for batch in events:
                 if run is None:
                     run = task.run(batch.schema)
+                    run.plan_for(pa.Table.from_batches([batch]))
                 run.append(batch)
                 waiting += batch.num_rows
                 if number is None and waiting >= ROWS_AT_ONCE:
@@ -214,7 +224,7 @@ def _partition(task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
 
 def _last_time(batch: pa.RecordBatch, task: Task) -> int:
     column = batch.column(task.time).slice(batch.num_rows - 1)
-    return int(computable(column, task.unit, task.time)[0].as_py())
+    return int(computable(column, task.schema.unit, task.time)[0].as_py())
 
 
 def _within(run: AnyRun, number: int, task: Task) -> Iterator[pa.Table]:
@@ -225,7 +235,7 @@ def _within(run: AnyRun, number: int, task: Task) -> Iterator[pa.Table]:
         yield from run.within(max(first, LEAST), end)
         return
     for table in run.finish():  # the last slice there can be: no time is after it
-        ends = computable(table.column("match_end"), task.unit, task.time)
+        ends = computable(table.column("match_end"), task.schema.unit, task.time)
         yield table.filter(pc.greater_equal(ends, pa.scalar(max(first, LEAST), pa.int64())))
 
 
@@ -277,11 +287,3 @@ def _typed(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
     types = task.type_names(batch.column(CODE))
     columns = [types if name == task.type else batch.column(task.carried(name)) for name in task.columns]
     return pa.RecordBatch.from_arrays(columns, task.columns)
-
-
-def columns_to_read(output: Output, program: Scope, schema: Schema) -> tuple[str, ...]:
-    """The columns that the output shows or predicates read, with time and type."""
-    read = [schema.column(name) for name in program.attributes]
-    shown = shown_columns(output, schema)
-    needed = {schema.time, schema.type, *shown, *read}
-    return tuple(name for name in schema.columns if name in needed)

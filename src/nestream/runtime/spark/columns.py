@@ -75,7 +75,7 @@ def _is_collated(datatype: DataType) -> bool:
 
 
 def key_of(name: str, datatype: pa.DataType) -> Column:
-    """A key column, equal wherever the engine takes two values for equal: it compares decimals as floats."""
+    """A key column to hash by, equal wherever values are: decimals of any scale have one float."""
     return named(name).cast("double") if arrow.is_decimal(datatype) else named(name)
 
 
@@ -122,11 +122,16 @@ def spark_readable(datatype: pa.DataType) -> pa.DataType:
 def check_columns(schema: StructType, columns: Iterable[str]) -> None:
     """Raise an `EventError` for the first of the columns that Arrow cannot carry."""
     for name in columns:
-        if _arrow_type(schema[name]) is None:
+        if not can_carry(schema[name]):
             raise EventError(
                 f"column `{name}` of type {schema[name].dataType.simpleString()} cannot be read as Arrow\n"
                 "  hint: cast it or drop it before matching, or RETURN only what is needed of the events"
             )
+
+
+def can_carry(field: StructField) -> bool:
+    """Whether Arrow has a type for the column."""
+    return _arrow_type(field) is not None
 
 
 def _arrow_type(field: StructField, zone: str = "UTC") -> pa.DataType | None:

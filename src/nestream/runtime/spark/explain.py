@@ -10,54 +10,43 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from nestream.engine.program import Decided, Measure, Program
-from nestream.model.columns import per_microsecond
-from nestream.model.output import Output
-from nestream.model.schema import Schema
+from nestream.engine.program import Decided, Measure, Scope
+from nestream.model.lengths import Length
 from nestream.model.time import Duration
-from nestream.runtime.spark.batch import columns_to_read
+from nestream.runtime.compiled import Compiled
 from nestream.runtime.spark.columns import by_code_point, in_utc, pushed_text
 from nestream.runtime.spark.statistics import planned
 from nestream.runtime.spark.stream import stream_partitioning
 from nestream.runtime.spark.stream_checks import buckets_of, watermark_delay
 
+BATCH_PLANNED = "each partition is planned for its first events"
+STREAM_PLANNED = "each bucket is planned anew at a micro-batch if the share of a type has doubled or halved"
 _MOST_PARTITIONS = "as many as Spark finds useful, at most spark.sql.shuffle.partitions"
 
 
 def explain_dataframe(
     df: DataFrame,
-    output: Output,
-    program: Program,
-    schema: Schema,
-    unit: str,
+    compiled: Compiled,
     *,
     partition_by: str | None = None,
     partitions: int | None = None,
-    slice_length: int | None = None,
+    slice_length: Length | None = None,
     statistics: bool = True,
 ) -> dict[str, Any]:
     """The plan on Spark, as plain data; only a large batch is looked at for it, as for its matches."""
-    df, schema = by_code_point(df), in_utc(schema)
-    columns = columns_to_read(output, program, schema)
-    pushed = pushed_text(program, schema)
-    if program.measure is Measure.EVENTS:
+    df, compiled = by_code_point(df), compiled.over(in_utc(compiled.schema))
+    columns = compiled.read
+    pushed = pushed_text(compiled.scope, compiled.schema)
+    if compiled.scope.measure is Measure.EVENTS:
         pushed = "no events, as all of them count"
     read = {
         "columns": list(columns),
-        "unread": [name for name in schema.columns if name not in columns],
+        "unread": [name for name in compiled.schema.columns if name not in columns],
         "filter": pushed,
     }
     if df.isStreaming:
-        return _stream(df, program, schema, unit, partition_by, partitions) | read
-    plan = planned(
-        df,
-        program,
-        schema,
-        columns,
-        wanted=partition_by,
-        slice_length=slice_length,
-        statistics=statistics,
-    )
+        return _stream(df, compiled, partition_by, partitions, slice_length) | read
+    plan = planned(df, compiled, wanted=partition_by, slice_length=slice_length, statistics=statistics)
     most = 1 if plan.kind == "single" else partitions or _MOST_PARTITIONS
     told = {"statistics": plan.statistics} if plan.statistics else {}
     return {"streaming": False, "partitioning": str(plan), **told, "partitions": most, **read}
@@ -65,15 +54,15 @@ def explain_dataframe(
 
 def _stream(
     df: DataFrame,
-    program: Program,
-    schema: Schema,
-    unit: str,
+    compiled: Compiled,
     partition_by: str | None,
     partitions: int | None,
+    slice_length: Length | None,
 ) -> dict[str, Any]:
-    plan = stream_partitioning(program, partition_by)
+    program, schema = compiled.scope, compiled.schema
+    plan = stream_partitioning(program, partition_by, slice_length)
     delay = Duration(1000 * watermark_delay(df, schema.time))
-    window = Duration(program.window // per_microsecond(unit))
+    window = Duration(program.window // schema.per_microsecond)
     return {
         "streaming": True,
         "partitioning": str(plan),
@@ -85,7 +74,7 @@ def _stream(
     }
 
 
-def _held(program: Program, window: Duration) -> str:
+def _held(program: Scope, window: Duration) -> str:
     """What the state store has of the events."""
     waiting = Decided.WINDOW in program.decided
     windows = 2 if waiting and program.looks_back else 1
@@ -100,7 +89,7 @@ def _held(program: Program, window: Duration) -> str:
     return f"{held}{given}, and those that wait for the watermark; Arrow in RocksDB"
 
 
-def _given(program: Program, window: Duration) -> Iterator[str]:
+def _given(program: Scope, window: Duration) -> Iterator[str]:
     """When a match is given, for each way to be decided."""
     for decided in program.decided:
         match decided:
@@ -130,6 +119,8 @@ def explain_dataframe_text(described: dict[str, Any]) -> str:
     if described["unread"]:
         lines[-1] += f" (not {', '.join(described['unread'])})"
     lines.append(f"  filters: {described['filter']}")
+    if "optimizer" in described:
+        lines.append(f"  optimizer: {described['optimizer']}")
     if "zone" in described:
         lines.append(f"  zone: {described['zone']}, the session's, for times that name none")
     if streaming:

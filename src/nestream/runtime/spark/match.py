@@ -1,8 +1,8 @@
-"""`query.match` on Spark: from a typed plan to a DataFrame of matches."""
+"""`match` on Spark: from a compiled query or set to a DataFrame of matches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import reduce
 
 import pyarrow as pa
@@ -10,10 +10,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from nestream.engine.program import Program
-from nestream.model.output import Output, output_schema
-from nestream.model.schema import EventError, Kind, Schema
-from nestream.runtime.spark.batch import Task, columns_to_read, match_batch
+from nestream.model.lengths import Length
+from nestream.model.schema import EventError
+from nestream.runtime.compiled import Compiled, CompiledQuery
+from nestream.runtime.spark.batch import Task, match_batch
 from nestream.runtime.spark.columns import (
     arrow_schema,
     by_code_point,
@@ -22,21 +22,18 @@ from nestream.runtime.spark.columns import (
     in_utc,
     session_zone,
 )
+from nestream.runtime.spark.partitioning import choose
 from nestream.runtime.spark.statistics import planned
 from nestream.runtime.spark.stream import match_outcomes, match_stream, stream_partitioning
 
 
 def match_dataframe(
     df: DataFrame,
-    output: Output,
-    program: Program,
-    schema: Schema,
-    kinds: Mapping[str, Kind],
-    unit: str,
+    compiled: Compiled,
     *,
     partition_by: str | None = None,
     partitions: int | None = None,
-    slice_length: int | None = None,
+    slice_length: Length | None = None,
     statistics: bool = True,
     identity: str = "",
     outcomes: bool = False,
@@ -46,36 +43,29 @@ def match_dataframe(
     `identity` is what a checkpoint must agree with. Without `statistics` no event of a batch is looked at
     before the matches are used, however large it is.
     """
-    schema = in_utc(schema)
-    columns = columns_to_read(output, program, schema)
-    check_columns(df.schema, columns)
+    compiled = compiled.over(in_utc(compiled.schema))
+    check_columns(df.schema, compiled.read)
     shown, df = event_fields(df), by_code_point(df)
-    task = Task(
-        output=output,
-        program=program,
-        kinds=dict(kinds),
-        unit=unit,
-        time=schema.time,
-        type=schema.type,
-        types=dict(schema.types),
-        columns=columns,
-        partitioning=stream_partitioning(program, partition_by)
-        if df.isStreaming
-        else planned(
-            df,
-            program,
-            schema,
-            columns,
-            wanted=partition_by,
-            slice_length=slice_length,
-            statistics=statistics,
-        ),
-        wanted=output_schema(output, schema, kinds, unit),
-    )
     if df.isStreaming:
+        task = Task(compiled, stream_partitioning(compiled.scope, partition_by, slice_length))
         streaming = match_outcomes if outcomes else match_stream
-        return streaming(df, task, schema, shown, identity, partitions)
-    return match_batch(df, task, schema, shown, partitions)
+        return streaming(df, task, shown, identity, partitions)
+    plan = planned(df, compiled, wanted=partition_by, slice_length=slice_length, statistics=statistics)
+    return match_batch(df, Task(compiled, plan), shown, partitions)
+
+
+def split_alike(members: Iterable[CompiledQuery]) -> list[list[str]]:
+    """The names of the queries whose events can be split over partitions in the same way."""
+    groups: dict[tuple[str, str | None], list[str]] = {}
+    for member in members:
+        plan = choose(member.program)
+        groups.setdefault((plan.kind, plan.key), []).append(member.name)
+    return list(groups.values())
+
+
+def union(parts: Iterable[DataFrame]) -> DataFrame:
+    """The matches of all groups of queries."""
+    return reduce(DataFrame.unionByName, parts)
 
 
 def spark_schema(df: DataFrame, time: str, type: str) -> pa.Schema:

@@ -75,6 +75,11 @@ def _possible(program: Scope, slice_length: int | None) -> Iterator[Partitioning
         yield Partitioning("single", "a count window counts the positions of all events")
         return
     key = common_key(program)
+    if program.keep_keys is not None:
+        if key is not None:
+            yield Partitioning("key", "every event of a match has the same value, and PER tells it", key=key)
+        yield Partitioning("single", "KEEP compares all matches: its PER does not tell a key of the query")
+        return
     if key is not None:
         yield Partitioning("key", "every event of a match and of its negations has the same value", key=key)
     if program.measure is Measure.TIME and not program.distinct:
@@ -97,8 +102,13 @@ def _possible(program: Scope, slice_length: int | None) -> Iterator[Partitioning
 
 
 def common_key(program: Scope) -> str | None:
-    """The attribute that is equal in all the events of a match and of its negations, where there is one."""
+    """The attribute that is equal in all the events of a match and of its negations, where there is one.
+
+    With KEEP it is one that the matches which are compared agree on.
+    """
     candidates: set[str] | None = None
     for outline in program.outlines:
         candidates = set(outline.keys) if candidates is None else candidates & outline.keys
+    if candidates is not None and program.keep_keys is not None:
+        candidates &= program.keep_keys
     return min(candidates) if candidates else None

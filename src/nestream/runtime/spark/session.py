@@ -20,7 +20,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from nestream.runtime.spark.columns import spark_readable
+from nestream.runtime.spark.columns import (
+    arrow_schema,
+    can_carry,
+    event_fields,
+    named,
+    session_zone,
+    spark_readable,
+)
 
 LEAST_JAVA = 17
 REACHING = 10.0
@@ -68,6 +75,17 @@ def frame(session: SparkSession, table: pa.Table) -> DataFrame:
     """An Arrow table as a DataFrame; times without zone stay without."""
     schema = pa.schema([pa.field(field.name, spark_readable(field.type)) for field in table.schema])
     return session.createDataFrame(table.cast(schema), from_arrow_schema(schema, prefer_timestamp_ntz=True))
+
+
+def in_process(df: DataFrame) -> pa.Table:
+    """The rows of a DataFrame as an Arrow table: times in the zone of its session, and as text what Arrow
+    cannot carry."""
+    fields = [
+        (field.name, can_carry(field) and field.dataType.typeName() != "variant")  # Spark loses its NULL
+        for field in event_fields(df)
+    ]
+    carried = df.select(*(named(n) if can else named(n).cast("string").alias(n) for n, can in fields))
+    return carried.toArrow().cast(arrow_schema(carried.schema, session_zone(df)))
 
 
 def _chosen(master: str) -> dict[str, str]:

@@ -18,8 +18,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
-from nestream.engine.program import Scope
+from nestream.model.lengths import Length, in_resolution, length_of_time
 from nestream.model.schema import Schema
+from nestream.runtime.compiled import Compiled
 from nestream.runtime.spark.batch import relevant_events
 from nestream.runtime.spark.columns import named
 from nestream.runtime.spark.partitioning import Partitioning, choose, possible
@@ -35,6 +36,11 @@ _CHEAP = frozenset(
 """The parts of a plan that read and choose; a plan with others, such as a join, is not computed twice."""
 _UNITS = {"": 1, **{unit: 1 << 10 * power for power, unit in enumerate("KMGTP", 1)}}
 _COUNTED = pa.schema([("key", pa.string()), ("found", pa.int64()), ("rows", pa.int64())])
+
+
+def first_events(df: DataFrame, count: int = 20_000) -> pa.Table:
+    """Some events of the first partitions, to plan from."""
+    return df.limit(count).toArrow()
 
 
 @dataclass(frozen=True)
@@ -56,23 +62,22 @@ class Sample:
 
 def planned(
     df: DataFrame,
-    program: Scope,
-    schema: Schema,
-    columns: tuple[str, ...],
+    compiled: Compiled,
     *,
     wanted: str | None,
-    slice_length: int | None,
+    slice_length: Length | None,
     statistics: bool,
 ) -> Partitioning:
     """How the events of a batch are split; a choice that is not asked for may look at the events."""
-    plan = choose(program, wanted, slice_length)
-    sliced = possible(program, slice_length).get("key+time")
+    length = None if slice_length is None else _in_times(slice_length, compiled.schema)
+    plan = choose(compiled.scope, wanted, length)
+    sliced = possible(compiled.scope, length).get("key+time")
     if wanted is not None or plan.kind != "key" or plan.key is None or sliced is None:
         return plan
     if not statistics:
         return replace(plan, statistics="not asked for, so every key is taken to be small enough for a task")
     most = _skewed_bytes(df)
-    estimate = estimated(df.select(*map(named, columns)))
+    estimate = estimated(df.select(*map(named, compiled.read)))
     if estimate.size is None:
         return replace(plan, statistics="Spark does not know how large the events are; none were looked at")
     about = f"{_text(estimate.size)} of events by Spark's estimate"
@@ -80,7 +85,7 @@ def planned(
         return replace(plan, statistics=f"{about}, so no key has more than {_text(most)}; none looked at")
     if estimate.costly is not None:
         return replace(plan, statistics=f"{about}, not looked at, as a {estimate.costly} would run for it")
-    sample = sampled(df, program, schema, plan)
+    sample = sampled(df, compiled, plan)
     largest = int(sample.share * estimate.size)
     told = f"{about}; of {sample.rows:,} rows looked at, {sample.share:.0%} "
     told += f"have the key {sample.key!r}, about {_text(largest)}"
@@ -88,6 +93,12 @@ def planned(
         return replace(plan, statistics=f"{told}, and up to {_text(most)} are for one task")
     reason = f"the key {sample.key!r} has more events than are good for one task"
     return replace(sliced, reason=reason, statistics=f"{told}, more than {_text(most)} ({SKEWED})")
+
+
+def _in_times(slice_length: Length, schema: Schema) -> int:
+    """The length of a time slice in the resolution of the times."""
+    length = length_of_time(slice_length, "slice_length")
+    return in_resolution(length, "slice_length", schema)
 
 
 def estimated(df: DataFrame) -> Estimate:
@@ -103,11 +114,11 @@ def estimated(df: DataFrame) -> Estimate:
     return Estimate(int(float(found[1]) * _UNITS[found[2]]), costly)
 
 
-def sampled(df: DataFrame, program: Scope, schema: Schema, plan: Partitioning) -> Sample:
+def sampled(df: DataFrame, compiled: Compiled, plan: Partitioning) -> Sample:
     """Look at the first rows of every partition: which key has the most of the events that matter?"""
     assert plan.key is not None
-    matters = F.coalesce(relevant_events(program, schema, plan), F.lit(False))
-    key = named(schema.column(plan.key)).cast("string")
+    matters = F.coalesce(relevant_events(compiled.scope, compiled.schema, plan), F.lit(False))
+    key = named(compiled.schema.column(plan.key)).cast("string")
     looked = df.select(F.when(matters, key).alias("key"))
     counts = looked.mapInArrow(shipped(_counted), "key string, found long, rows long").groupBy("key")
     summed = counts.agg(F.sum("found").alias("found"), F.sum("rows").alias("rows"))

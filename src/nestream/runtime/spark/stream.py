@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from nestream.engine.program import Measure, Scope
-from nestream.model.schema import Schema
+from nestream.model.lengths import Length
 from nestream.runtime.spark.batch import CODE, Task, type_code
 from nestream.runtime.spark.columns import (
     RAW,
@@ -58,11 +58,11 @@ METRICS = "nestream"
 
 
 def match_stream(
-    df: DataFrame, task: Task, schema: Schema, events: StructType, identity: str, buckets: int | None
+    df: DataFrame, task: Task, events: StructType, identity: str, buckets: int | None
 ) -> DataFrame:
     """The matches of a streaming DataFrame; its late and malformed events are counted, or put aside."""
     aside = chosen_aside()
-    found = _found(df, task, schema, identity, buckets, whole=aside is not None)
+    found = _found(df, task, identity, buckets, whole=aside is not None)
     shown = task.shown(events)
     if aside is not None:
         put = putting_aside(aside, arrow_schema(event_fields(df)), with_raw=RAW in df.columns)
@@ -71,14 +71,14 @@ def match_stream(
 
 
 def match_outcomes(
-    df: DataFrame, task: Task, schema: Schema, events: StructType, identity: str, buckets: int | None
+    df: DataFrame, task: Task, events: StructType, identity: str, buckets: int | None
 ) -> DataFrame:
     """The matches of a streaming DataFrame together with its late and malformed events.
 
     `outcome` is "match", "late" or "malformed", and `reason` says why an event is not taken; `match` has the
     columns of a match and `event` those of an event.
     """
-    found = _found(df, task, schema, identity, buckets, whole=True)
+    found = _found(df, task, identity, buckets, whole=True)
     match = task.shown(events)
     event = StructType([StructField(field.name, field.dataType) for field in events.fields])
     shown = StructType(
@@ -93,8 +93,12 @@ def match_outcomes(
     return found.filter(F.col("kind") != EVENTS).mapInArrow(shipped(_outcomes(*wanted)), shown)
 
 
-def stream_partitioning(program: Scope, wanted: str | None = None) -> Partitioning:
+def stream_partitioning(
+    program: Scope, wanted: str | None = None, slice_length: Length | None = None
+) -> Partitioning:
     """How the events of a stream are split: by key where there is one, else not at all."""
+    if slice_length is not None:
+        raise ValueError("a stream is not cut into time slices\n  hint: leave slice_length out")
     if wanted not in (None, "key", "single"):
         raise ValueError(f"a stream cannot be partitioned by {wanted}, only by: key, single")
     if wanted is None:
@@ -102,9 +106,7 @@ def stream_partitioning(program: Scope, wanted: str | None = None) -> Partitioni
     return choose(program, wanted)
 
 
-def _found(
-    df: DataFrame, task: Task, schema: Schema, identity: str, buckets: int | None, *, whole: bool
-) -> DataFrame:
+def _found(df: DataFrame, task: Task, identity: str, buckets: int | None, *, whole: bool) -> DataFrame:
     """The packs that the operator gives, counted."""
     watermark_delay(df, task.time)
     use_rocksdb(df.sparkSession)
@@ -114,8 +116,8 @@ def _found(
     streaming = stream_task(task, events, identity, numbers, whole=whole, unread=unread)
     carried = streaming.carried
     names = [name for name in carried.names if name != CODE]
-    relevant = df.filter(_relevant(task, schema)).select(
-        *map(named, names), type_code(task).alias(CODE), _slot(df, task, schema, len(numbers)).alias(SLOT)
+    relevant = df.filter(_relevant(task)).select(
+        *map(named, names), type_code(task).alias(CODE), _slot(df, task, len(numbers)).alias(SLOT)
     )
     packs = relevant.mapInArrow(shipped(packing(carried, numbers, whole=whole)), PACK)
     found = packs.groupBy("bucket").transformWithState(Operator(streaming), FOUND, "append", "EventTime")
@@ -133,7 +135,7 @@ def stream_task(
 ) -> StreamTask:
     """What the operator needs to know of a query over events of a schema."""
     names = [name for name in events.names if whole or (name in task.columns and name != task.type)]
-    code = pa.field(CODE, pa.string() if task.program.any_type else pa.int16())
+    code = pa.field(CODE, pa.string() if task.scope.any_type else pa.int16())
     carried = pa.schema([*(events.field(name) for name in names), *unread, code])
     read = ", ".join(f"{name} {events.field(name).type}" for name in task.columns)
     key = task.partitioning.key
@@ -148,20 +150,20 @@ def _counted(kind: str) -> Any:
     return F.coalesce(rows, F.lit(0)).cast(LongType()).alias(kind)
 
 
-def _relevant(task: Task, schema: Schema) -> Any:
+def _relevant(task: Task) -> Any:
     """The events that may matter, and those that cannot be read."""
     malformed = named(task.time).isNull() | named(task.type).isNull()
-    if task.program.measure is Measure.EVENTS:  # every event counts
+    if task.scope.measure is Measure.EVENTS:  # every event counts
         return F.lit(True)
-    return malformed | pushed_filter(task.program, schema)
+    return malformed | pushed_filter(task.scope, task.schema)
 
 
-def _slot(df: DataFrame, task: Task, schema: Schema, count: int) -> Any:
+def _slot(df: DataFrame, task: Task, count: int) -> Any:
     key = task.partitioning.key
     place = F.lit(0)
     if key is not None and task.partitioning.kind == "key" and count > 1:
-        name = schema.column(key)
-        place = F.pmod(F.hash(key_of(name, schema.columns[name])), F.lit(count))
+        name = task.schema.column(key)
+        place = F.pmod(F.hash(key_of(name, task.schema.columns[name])), F.lit(count))
     unread = named(UNREAD).isNotNull() if UNREAD in df.columns else F.lit(False)
     malformed = F.when(unread, F.lit(NOT_READ)).when(named(task.time).isNull(), F.lit(NO_TIME))
     malformed = malformed.when(named(task.type).isNull(), F.lit(NO_TYPE))

@@ -87,9 +87,11 @@ class Bucket:
     def settle(self, watermark: int, typed: Any) -> Iterator[pa.Table]:
         """Hand the engine the events that the watermark has reached, and give what is decided by then."""
         ready = self.waiting.settled(watermark)
-        if ready is not None:
-            for batch in ready.to_batches():
-                self.run.append(typed(batch))
+        batches = [typed(batch) for batch in ready.to_batches()] if ready is not None else []
+        if batches:
+            self.run.plan_for(pa.Table.from_batches(batches))
+        for batch in batches:
+            self.run.append(batch)
         return self.run.advance(watermark, in_order=False)
 
     @property
@@ -189,7 +191,7 @@ class Bucket:
         bucket.token, bucket.timer = numbers["token"], numbers["timer"]
         for number in numbers["waiting"]:
             table = unpacked(cells.chunk(number))
-            times = computable(table.column(time), run.unit, time).to_numpy(zero_copy_only=False)
+            times = computable(table.column(time), run.schema.unit, time).to_numpy(zero_copy_only=False)
             if run.watermark is not None:
                 later = times > run.watermark
                 if not later.all():

@@ -158,8 +158,14 @@ def stream_files(
             raise EventError(
                 f"the events have no column `{name}` for the {role}: they have {', '.join(columns.names)}"
             )
+    moment = columns[time].dataType
+    if moment.typeName() not in ("timestamp", "timestamp_ntz"):
+        raise EventError(
+            f"the time column `{time}` holds {moment.simpleString()}, and Spark streams need timestamps\n"
+            "  hint: write the times as ISO-8601 timestamps; `nestream run` and query.stream() take integers"
+        )
     df = found.events(spark, source, columns, files).observe(READ, F.count(F.lit(1)).alias("rows"))
-    if columns[time].dataType.typeName() == "timestamp_ntz":  # Spark has no watermarks on these
+    if moment.typeName() == "timestamp_ntz":  # Spark has no watermarks on these
         df = df.withColumn(time, named(time).cast("timestamp"))
     try:
         timed = df.withWatermark(time, watermark)

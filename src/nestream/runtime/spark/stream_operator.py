@@ -17,7 +17,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from nestream.model.columns import computable, per_microsecond
+from nestream.model.columns import computable
 from nestream.runtime.spark.batch import CODE, Task
 from nestream.runtime.spark.stream_bucket import KEPT, Bucket, saved_state
 from nestream.runtime.spark.stream_pack import (
@@ -159,7 +159,7 @@ class Operator(StatefulProcessor):
     ) -> Iterator[Row]:
         task = self._task.task
         bucket = self._bucket(number)
-        scale = 1000 * per_microsecond(task.unit)
+        scale = 1000 * task.schema.per_microsecond
         watermark = watermark_ms * scale if watermark_ms > 0 else None
         if events is not None:
             yield from self._arrived(bucket, events, watermark)
@@ -181,7 +181,9 @@ class Operator(StatefulProcessor):
     def _arrived(self, bucket: Bucket, events: pa.Table, watermark: int | None) -> Iterator[Row]:
         """Let the events wait; give back the late ones."""
         task = self._task.task
-        times = computable(events.column(task.time), task.unit, task.time).to_numpy(zero_copy_only=False)
+        times = computable(events.column(task.time), task.schema.unit, task.time).to_numpy(
+            zero_copy_only=False
+        )
         if watermark is not None and (times < watermark).any():
             late = times < watermark
             behind = events.filter(pa.array(late)).combine_chunks()

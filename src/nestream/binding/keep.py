@@ -1,0 +1,109 @@
+"""Binds KEEP: what matches agree on must be shown by every match, and EVERY is a length of time."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from nestream.binding.declare import Declarations
+from nestream.language.ast import KeepClause
+from nestream.model.diagnostics import Diagnostic, Severity, Span
+from nestream.model.expression import Literal, aggregates, attributes
+from nestream.model.keep import Keep, Kept
+from nestream.model.output import Output
+from nestream.model.text import print_expression
+from nestream.model.time import Duration
+
+
+def bind_keep(
+    clause: KeepClause | None, declared: Declarations, output: Output
+) -> tuple[Keep | None, list[Diagnostic]]:
+    """What KEEP says, and what is wrong with it."""
+    if clause is None:
+        return None, []
+    binding = _KeepBinding(clause, declared, output)
+    return binding.run(), binding.diagnostics
+
+
+class _KeepBinding:
+    def __init__(self, clause: KeepClause, declared: Declarations, output: Output) -> None:
+        self.clause = clause
+        self.declared = declared
+        self.output = output
+        self.diagnostics: list[Diagnostic] = []
+
+    def run(self) -> Keep:
+        clause = self.clause
+        for item in clause.per:
+            if isinstance(item, str):
+                self.check_variable(item, clause.span)
+            elif any(aggregates(item)):
+                message = f"`{print_expression(item)}` is a value of a group"
+                hint = "PER takes single events and their attributes"
+                self.diagnostics.append(Diagnostic("cannot-keep", message, item.span, hint=hint))
+            else:
+                for part in attributes(item):
+                    self.check_variable(part.variable or "", part.span)
+        every = self.every()
+        forgets = every is not None or not clause.per or bool(self.variables)
+        if clause.kind is Kept.FIRST and not forgets and not self.diagnostics:
+            self.diagnostics.append(
+                Diagnostic(
+                    "unbounded-keys",
+                    "a stream remembers every value of PER forever",
+                    clause.span,
+                    Severity.WARNING,
+                    hint="add a variable to PER, or EVERY with a length of time, if you can",
+                )
+            )
+        return Keep(clause.kind, clause.per, every, clause.span)
+
+    @property
+    def variables(self) -> list[str]:
+        return [item for item in self.clause.per if isinstance(item, str)]
+
+    def check_variable(self, name: str, span: Span) -> None:
+        """Report a variable that a match does not show."""
+        if name in self.output.kept:
+            return
+        shown = ", ".join(f"`{other}`" for other in self.output.kept)
+        hint = f"a match has {shown}"
+        if name in self.declared.hidden:
+            message = f"EXISTS drops `{name}`, so matches cannot agree on it"
+        elif name in self.declared.scopes.groups or (
+            name in self.declared.scopes.of and self.declared.scopes.group_of(name)
+        ):
+            message = f"`{name}` is a group, and matches agree on single events"
+        elif name in self.declared.scopes.of and self.declared.scopes.negated(name):
+            message = f"`{name}` is negated, so a match has no event for it"
+        elif name in self.declared.scopes.of:
+            message = f"RETURN drops `{name}`, so matches cannot agree on it"
+            hint = f"return `{name}` too, or return expressions: `{name}.ts AS ...`"
+        else:
+            message = f"unknown variable `{name}` in PER"
+            close = get_close_matches(name, self.output.kept, 1)
+            hint = f"did you mean `{close[0]}`?" if close else hint
+        self.diagnostics.append(Diagnostic("cannot-keep", message, span, hint=hint))
+
+    def every(self) -> Duration | int | None:
+        every = self.clause.every
+        if every is None:
+            return None
+        assert isinstance(every, Literal), "parameters have got their values"
+        length = every.value
+        if self.clause.kind is not Kept.FIRST:
+            self.report(
+                f"EVERY does not go with KEEP {self.clause.kind}",
+                every.span,
+                "write KEEP FIRST ... EVERY, which keeps a match again after so much time",
+            )
+        elif isinstance(length, bool) or not isinstance(length, Duration | int):
+            text = print_expression(every)
+            self.report(f"`{text}` is not a length of time", every.span, "write `EVERY 1 hour`")
+        elif (length.microseconds if isinstance(length, Duration) else length) <= 0:
+            self.report("EVERY takes a length of time greater than 0", every.span, "leave EVERY out")
+        else:
+            return length
+        return None
+
+    def report(self, message: str, span: Span, hint: str) -> None:
+        self.diagnostics.append(Diagnostic("bad-every", message, span, hint=hint))

@@ -1,0 +1,45 @@
+"""What a user sees when a command fails: a message and an exit code, never a traceback for a mistake."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import nestream
+from nestream.cli.console import messages, show_diagnostics, show_error
+from nestream.job import CheckpointError
+from nestream.sink import SinkError
+from nestream.source import SourceError
+
+_FAILURES = (
+    nestream.EventError,
+    nestream.StateError,
+    nestream.TooManyMatchesError,
+    CheckpointError,
+    SinkError,
+    SourceError,
+)
+
+
+def shown_failure(error: Exception) -> int | None:
+    """Say what went wrong, and give the exit code; None where it is no failure that a user can cause."""
+    if isinstance(error, nestream.QueryError):
+        show_diagnostics(messages(), error.diagnostics, error.text)
+    elif isinstance(error, _FAILURES):
+        show_error(str(error))
+    elif isinstance(error, BrokenPipeError):  # the reader, `head` say, has seen enough
+        _forget_output()
+        return 0
+    elif isinstance(error, OSError):
+        name = f"{error.filename}: " if error.filename else ""
+        show_error(f"{name}{error.strerror or error}")
+    else:
+        return None
+    return 1
+
+
+def _forget_output() -> None:
+    """Python flushes standard output once more at its end, which must not fail again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

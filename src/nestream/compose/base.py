@@ -1,0 +1,310 @@
+"""What a query and a query set share: one way through tables, streams and Spark."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nestream.logical.nodes import Plan, expressions, leaves
+from nestream.model.event_types import named_types
+from nestream.model.expression import END_ATTRIBUTE, Attribute, Expression, attributes
+from nestream.model.lazy import Lazy, lazy
+from nestream.model.schema import Order, Schema
+from nestream.model.time import WindowKind
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+    from typing import Unpack
+
+    import pyarrow as pa
+
+    from nestream.compose.settings import How, Settings, known_threads
+    from nestream.compose.spark import dataframe_of, is_dataframe, refuse_dataframe, stream_files
+    from nestream.model.columns import check_events, quiet, to_table
+    from nestream.model.lengths import Length
+    from nestream.model.memory import collected
+    from nestream.model.plain import empty_table
+    from nestream.model.unseen import warn_of
+    from nestream.runtime.compiled import Compiled
+    from nestream.runtime.intake import check_computable
+    from nestream.runtime.many import AnyRun, started
+    from nestream.runtime.stream import Compiler, Stream
+    from nestream.strategies import Options
+else:  # loaded when they are used: parsing and printing a query needs none of them
+    pa = Lazy("pyarrow")
+    Settings, known_threads = lazy("nestream.compose.settings", "Settings", "known_threads")
+    dataframe_of, is_dataframe, refuse_dataframe, stream_files = lazy(
+        "nestream.compose.spark", "dataframe_of", "is_dataframe", "refuse_dataframe", "stream_files"
+    )
+    check_events, quiet, to_table = lazy("nestream.model.columns", "check_events", "quiet", "to_table")
+    (collected,) = lazy("nestream.model.memory", "collected")
+    (empty_table,) = lazy("nestream.model.plain", "empty_table")
+    (warn_of,) = lazy("nestream.model.unseen", "warn_of")
+    (check_computable,) = lazy("nestream.runtime.intake", "check_computable")
+    (started,) = lazy("nestream.runtime.many", "started")
+    Compiler, Stream = lazy("nestream.runtime.stream", "Compiler", "Stream")
+
+COUNTED = 2.0
+"""For how many seconds the matches of a result that may not fit in memory are counted."""
+
+
+class Matching(ABC):
+    """Runs one query or many over events: in this process, as a stream, or on Spark."""
+
+    # -- what is to be said of each ------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def plans(self) -> tuple[Plan, ...]:
+        """The logical plans."""
+
+    @abstractmethod
+    def compiled(self, schema: Schema, settings: Settings, events: pa.Table | None = None) -> Compiled:
+        """What runs over events of a schema; a strategy may look at the first of them."""
+
+    @abstractmethod
+    def identity(self, order: str, strategy: str) -> str:
+        """What a saved state must agree with."""
+
+    @abstractmethod
+    def as_of(self, time: Any) -> Matching:
+        """The same over events that are complete up to a time."""
+
+    @abstractmethod
+    def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
+        """What to say of types that are asked for and no event has, most likely misspelt."""
+
+    @abstractmethod
+    def _check_stream(self) -> int | None:
+        """The limit of a stream; raises where there can be none."""
+
+    @abstractmethod
+    def _on_spark(
+        self, df: Any, schema: Schema, settings: Settings, sample: Any = None, **partitioning: Any
+    ) -> Any:
+        """The matches over a DataFrame."""
+
+    # -- what is asked of the events -----------------------------------------------------------------------
+
+    @property
+    def event_types(self) -> tuple[str, ...]:
+        """The event types that are named."""
+        return named_types(name for plan in self.plans for leaf in leaves(plan.root) for name in leaf.types)
+
+    @property
+    def attributes_read(self) -> tuple[str, ...]:
+        """The attributes that are read, time and type among them, but not the end of an event."""
+        formulas = (formula for plan in self.plans for formula in expressions(plan))
+        read = dict.fromkeys(part.name for formula in formulas for part in attributes(formula))
+        return tuple(name for name in read if name != END_ATTRIBUTE)
+
+    @property
+    def computed(self) -> tuple[str, ...]:
+        """The attributes that are computed with, and not only shown; without time and type."""
+        return _names(
+            part for plan in self.plans for part in expressions(plan) if not isinstance(part, Attribute)
+        )
+
+    @property
+    def shows_events(self) -> bool:
+        """Whether a match has whole events, with all their columns."""
+        return any(plan.output.shows_events for plan in self.plans)
+
+    def fitted(self, table: pa.Table, time: str, type: str) -> pa.Table:
+        """The events; where there are none, with columns that the plans can be typed against."""
+        numbers = self.plans[0].window.kind is WindowKind.NUMBER
+        read = _names(formula for plan in self.plans for formula in expressions(plan))
+        return quiet(table, time, type, pa.int64() if numbers else pa.timestamp("us"), read)
+
+    def read(self, events: Any, **how: Unpack[How]) -> tuple[pa.Table, Schema]:
+        """The events as a table, checked, and what they look like."""
+        settings = Settings.of(how)
+        table = self.fitted(to_table(events, settings.type), settings.time, settings.type)
+        schema = settings.schema(table.schema, events)
+        check_events(table, schema)
+        return table, schema
+
+    # -- finite events -------------------------------------------------------------------------------------
+
+    def match(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        types: Mapping[str, Iterable[str]] | None = None,
+        order: str = "time",
+        strategy: str = "auto",
+        options: Options | None = None,
+        threads: int | None = None,
+        as_of: Any = None,
+        **on_spark: Any,
+    ) -> Any:
+        """All matches as an Arrow table; for a Spark DataFrame, as a lazy DataFrame.
+
+        `events` is an Arrow table, a pandas or Polars DataFrame, a list of dictionaries, a Spark DataFrame,
+        or a mapping of these by event type. `time` and `type` name the columns with the time and the type of
+        an event. `types` lists the attributes of each type (SASE). With `order="arrival"` events with equal
+        times follow one another as they arrive. `threads` is how many threads work, by default one a core.
+        `as_of` says up to when the events are complete, as the method of that name does. For a Spark
+        DataFrame, the options of `on_spark` are taken too.
+
+        For a query the table has a struct column with the event for each variable, NULL for a branch of an OR
+        that did not match, or the columns of RETURN; then `match_start` and `match_end`. Rows are ordered by
+        `match_end`, then by the positions of the events. For a query set the columns are `query` (the name),
+        `match_start`, `match_end`, `events` (a list of the events, each with its variable) and `values` (the
+        columns of RETURN, as text). Raises `TooManyMatchesError` where the matches do not fit in memory;
+        `batches` gives them piece by piece.
+        """
+        how: How = {"time": time, "type": type, "types": types, "order": order}
+        how |= {"strategy": strategy, "options": options}
+        if as_of is not None:
+            return self.as_of(as_of).match(events, threads=threads, **how, **on_spark)
+        if is_dataframe(events):
+            return self.on_spark(events, **how, **on_spark)
+        if on_spark:
+            raise TypeError(f"{', '.join(on_spark)} only applies to Spark DataFrames")
+        found = self.batches(events, threads=threads, **how)
+        return collected(found, lambda: self.count_within(COUNTED, events, **how))
+
+    def count_within(self, seconds: float, events: Any, **how: Unpack[How]) -> int | None:
+        """The number of matches; None where it is not known within so many seconds."""
+        return None
+
+    def batches(self, events: Any, *, threads: int | None = None, **how: Unpack[How]) -> Iterator[pa.Table]:
+        """The matches of `match` as an iterator of tables, within the memory budget of the options.
+
+        The first table is empty and has the columns. Stop iterating to stop matching. Takes the options of
+        `match`.
+        """
+        run, table = self._started(events, how)
+        yield empty_table(run.wanted)
+        yield from run.over(table, known_threads(threads))
+
+    def _started(self, events: Any, how: Mapping[str, Any]) -> tuple[AnyRun, pa.Table]:
+        """The run over finite events, and the table of them."""
+        settings = Settings.of(how)
+        table, schema = self.read(events, **how)
+        run = started(self.compiled(schema, settings, table))
+        check_computable(table, self.computed, schema.unit)
+        warn_of(self.unseen(table, settings.type))
+        return run, table
+
+    # -- events that keep coming ---------------------------------------------------------------------------
+
+    def stream(
+        self,
+        events: Iterable[Any] | None = None,
+        *,
+        time: str = "ts",
+        type: str = "type",
+        schema: pa.Schema | Schema | None = None,
+        order: str = "time",
+        lateness: int | timedelta | str = 0,
+        late: Callable[[dict[str, Any]], None] | None = None,
+        dead_letter: Callable[[Any, str], None] | None = None,
+        strategy: str = "auto",
+        options: Options | None = None,
+    ) -> Any:
+        """Match events as they arrive.
+
+        With `events`, an iterable of dictionaries or batches, returns an iterator over the matches:
+        `for match in query.stream(events): ...`. Without, returns a `Stream` to push events into:
+        `stream.push(event)`, `stream.push_batch(table)`, `stream.finish()`, `stream.save()`. A match of a
+        query set has the name of its query.
+
+        Events may arrive out of order by up to `lateness`: a duration such as "5 s", a timedelta, or a number
+        in the unit of the time column. `late` is called with later ones, and `dead_letter` with events that
+        have no time or type, or whose values do not fit. Both are counted; without a handler the first one
+        gives a warning.
+        """
+        settings = Settings(time, type, None, order, strategy, options)
+        settings.without_reference("cannot run on a stream: it needs all events at once")
+        refuse_dataframe(events)
+
+        def compiled(known: Schema) -> Compiled:
+            return self.compiled(replace(known, order=Order.named(order)), settings)
+
+        compiler = Compiler(
+            compiled,
+            self.identity(order, strategy),
+            self.attributes_read,
+            self.computed,
+            self.event_types,
+            whole=self.shows_events,
+            limit=self._check_stream(),
+        )
+        if isinstance(schema, pa.Schema):
+            schema = Schema.of(schema, time, type)
+        stream = Stream(
+            compiler,
+            time=time,
+            type=type,
+            schema=schema,
+            lateness=lateness,
+            late=late,
+            dead_letter=dead_letter,
+        )
+        return stream if events is None else stream.run(events)
+
+    # -- Spark ---------------------------------------------------------------------------------------------
+
+    def on_spark(
+        self,
+        events: Any,
+        *,
+        partition_by: str | None = None,
+        partitions: int | None = None,
+        slice_length: Length | None = None,
+        statistics: bool = True,
+        sample: Any = None,
+        **how: Unpack[How],
+    ) -> Any:
+        """The matches over a Spark DataFrame, or a mapping of them by event type, as a DataFrame.
+
+        Takes the options of `match`. Nothing runs before the result is used. How the events are split over
+        partitions is chosen and shown by `explain`; `partition_by` ("key", "time", "key+time" or "single"),
+        the number of `partitions` and the `slice_length` of time slices override it. A slice length is
+        written like the `lateness` of `stream`: "1 day", a timedelta, or a number in the unit of the time
+        column.
+
+        Of a batch that may have a key with too many events for one task, the first rows are looked at for the
+        choice, unless `statistics` is False. A strategy that is planned by statistics looks at the first
+        events of each partition, or at a `sample` of events of this process.
+
+        A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
+        split by key or not at all, and `partitions` is the number of key buckets.
+
+        Queries of a set whose events can be split in the same way are run together, in one pass; a batch
+        reads the events once for each such group, and a stream is one group.
+        """
+        settings = Settings.of(how)
+        settings.without_reference("does not run on Spark")
+        df, schema = dataframe_of(events, settings)
+        return self._on_spark(
+            df,
+            schema,
+            settings,
+            partition_by=partition_by,
+            partitions=partitions,
+            slice_length=slice_length,
+            statistics=statistics,
+            sample=sample,
+        )
+
+    def stream_files(
+        self, spark: Any, source: str, sink: str, *, time: str = "ts", type: str = "type", **options: Any
+    ) -> Any:
+        """Match the files of a folder on Spark, those there and those to come, into files of another.
+
+        Gives the running stream: `wait(seconds)`, `stop()` and its `progress`.
+        """
+        return stream_files(self.on_spark, spark, source, sink, time=time, type=type, **options)
+
+
+def _names(formulas: Iterable[Expression]) -> tuple[str, ...]:
+    """The attributes that formulas read, without time and type."""
+    read = dict.fromkeys(part.name for formula in formulas for part in attributes(formula))
+    return tuple(name for name in read if name not in ("ts", "te", "type"))

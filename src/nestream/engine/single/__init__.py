@@ -1,0 +1,1 @@
+"""One event at a time: the matches that a single new event decides, found in plain Python."""

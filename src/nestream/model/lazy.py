@@ -1,0 +1,41 @@
+"""Names that are loaded when they are first used, so that a program starts fast.
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from nestream.show import query_html, show_matches
+else:
+    pa = Lazy("pyarrow")
+    query_html, show_matches = lazy("nestream.show", "query_html", "show_matches")
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class Lazy:
+    """Stands for a module, or for a function or class of one; what was used of it once is kept here."""
+
+    def __init__(self, module: str, name: str = "") -> None:
+        self._place = module, name
+
+    def _found(self) -> Any:
+        module, name = self._place
+        found = import_module(module)
+        return getattr(found, name) if name else found
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = getattr(self._found(), name)
+        setattr(self, name, found)
+        return found
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._found()(*arguments, **named)
+
+
+def lazy(module: str, *names: str) -> tuple[Lazy, ...]:
+    """Functions or classes of a module, to be called; not to be tested for with `isinstance`."""
+    return tuple(Lazy(module, name) for name in names)

@@ -1,0 +1,100 @@
+"""KEEP on streams: when a match leaves, what is held and forgotten, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import nestream
+
+SCHEMA = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64())])
+
+
+def event(ts: int, type: str, id: int = 0) -> dict[str, Any]:
+    """An event."""
+    return {"ts": ts, "type": type, "id": id}
+
+
+def ends(matches: list[dict[str, Any]]) -> list[int]:
+    """When the matches end."""
+    return [match["match_end"] for match in matches]
+
+
+def test_the_first_match_leaves_when_the_time_of_its_end_has_passed() -> None:
+    stream = nestream.query("SEQ(A a, B b) WITHIN 5 KEEP FIRST PER a").stream(schema=SCHEMA)
+    assert not stream.push(event(1, "A"))
+    assert not stream.push(event(2, "B"))
+    assert ends(stream.push(event(3, "B"))) == [2]
+    assert not stream.finish()
+
+
+def test_the_last_match_leaves_when_the_window_of_its_event_has_passed() -> None:
+    stream = nestream.query("SEQ(A a, B b) WITHIN 5 KEEP LAST PER a").stream(schema=SCHEMA)
+    for each in (event(1, "A"), event(2, "B"), event(4, "B"), event(6, "C")):
+        assert not stream.push(each)
+    assert ends(stream.push(event(7, "Z"))) == [4]
+
+
+def test_what_was_kept_is_forgotten_with_the_window_or_the_duration() -> None:
+    for clause in ("KEEP FIRST PER a", "KEEP DISJOINT PER b.id", "KEEP FIRST PER b.id EVERY 20"):
+        query = nestream.query(f"SEQ(A a, B b) WITHIN 5 {clause}")
+        stream = query.stream(schema=SCHEMA)
+        for round in range(200):
+            for each in (event(10 * round, "A", round), event(10 * round + 1, "B", round)):
+                stream.push(each)
+        stream.push(event(5000, "Z"))
+        keeper = stream._progress.run.matcher.keeper
+        assert not [*keeper.left, *keeper.best, *keeper.waiting], clause
+
+
+@pytest.mark.parametrize(
+    "clause", ["FIRST PER b.id EVERY 6", "DISJOINT PER b.id", "LAST PER a", "LONGEST PER a"]
+)
+def test_a_saved_stream_goes_on_with_what_it_has_kept(clause: str) -> None:
+    query = nestream.query(f"SEQ(A a, B b, !C c) WITHIN 5 KEEP {clause}")
+    events = [event(n, "ABBAABZ"[n % 7], n % 3) for n in range(80)]
+    expected = query.match(events, strategy="reference").to_pylist()
+    found: list[dict[str, Any]] = []
+    stream = query.stream(schema=SCHEMA)
+    for each in events:
+        found += stream.push(each)
+        stream = query.stream(schema=SCHEMA).restore(stream.save())
+    found += stream.finish()
+    assert found == expected
+    assert len(found) > 3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SEQ(A a, B b) WITHIN 5 KEEP LAST", "no event in PER"),
+        ("SEQ(A a, B b) WITHIN 5 KEEP LONGEST PER a.id", "no event in PER"),
+        ("SEQ(A a, B b) WITHIN UNBOUNDED KEEP SHORTEST PER a", "without a window"),
+        ("OR(SEQ(A a, B b), C c) WITHIN 5 KEEP LAST PER a", "no event in PER"),
+    ],
+)
+def test_a_stream_refuses_what_it_would_never_know(text: str, said: str) -> None:
+    for asked in (nestream.query(text), nestream.queries({"one": text})):
+        with pytest.raises(nestream.QueryError, match="never knows the") as raised:
+            asked.stream()
+        assert said in str(raised.value)
+    assert nestream.query(text).match([event(1, "A"), event(2, "B")]).num_rows == 1
+
+
+def test_matches_that_wait_are_given_when_the_resolution_of_the_times_grows() -> None:
+    query = nestream.query("SEQ(A a, B b) WITHIN 5 s KEEP LAST PER a")
+    stream = query.stream()
+    moment = pa.scalar(10**6, pa.timestamp("us")).as_py()
+    later = pa.scalar(2 * 10**6, pa.timestamp("us")).as_py()
+    assert not stream.push({"ts": moment, "type": "A"})
+    assert not stream.push({"ts": later, "type": "B"})
+    fine = pa.table({"ts": pa.array([20 * 10**9], pa.timestamp("ns")), "type": ["Z"]})
+    assert stream.push_batch(fine).num_rows == 1
+
+
+def test_why_names_what_is_kept_instead() -> None:
+    events = [event(1, "A"), event(2, "B"), event(3, "B")]
+    found = nestream.query("SEQ(A a, B b) WITHIN 5 KEEP FIRST PER a").why(events, [0, 2])
+    assert "this is a match, but KEEP FIRST PER a keeps another" in " ".join(str(found).split())
