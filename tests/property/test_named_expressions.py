@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ BODIES = {
     "nested": "SEQ(B b, AND(C c, SEQ(D d, E e)))",
     "nested with names": "SEQ(B b, AND(C c, D d) inner)",
 }
-CONDITIONS = {
+CONDITIONS: dict[str, Callable[[int, int, int], bool]] = {
     "s.te - s.ts <= 2": lambda start, end, a: end - start <= 2,
     "s.ts - a.ts = 1": lambda start, end, a: start - a == 1,
     "NOT (s.te < 4 OR s.ts - a.te > 2)": lambda start, end, a: not (end < 4 or start - a > 2),
@@ -43,8 +43,6 @@ class Exact(dict[str, Any]):
 
     def __eq__(self, other: object) -> bool:
         return repr(self) == repr(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def shown(table: pa.Table) -> list[Exact]:

@@ -219,7 +219,7 @@ def shape(choices: Choices, style: Style) -> Shape:
 
 
 def _limit_length(choices: Choices, place: Shape) -> None:
-    """Give an expression a name of its own, and at times a condition on the time from its start to its end."""
+    """Give an expression a name of its own, and at times a condition on its length."""
     root = place
     while root.parent is not None:
         root = root.parent

@@ -164,11 +164,11 @@ class _Binding:
         if branch_choices(predicate, self.scopes) > MOST_BRANCHES:
             self.diagnostics.append(too_many(predicate))
             return
-        for branches, expanded in expand(predicate, self.scopes):
-            inside = max(branches, key=lambda branch: len(branch.path), default=written)
+        for chosen, expanded in expand(predicate, self.scopes):
+            inside = max(chosen, key=lambda branch: len(branch.path), default=written)
             names = frozenset(mentioned(expanded, self.scopes))
-            if branches and (
-                not set(branches) <= set(inside.path)
+            if chosen and (
+                not set(chosen) <= set(inside.path)
                 or any(self.scopes.unseen(name, inside) is not None for name in names)
             ):
                 self.diagnostics.append(apart(predicate, self.scopes))

@@ -68,7 +68,7 @@ def branch_choices(predicate: Expression, scopes: Scopes) -> int:
 
 
 def value(expression: Expression, scopes: Scopes) -> Expression:
-    """A returned expression over events alone; `least` leaves out the branches of an OR that are not there."""
+    """A returned expression over events alone; `least` leaves out branches that are not there."""
 
     def change(part: Expression) -> Expression:
         if not isinstance(part, Attribute) or not _is_time(part, scopes):

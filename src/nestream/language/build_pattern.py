@@ -164,7 +164,7 @@ class PatternBuilder(FormulaBuilder):
     def unreadable(self, children: Children) -> Primitive:
         return UNREADABLE
 
-    def operator(self, children: Children) -> Composite:
+    def operator(self, children: Children) -> Pattern:
         keyword, _, elements, _, *names = children
         span = span_over(children)
         self._count_part(span)
@@ -174,7 +174,7 @@ class PatternBuilder(FormulaBuilder):
         composite = Composite(Operator(keyword.type), tuple(components), tuple(predicates), span)
         return self.nested(self._named(composite, names), elements)
 
-    def _named(self, body: Pattern, names: Sequence[Name]) -> Any:
+    def _named(self, body: Pattern, names: Sequence[Name]) -> Pattern:
         """An expression with its variable; that of a negation or a projection is its body's."""
         if not names or is_unreadable(body):
             return body
