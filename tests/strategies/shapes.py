@@ -313,13 +313,7 @@ def _steps(choices: Choices, style: Style, place: Shape) -> None:
     for part in place.components if place.kind == "SEQ" else ():
         if part.apart:
             continue
-        if (
-            follows
-            and part.kind == "event"
-            and not part.implicit
-            and not part.hidden
-            and chance(choices, style.step)
-        ):
+        if follows and part.kind == "event" and not part.implicit and chance(choices, style.step):
             part.step = weighted(choices, (2, Step.NEXT), (1, Step.DIRECTLY))
         follows = True
 
@@ -344,5 +338,5 @@ def _name(choices: Choices, root: Shape) -> None:
 def _hide(choices: Choices, place: Shape) -> None:
     """Drop some variables with EXISTS, perhaps all of them."""
     names = [leaf.name for leaf in place.positive() if not leaf.implicit]
-    if names and place.step is Step.ANY:  # NEXT stands in a SEQ, and not in an EXISTS
+    if names:
         place.hidden = tuple(some(choices, names, 1, len(names)))

@@ -49,6 +49,7 @@ from nestream.logical.nodes import (
 )
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.expression import (
+    PATH_MARK,
     Aggregate,
     Attribute,
     Equivalence,
@@ -60,7 +61,7 @@ from nestream.model.expression import (
     variables,
     walk,
 )
-from nestream.model.text import print_expression
+from nestream.model.text import print_expression, print_name
 from nestream.model.time import UNBOUNDED, Window, WindowKind
 
 Placed = Mapping[Scope, Sequence[Expression]]
@@ -204,16 +205,22 @@ class _Binding:
         for part in unknown:
             self.diagnostics.append(self.unknown_variable(part))
         for part in attributes(predicate):
-            if re.fullmatch(r".*[^-]-\d+", part.name):
-                base, _, number = part.name.rpartition("-")
+            *owners, last = part.name.split(PATH_MARK)
+            meant = re.fullmatch(r"(.*[^-])-(\d+)", last) if not owners else None
+            for owner in owners:  # `a.x-b.y`
+                found = re.fullmatch(r"(.*[^-])-(\w+)", owner)
+                meant = found if found and found[2] in self.written else meant
+            if meant:
+                base, rest = meant.groups()
+                rest += f".{last}" if owners else ""
                 self.diagnostics.append(
                     Diagnostic(
                         "hyphen-in-name",
-                        f"`{part.name}` is read as one name",
+                        f"`{meant[0]}` is read as one name",
                         part.span,
                         Severity.WARNING,
                         detail="names may contain hyphens: put spaces around a minus",
-                        hint=f"for a subtraction write `{part.variable}.{base} - {number}`",
+                        hint=f"for a subtraction write `{part.variable}.{base} - {rest}`",
                     )
                 )
         wrong = list(wrong_attributes(predicate, self.scopes))
@@ -333,6 +340,7 @@ class _Binding:
         bound = self.groups.bound(where)
         if bound is None or not self.known(bound) or not self.covers_groups(bound):
             return [placed]
+        self.check_equivalences(where)
         where = expand_equivalences(bound, self.declared.order, self.scopes)
         try:
             split = alternatives(where, lambda formula: mentions_negative(formula, self.scopes))
@@ -354,6 +362,22 @@ class _Binding:
                 self.place(condition, self.home(condition), union)
             unions.append(union)
         return unions
+
+    def check_equivalences(self, where: Expression) -> None:
+        """Report `[a.id]`: brackets are about all events."""
+        for part in walk(where):
+            if isinstance(part, Equivalence) and part.attribute.partition(PATH_MARK)[0] in self.written:
+                name = part.attribute.partition(PATH_MARK)[2]
+                if name:
+                    self.diagnostics.append(
+                        Diagnostic(
+                            "equivalence-with-variable",
+                            "brackets take attributes without variables",
+                            part.span,
+                            hint="all events agree on the attribute",
+                            suggestion=f"[{print_name(name)}]",
+                        )
+                    )
 
     def covers_groups(self, where: Expression) -> bool:
         """Whether every `[attribute]` is a condition of its own, so that it can say which members belong."""
@@ -471,9 +495,10 @@ class _Binding:
             return replace(part, variable=name) if isinstance(part, Attribute) else part
 
         assert scope.parent is not None
-        for predicate in placed[scope.parent]:
-            if variables(predicate) == {variable}:
-                yield transform(predicate, renamed)
+        for place in dict.fromkeys((scope.parent, self.scopes.of[variable])):  # in an EXISTS, its own
+            for predicate in placed[place]:
+                if variables(predicate) == {variable}:
+                    yield transform(predicate, renamed)
 
 
 _COUNTED = "\0"

@@ -127,6 +127,14 @@ class _Declaring:
                 self.leaf(component, scope)
                 if between is not None:
                     self.name_between(between, component, scope)
+            case Exists(body=Primitive(step=Step.NEXT | Step.DIRECTLY) as body) if not scope.is_or:
+                self.check_step(body, scope)
+                between = self.between(body, scope)
+                dropped = replace(component, body=replace(body, step=Step.ANY))
+                inner = self.scope(dropped, scope, negated=False)
+                scope.items.append(inner)
+                if between is not None:
+                    self.name_between(between, body, inner)
             case Negation(body=body) if not scope.is_or:
                 scope.items.append(self.scope(body, scope, negated=True))
             case Repeated() if not scope.is_or:

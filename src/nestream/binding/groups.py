@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from nestream.binding.scopes import AGGREGATED, Scopes, member_variables
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.expression import (
+    PATH_MARK,
     Aggregate,
     Attribute,
     Expression,
@@ -128,15 +129,8 @@ class GroupBinding:
                     else None,
                 )
             return part
-        if not of_matches or part.variable is None:
-            self._report(
-                "not-a-group-of-matches",
-                f"`{print_expression(part)}` has a part too many: `{part.variable}` is no group of matches",
-                part,
-                "make the field a column of its own; quote a column with a dot in its name with backticks",
-                f"{print_name(part.variable or '')}.`{part.inner}.{part.name}`",
-            )
-            return part
+        if not of_matches or part.variable is None:  # a field of a struct
+            return replace(part, name=PATH_MARK.join((part.inner, part.name)), inner=None)
         return self._event_of(part, self._members(part.variable), "the group of matches")
 
     def _event_of(self, part: Attribute, names: list[str], what: str) -> Attribute:

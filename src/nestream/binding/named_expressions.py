@@ -7,12 +7,12 @@ it becomes one condition for each branch, inside the branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from nestream.binding.scopes import Scope, Scopes, member_variables
-from nestream.language.ast import Composite, Operator
+from nestream.language.ast import Composite, Operator, Primitive
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.expression import (
     END_ATTRIBUTE,
@@ -85,14 +85,28 @@ def wrong_attributes(expression: Expression, scopes: Scopes) -> Iterator[Diagnos
     for part in attributes(expression):
         if part.variable not in scopes.named or _is_time(part, scopes):
             continue
-        names = list(member_variables(scopes.named[part.variable]))
+        scope = scopes.named[part.variable]
+        names = list(member_variables(scope))
+        types = [kind for leaf in _branches(scope) for kind in leaf.types]
+        several = f"; for one event of several types write `ANY({', '.join(types)}) {part.variable}`"
         yield Diagnostic(
             "expression-attribute",
             f"`{part.variable}` is an expression: it has `ts` and `te`, and no attribute `{part.name}`",
             part.span,
-            hint=f"write which event is meant: {', '.join(f'`{name}`' for name in names)}",
+            hint=f"write which event is meant: {', '.join(f'`{name}`' for name in names)}"
+            + (several if types else ""),
             suggestion=print_expression(Attribute(names[0], part.name)) if names else None,
         )
+
+
+def _branches(scope: Scope) -> list[Primitive]:
+    """The branches of an OR of events; none of anything else."""
+    branches = [item.pattern for item in scope.nested] if scope.is_or else []
+    return [branch for branch in branches if isinstance(branch, Primitive)] if _all_events(branches) else []
+
+
+def _all_events(branches: Sequence[object]) -> bool:
+    return all(isinstance(branch, Primitive) for branch in branches)
 
 
 def too_many(predicate: Expression) -> Diagnostic:

@@ -11,7 +11,7 @@ from nestream.binding.named_expressions import value, wrong_attributes
 from nestream.binding.scopes import AGGREGATED, Scope, group_names
 from nestream.language.ast import ReturnExpression, ReturnVariable
 from nestream.model.diagnostics import Diagnostic, Span
-from nestream.model.expression import Attribute, Expression
+from nestream.model.expression import PATH_MARK, Attribute, Expression
 from nestream.model.output import Column, CompositeColumn, EventColumn, GroupColumn, Output, ValueColumn
 from nestream.model.text import print_expression, print_name
 
@@ -93,7 +93,9 @@ class _OutputBinding:
         expression = self.expression(item.expression)
         if item.name is None:
             text = print_expression(item.expression)
-            name = item.expression.name if isinstance(item.expression, Attribute) else "value"
+            name = "value"
+            if isinstance(item.expression, Attribute):
+                name = item.expression.name.split(PATH_MARK)[-1]
             self.diagnostics.append(
                 Diagnostic(
                     "unnamed-expression",

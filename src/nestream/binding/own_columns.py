@@ -17,6 +17,7 @@ from nestream.model.expression import (
     Attribute,
     Expression,
     attributes,
+    column_name,
     transform,
 )
 from nestream.model.output import ValueColumn
@@ -35,7 +36,7 @@ def with_own_columns(plan: Plan, schema: Schema) -> Plan:
     def change(part: Expression) -> Expression:
         if isinstance(part, Attribute) and part.name == END_ATTRIBUTE and ends:
             return replace(part, name=TIME_ATTRIBUTE, own=True)
-        if isinstance(part, Attribute) and part.name in shadowed and not part.own:
+        if isinstance(part, Attribute) and column_name(part.name) in shadowed and not part.own:
             return replace(part, name=COLUMN_MARK + part.name)
         return part
 
@@ -64,7 +65,8 @@ def with_own_columns(plan: Plan, schema: Schema) -> Plan:
 
 def shadow_warnings(plan: Plan, schema: Schema) -> Iterator[str]:
     """What to tell of a query that mentions `ts` or `type` where the data has columns of these names."""
-    read = {part.name for expression in expressions(plan) for part in attributes(expression) if not part.own}
+    parts = (part for expression in expressions(plan) for part in attributes(expression))
+    read = {column_name(part.name) for part in parts if not part.own}
     for name, column in schema.shadowed.items():
         if name in read:
             own = "time" if name == "ts" else "type"

@@ -94,7 +94,9 @@ def _repeats(tokens: Sequence[Token], place: int) -> bool:
     after = tokens[place + 1 : place + 3]
     if _ends_component(after[0] if after else None):
         return True
-    return _is_name(after[0]) and not (len(after) > 1 and after[1] in {".", "("})
+    if len(after) > 1 and (after[1] in {".", "("} or after[1].type == "STRING" or after[1].upper() == "WHEN"):
+        return False  # an attribute, a call, TIMESTAMP '...', or CASE WHEN
+    return _is_name(after[0])
 
 
 def _ends_component(after: Token | None) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.model.arithmetic import PLACES, places
-from nestream.model.columns import result_type
+from nestream.model.columns import field_of, result_type
 from nestream.model.expression import (
     END_ATTRIBUTE,
     TIME_ATTRIBUTE,
@@ -216,10 +217,16 @@ def group_type(column: GroupColumn, schema: Schema) -> pa.DataType:
 def value_type(column: ValueColumn, schema: Schema, kind: Kind) -> pa.DataType:
     """The type of a returned expression: the column's own for a plain attribute, else that of its kind."""
     if isinstance(column.expression, Attribute):
-        return schema.columns[schema.column(column.expression.name)]
-    zones = (schema.columns[schema.column(part.name)] for part in attributes(column.expression))
+        return _datatype(column.expression.name, schema)
+    zones = (_datatype(part.name, schema) for part in attributes(column.expression))
     zone = next((datatype.tz for datatype in zones if pa.types.is_timestamp(datatype) and datatype.tz), None)
     return result_type(kind, schema.unit, zone, decimal_places(column.expression, schema))
+
+
+def _datatype(attribute: str, schema: Schema) -> pa.DataType:
+    datatype = schema.datatype(attribute)
+    assert datatype is not None, "typing has found the attribute"
+    return datatype
 
 
 def decimal_places(expression: Expression, schema: Schema) -> int:
@@ -228,7 +235,7 @@ def decimal_places(expression: Expression, schema: Schema) -> int:
         case Literal(value=value):
             return places(value)
         case Attribute(name=name):
-            datatype = schema.columns[schema.column(name)]
+            datatype = _datatype(name, schema)
             return datatype.scale if pa.types.is_decimal(datatype) else 0
         case Arithmetic(operator="*", left=left, right=right):
             factors = decimal_places(left, schema), decimal_places(right, schema)
@@ -254,8 +261,8 @@ def build_matches(
     members = members or {}
     kept = [rows[name] for name in output.kept]
     unbound = [name for name in rows if (rows[name] == UNBOUND).any()]
-    first = np.minimum.reduce([np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
-    last = np.maximum.reduce(kept)
+    first = reduce(np.minimum, [np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
+    last = reduce(np.maximum, kept)
     for name in output.groups:
         if name in members:
             first, last = spanned(members[name], first, last)
@@ -268,11 +275,11 @@ def build_matches(
             name = column.expression.variable or ""
             attribute = column.expression.name
             source = schema.column(attribute)
-            columns.append(_take(events.column(source), rows[name], name in unbound))
+            column_taken = field_of(_take(events.column(source), rows[name], name in unbound), attribute)
+            columns.append(column_taken)
         else:
             columns.append(values(column))
-    time = events.column(schema.time)
-    columns += [_take(time, first, False), _take(time, last, False)]
+    columns += [_times_at(at, output, columns, events, rows, schema) for at in (first, last)]
     return pa.Table.from_arrays([_as(c, f.type) for c, f in zip(columns, wanted, strict=True)], schema=wanted)
 
 
@@ -302,6 +309,21 @@ def _shown(
     fields = [datatype.field(place) for place in range(datatype.num_fields)]
     columns = [_as(c, field.type) for c, field in zip([*parts, *times], fields, strict=True)]
     return pa.StructArray.from_arrays(columns, fields=fields, mask=pa.array(last == UNBOUND))
+
+
+def _times_at(
+    at: Rows,
+    output: Output,
+    columns: list[Any],
+    events: pa.Table,
+    rows: Mapping[str, Rows],
+    schema: Schema,
+) -> pa.Array | pa.ChunkedArray:
+    """The times of some events; where a variable always has these, they are shared with its column."""
+    for column, built in zip(output.columns, columns, strict=False):
+        if isinstance(column, EventColumn) and np.array_equal(rows[column.name], at):
+            return built.field(built.type.get_field_index(schema.time))
+    return _take(events.column(schema.time), at, False)
 
 
 def spanned(members: Members, first: Rows, last: Rows) -> tuple[Rows, Rows]:

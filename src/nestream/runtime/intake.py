@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nestream.model.columns import computable, is_frame, missing, table_of
 from nestream.model.schema import Kind, kind_of
@@ -74,8 +75,18 @@ def grown(known: Columns, table: pa.Table, fixed: Collection[str], mentioned: It
 def check_computable(table: pa.Table, names: Iterable[str], unit: str) -> None:
     """Raise an `EventError` for a value that the query cannot compute with: beyond 64 bits in its unit."""
     for name in names:
-        if name in table.column_names and _may_overflow(table.schema.field(name).type, unit):
-            computable(table.column(name), unit, name)
+        if name in table.column_names:
+            _check(table.column(name), unit, name)
+
+
+def _check(column: pa.ChunkedArray, unit: str, name: str) -> None:
+    """The same for a column, and for the fields of structs in it."""
+    if _may_overflow(column.type, unit):
+        computable(column, unit, name)
+    if pa.types.is_struct(column.type):
+        for place in range(column.type.num_fields):
+            field = column.type.field(place).name
+            _check(pc.struct_field(column, [field]), unit, f"{name}.{field}")
 
 
 def _may_overflow(datatype: pa.DataType, unit: str) -> bool:

@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from nestream.engine.events import Events
+from nestream.engine.in_threads import in_threads
 from nestream.engine.many import Matchers
 from nestream.engine.matcher import END
 from nestream.engine.operator import Matches
 from nestream.model.memory import first_rows
 from nestream.model.together import Gathered
-from nestream.runtime.ahead import in_threads
 from nestream.runtime.compiled import Compiled, CompiledSet
 from nestream.runtime.held import (
     describe_events,

@@ -8,7 +8,7 @@ lateral join, and then reduced candidate by candidate.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,6 @@ from nestream.engine.block import Block, Group
 from nestream.engine.evaluation import Bindings, Evaluation, Mask
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import extend
-from nestream.engine.kernels.stack import first_of_time
 from nestream.engine.pieces import Counts, pieces
 from nestream.model.expression import Aggregate, aggregates
 from nestream.model.vector import Vector
@@ -143,8 +142,12 @@ class GroupFilter:
             steps = (whose[1:] > whose[:-1]) | ((whose[1:] == whose[:-1]) & (only[1:] > only[:-1]))
             return None if steps.all() else np.lexsort((only, whose))
         last = np.maximum.reduce(list(columns.values()))
-        moments = evaluation.made("moments of members", lambda: first_of_time(evaluation.events.ts))
-        return np.lexsort((*reversed(list(columns.values())), moments[last], whose))
+        by: list[npt.NDArray[Any]] = [
+            *reversed(list(columns.values())),
+            evaluation.events.moments[last],
+            whose,
+        ]
+        return np.lexsort(by)
 
     # -- aggregates ----------------------------------------------------------------------------------------
 

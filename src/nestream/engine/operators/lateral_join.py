@@ -8,12 +8,12 @@ within the budget whatever the fan-out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
 
-from nestream.engine.block import Block, Negation
+from nestream.engine.block import Block, Negation, closure
 from nestream.engine.evaluation import Bindings, Evaluation, Mask, Stack, places_in
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import extend
@@ -371,16 +371,6 @@ def last_of(bindings: Bindings, root: Block) -> Rows:
     """The rows of the last events of the outer matches."""
     found: Rows = np.maximum.reduce([bindings.rows[name] for name in root.leaves])
     return found
-
-
-def closure(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    """Every pair that follows from the pairs."""
-    reach = frozenset(order)
-    while True:
-        more = {(a, d) for a, b in reach for c, d in reach if b == c} - reach
-        if not more:
-            return reach
-        reach |= more
 
 
 def ranges_of(block: Block, asked: Asked, length: int) -> Iterator[Ranges]:
