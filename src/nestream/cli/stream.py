@@ -27,6 +27,7 @@ from nestream.cli.stream_options import (
     LateOption,
     LocalOption,
     MasterOption,
+    MetricsOption,
     OnceOption,
     ProgressOption,
     StreamFormat,
@@ -53,6 +54,7 @@ def stream(
     future: FutureOption = None,
     files: FilesOption = None,
     progress: ProgressOption = None,
+    metrics: MetricsOption = None,
     format: StreamFormatOption = None,
     master: MasterOption = None,
     types: TypesOption = None,
@@ -92,10 +94,11 @@ def stream(
                 format=format,
                 input_format=read_as,
                 log=log,
+                metrics=metrics,
             ),
         )
         return
-    for option, used in (("--flush", flush), ("--future", future is not None)):
+    for option, used in (("--flush", flush), ("--future", future), ("--metrics", metrics)):
         if used:
             raise typer.BadParameter("it is for streams with --local.", param_hint=option)
     if format is StreamFormat.TEXT:
