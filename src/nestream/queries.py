@@ -13,7 +13,7 @@ import pyarrow as pa
 from nestream.compose.base import Matching
 from nestream.compose.run import refuse_endless
 from nestream.compose.settings import DEFAULTS, How, Settings
-from nestream.compose.spark import is_dataframe, refuse_to_count, zone_that_matters
+from nestream.compose.spark import is_dataframe, planned_from, refuse_to_count, zone_that_matters
 from nestream.engine.program import LeafSpec
 from nestream.logical.nodes import Plan
 from nestream.model.diagnostics import Diagnostic, QueryError
@@ -282,7 +282,9 @@ class Queries(Matching):
         self._without_limits("a stream of a set")
         self._refuse_endless()
 
-    def _on_spark(self, df: Any, schema: Schema, settings: Settings, **partitioning: Any) -> Any:
+    def _on_spark(
+        self, df: Any, schema: Schema, settings: Settings, sample: Any = None, **partitioning: Any
+    ) -> Any:
         from nestream.runtime.spark.match import match_dataframe, split_alike, union
 
         self._without_limits("a set on Spark")
@@ -295,7 +297,7 @@ class Queries(Matching):
             some = Queries({name: self.members[name] for name in names})
             zone = zone_that_matters(some._typed, schema, df)
             identity = some.identity(settings.order, settings.strategy) + zone
-            compiled = some.compiled(schema, settings)
+            compiled = planned_from(some.compiled(schema, settings), sample, settings)
             parts.append(match_dataframe(df, compiled, identity=identity, **partitioning))
         return union(parts)
 

@@ -21,7 +21,7 @@ from nestream.language.parameters import read_value as read_value
 from nestream.language.parser import read_query
 from nestream.language.printer import print_query, saved_spelling
 from nestream.language.type_header import Types, header_types, read_types
-from nestream.logical.nodes import Plan
+from nestream.logical.nodes import Plan, has_groups
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.lazy import Lazy, lazy
 from nestream.model.output import ValueColumn
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         dataframe_of,
         explained_on_spark,
         is_dataframe,
+        planned_from,
         zone_that_matters,
     )
     from nestream.compose.spark import spark_frame as spark_frame
@@ -76,8 +77,12 @@ else:  # loaded when they are used: parsing and printing a query needs none of t
     collected_from_spark, dataframe_of, is_dataframe = lazy(
         "nestream.compose.spark", "collected", "dataframe_of", "is_dataframe"
     )
-    counted_on_spark, explained_on_spark, zone_that_matters = lazy(
-        "nestream.compose.spark", "counted_on_spark", "explained_on_spark", "zone_that_matters"
+    counted_on_spark, explained_on_spark, planned_from, zone_that_matters = lazy(
+        "nestream.compose.spark",
+        "counted_on_spark",
+        "explained_on_spark",
+        "planned_from",
+        "zone_that_matters",
     )
     spark_frame, spark_problem, spark_session = lazy(
         "nestream.compose.spark", "spark_frame", "spark_problem", "spark_session"
@@ -302,8 +307,10 @@ class Query(Matching):
                 "  hint: use analyze= for other events"
             )
         how = {name: on_spark.pop(name) for name in list(on_spark) if name in Settings.names()}
-        df, run = self._over_dataframe(events, Settings.of(how))
-        return explained_on_spark(df, run.plan, run.compiled(), format, **on_spark)
+        settings, sample = Settings.of(how), on_spark.pop("sample", None)
+        df, run = self._over_dataframe(events, settings)
+        compiled = planned_from(run.compiled(), sample, settings)
+        return explained_on_spark(df, run.plan, compiled, format, **on_spark)
 
     # -- finite events -------------------------------------------------------------------------------------
 
@@ -378,14 +385,17 @@ class Query(Matching):
         chosen = {"partition_by": partition_by, "partitions": partitions}
         return self._on_spark(df, schema, settings, outcomes=True, **chosen)
 
-    def _on_spark(self, df: Any, schema: Schema, settings: Settings, **partitioning: Any) -> Any:
+    def _on_spark(
+        self, df: Any, schema: Schema, settings: Settings, sample: Any = None, **partitioning: Any
+    ) -> Any:
         from nestream.runtime.spark.match import match_dataframe
 
         if df.isStreaming:
             refuse_endless(self.plan, self.text)
         zone = zone_that_matters(lambda known: self.typed(known)[0], schema, df)
         identity = self.identity(settings.order, settings.strategy) + zone
-        matches = match_dataframe(df, self.compiled(schema, settings), identity=identity, **partitioning)
+        compiled = planned_from(self.compiled(schema, settings), sample, settings)
+        matches = match_dataframe(df, compiled, identity=identity, **partitioning)
         limit = self.plan.limit
         if limit is None:
             return matches
@@ -448,11 +458,15 @@ class Query(Matching):
 
     def rewritten(self, plan: Plan) -> Plan:
         """The normal form of a plan of this query: an OR of flat sequences, as far as there is one."""
+        if has_groups(plan):  # which no rule of the papers covers
+            return plan
         found: Plan = tool("normal_form")(plan)
         return found
 
     def estimated_rows(self, plan: Plan, table: pa.Table, schema: Schema) -> dict[int | None, float]:
         """The expected rows of each component of a plan, by its identity; None is the whole."""
+        if has_groups(plan):
+            return {}
         found: dict[int | None, float] = tool("estimated_rows")(plan, table, schema)
         return found
 

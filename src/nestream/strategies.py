@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from nestream.engine.keeper import keep_keys
 from nestream.engine.program import LeafSpec, Program
-from nestream.logical.nodes import Plan
+from nestream.logical.nodes import Plan, has_groups
 from nestream.model.schema import Schema
 from nestream.model.time import Duration
 
@@ -35,6 +35,7 @@ PLANNERS: Mapping[str, str] = {
     "views-passive": "nestream.papers.planner:views_passive",
     "views-balanced": "nestream.papers.planner:views_balanced",
 }
+_NATIVE = frozenset(name for name, target in PLANNERS.items() if target == NATIVE)
 STRATEGIES = (*PLANNERS, "reference")
 """Every name of a strategy. The reference evaluator has no planner: it reads the plan itself."""
 VIEWS = tuple(name for name in PLANNERS if name.startswith("views-"))
@@ -80,6 +81,12 @@ def program_of(
     target = PLANNERS[strategy]
     if target == NATIVE and not _is_own(options):
         target = SWITCHED
+    if target != NATIVE and has_groups(plan):
+        raise ValueError(
+            "groups do not run with "
+            + ("these options" if strategy in _NATIVE else f"strategy {strategy}")
+            + "\n  hint: use strategy auto, without the switches of the papers"
+        )
     planner: Planner = _found(target)
     program = planner(plan, schema, options=options, leaves=leaves, events=events, whole=whole)
     if plan.keep is None:

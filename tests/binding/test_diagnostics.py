@@ -58,6 +58,22 @@ PROBLEMS = [
         "write KEEP FIRST ... EVERY, which keeps a match again after so much time",
     ),
     Problem(
+        "SEQ(A a, B b) WHERE [a.id] WITHIN 9",
+        "equivalence-with-variable",
+        "[a.id]",
+        "brackets take attributes without variables",
+        "all events agree on the attribute",
+        "[id]",
+    ),
+    Problem(
+        "SEQ(A a, B b, a.x.y = 1) WITHIN 9",
+        "unknown-field",
+        "a.x.y",
+        "`a.x` has no fields: it is an integer",
+        "write `a.x`; quote a column with a dot in its name with backticks",
+        events=(("ts", 1), ("type", "A"), ("x", 1)),
+    ),
+    Problem(
         "SEQ(NEXT A a, B b) WITHIN 9",
         "misplaced-step",
         "NEXT A a",

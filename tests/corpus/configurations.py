@@ -37,11 +37,11 @@ def engine(**switches: Any) -> Run:
     return run
 
 
-def by(strategy: str) -> Run:
-    """A strategy of the engine."""
+def by(strategy: str, **switches: Any) -> Run:
+    """A strategy, with techniques switched off where asked."""
 
     def run(query: Query, table: pa.Table, **options: Any) -> pa.Table:
-        return query.match(table, strategy=strategy, **options)
+        return query.match(table, strategy=strategy, options=switches or None, **options)
 
     return run
 
@@ -70,6 +70,7 @@ def _in_order_of(matches: pa.Table, wanted: pa.Table) -> pa.Table:
 
 CONFIGURATIONS: Mapping[str, Run] = {
     "reference": reference,
+    "native": by("native"),
     "engine": engine(),
     "engine, one event a batch": one_event_a_batch,
     "engine, no bounds": engine(bounds=False),
@@ -81,11 +82,14 @@ CONFIGURATIONS: Mapping[str, Run] = {
     "SASE's Multi-PAIS": engine(**{**asdict(PAPER), "multiple": True, "filtering": False}),
     "nested": by("nested"),
     "flat": by("flat"),
+    "flat, grouped by rows": by("flat", cost_in_time=False),
     **{name: by(name) for name in VIEWS},
     "views-balanced, one event a batch": partial(one_event_a_batch, strategy="views-balanced"),
     "flat, one event a batch": partial(one_event_a_batch, strategy="flat"),
 }
 
+GROUPED = frozenset(("reference", "native", "engine, one event a batch"))
+"""The configurations that run groups; the papers' strategies refuse them."""
 EVERY_TIME = frozenset(
     (
         "reference",

@@ -128,8 +128,18 @@ def write_matches(matches: pa.Table, time: str = "ts") -> list[str]:
 
     Where a line does not show all its events, it ends with the span of the match.
     """
-    events = {field.name for field in matches.schema if LABEL_COLUMN in _fields(field.type)}
+    events = {field.name for field in matches.schema if _holds_events(field.type)}
     return [_write_match(row, events, time) for row in matches.to_pylist()]
+
+
+def _holds_events(datatype: pa.DataType) -> bool:
+    """Whether a column holds an event, or the members of a group: a list of events or of structs of them."""
+    if pa.types.is_list(datatype):
+        inner = datatype.value_type
+        return _holds_events(inner) or any(
+            _holds_events(inner.field(place).type) for place in range(inner.num_fields)
+        )
+    return LABEL_COLUMN in _fields(datatype)
 
 
 def _fields(datatype: pa.DataType) -> list[str]:
@@ -146,6 +156,12 @@ def _write_match(row: dict[str, Any], events: set[str], time: str) -> str:
             parts.append(f"{name}={_shown(cell)}")
         elif cell is None:
             parts.append("-")
+        elif isinstance(cell, list):
+            members = [[one] if LABEL_COLUMN in one else list(one.values()) for one in cell]
+            whole = all(len(member) == 1 for member in members)
+            texts = [" ".join("-" if one is None else one[LABEL_COLUMN] for one in own) for own in members]
+            parts.append("{" + (" " if whole else ", ").join(texts) + "}")
+            times += [one[time] for own in members for one in own if one is not None]
         else:
             parts.append(cell[LABEL_COLUMN])
             times.append(cell[time])

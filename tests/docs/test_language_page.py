@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import nestream
+from nestream.logical.nodes import has_groups
 from nestream.model.functions import called_names
 from nestream.model.text import RESERVED_WORDS
-from tests.corpus.configurations import CONFIGURATIONS
+from tests.corpus.configurations import CONFIGURATIONS, GROUPED
 from tests.corpus.notation import read_history, write_matches
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
@@ -73,6 +74,10 @@ def run(example: Example, configuration: str) -> str:
     "example", [e for e in EXAMPLES if e.error is None], ids=lambda example: " ".join(example.query.split())
 )
 def test_an_example_gives_the_matches_that_the_page_shows(example: Example, configuration: str) -> None:
+    if configuration not in GROUPED and has_groups(nestream.query(example.query).plan):
+        with pytest.raises(ValueError, match="groups do not run with"):
+            run(example, configuration)
+        return
     assert run(example, configuration) == example.matches
     if example.explain is not None:
         assert nestream.query(example.query).explain() == example.explain

@@ -9,7 +9,7 @@ from textwrap import indent
 import pyarrow as pa
 
 from tests.strategies.histories import compact, random_history, types_of
-from tests.strategies.queries import random_query
+from tests.strategies.queries import GROUPS, random_query
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,11 @@ class Case:
         return "\n".join(lines)
 
 
-def random_case(seed: int, index: int) -> Case:
-    """The case of that number; the same for the same numbers, whatever was made before it."""
+def random_case(seed: int, index: int, *, groups: bool = False) -> Case:
+    """The case of that number, with groups if asked; the same for the same numbers, whatever came before."""
     random = Random(f"{seed}/{index}")
-    text = random_query(random)
+    text = random_query(random, GROUPS if groups else None)
     table = random_history(random, types=types_of(text))
     order = "arrival" if random.random() < 0.2 else "time"
-    return Case(text, table, order, random.randrange(2**32), f"--seed {seed} --case {index}")
+    name = f"{'--groups ' * groups}--seed {seed} --case {index}"
+    return Case(text, table, order, random.randrange(2**32), name)

@@ -30,30 +30,33 @@ class Outcome:
     failures: tuple[int, ...]
 
 
-def run_cases(seed: int, runner: str, indices: range) -> Outcome:
+def run_cases(seed: int, runner: str, groups: bool, indices: range) -> Outcome:
     """Run the cases of those numbers and name those that fail."""
-    failures = [index for index in indices if difference(random_case(seed, index), RUNNERS[runner])]
+    way = RUNNERS[runner]
+    failures = [index for index in indices if difference(random_case(seed, index, groups=groups), way)]
     return Outcome(len(indices), tuple(failures))
 
 
-def report(seed: int, runner: str, index: int) -> str:
+def report(seed: int, runner: str, index: int, *, groups: bool = False) -> str:
     """A failing case, as small as it gets, with both results; empty where it does not fail."""
     way = RUNNERS[runner]
-    case = random_case(seed, index)
+    case = random_case(seed, index, groups=groups)
     if difference(case, way) is None:
         return ""
     smallest = shrink(case, lambda smaller: difference(smaller, way) is not None)
     return f"runner {runner}: {difference(smallest, way)}"
 
 
-def run(cases: int, seed: int, runner: str, processes: int = 2, most_failures: int = 3) -> list[int]:
+def run(
+    cases: int, seed: int, runner: str, processes: int = 2, most_failures: int = 3, *, groups: bool = False
+) -> list[int]:
     """Run cases with progress on the error stream; the numbers of the failing ones."""
     chunks = [range(start, min(start + CHUNK, cases)) for start in range(0, cases, CHUNK)]
     failures: list[int] = []
     done = 0
     begun = shown = time.monotonic()
     with ProcessPoolExecutor(processes) as pool:
-        for outcome in pool.map(partial(run_cases, seed, runner), chunks):
+        for outcome in pool.map(partial(run_cases, seed, runner, groups), chunks):
             done += outcome.cases
             failures += outcome.failures
             now = time.monotonic()
@@ -81,14 +84,22 @@ def main() -> int:
     parser.add_argument("--case", type=int, help="run this case alone")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--most-failures", type=int, default=3, help="stop after so many")
+    parser.add_argument("--groups", action="store_true", help="queries with groups and aggregates")
     options = parser.parse_args()
     if options.case is not None:
-        found = report(options.seed, options.runner, options.case)
-        print(found or f"agrees:\n{random_case(options.seed, options.case)}")
+        found = report(options.seed, options.runner, options.case, groups=options.groups)
+        print(found or f"agrees:\n{random_case(options.seed, options.case, groups=options.groups)}")
         return bool(found)
-    failures = run(options.cases, options.seed, options.runner, options.processes, options.most_failures)
+    failures = run(
+        options.cases,
+        options.seed,
+        options.runner,
+        options.processes,
+        options.most_failures,
+        groups=options.groups,
+    )
     for index in failures[: options.most_failures]:
-        print(report(options.seed, options.runner, index), end="\n\n")
+        print(report(options.seed, options.runner, index, groups=options.groups), end="\n\n")
     print(f"{options.cases:,} cases, {len(failures)} failed")
     return bool(failures)
 

@@ -116,6 +116,8 @@ def _shown(row: dict[str, Any], names: dict[int, str]) -> str:
     parts = [
         names.get(cell["n"], str(cell))
         if isinstance(cell, dict)
+        else str(cell)
+        if isinstance(cell, list)
         else "-"
         if cell is None and not re.fullmatch(r"v\d", name)  # a variable; returned values are v0, v1, ...
         else f"{name}={shown(cell)}"

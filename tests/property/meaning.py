@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from nestream.logical.nodes import (
     Component,
+    Group,
     Leaf,
     Negation,
     Node,
@@ -85,7 +86,7 @@ def one_negation_less(node: Node) -> Iterator[Node]:
                 before, after = components[:index], components[index + 1 :]
                 if isinstance(part, Negation):
                     yield replace(node, components=(*before, *after))
-                elif not isinstance(part, Witness):
+                elif not isinstance(part, Witness | Group):
                     for fewer in one_negation_less(part):
                         changed: tuple[Component, ...] = (*before, fewer, *after)
                         yield replace(node, components=changed)

@@ -114,6 +114,8 @@ def mixed(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     times = table.column("ts").to_pylist()
     lateness = max((max(times[:n]) - times[n] for n in range(1, len(times))), default=0)
     chosen = query(text)
+    if is_endless(chosen):
+        return chosen.match(table, order=order)
     declared, together = chance.random() < 0.7, chance.choice((0.0, 0.05, 0.3))
 
     def start() -> Stream:
@@ -256,6 +258,8 @@ RUNNERS: dict[str, Runner] = {
     "papers-split": Runner(partial(split, options=Options())),
     "flat": Runner(by("flat"), ordered=True),
     "flat-split": Runner(partial(split, strategy="flat")),
+    "flat-by-rows": Runner(by("flat", cost_in_time=False), ordered=True),
+    "flat-by-rows-split": Runner(partial(split, strategy="flat", options=Options(cost_in_time=False))),
     "flat-one-by-one": Runner(partial(one_by_one, strategy="flat")),
     "nested": Runner(by("nested"), ordered=True),
     "nested-split": Runner(partial(split, strategy="nested")),

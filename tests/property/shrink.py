@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitive, Query, Step
+from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitive, Query, Repeated, Step
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.model.diagnostics import QueryError
@@ -98,6 +98,9 @@ def _simpler(tree: Query) -> Iterator[Query]:
             yield replace(tree, keep=replace(tree.keep, per=tree.keep.per[1:]))
     if tree.returns:
         yield replace(tree, returns=())
+        if len(tree.returns) > 1:
+            for at in range(len(tree.returns)):
+                yield replace(tree, returns=(*tree.returns[:at], *tree.returns[at + 1 :]))
     if tree.where is not None:
         yield replace(tree, where=None)
         for formula in _simpler_formulas(tree.where):
@@ -115,6 +118,12 @@ def _simpler_patterns(pattern: Pattern) -> Iterator[Pattern]:
         case Negation(body=body):
             for simpler in _simpler_patterns(body):
                 yield simpler if isinstance(simpler, Negation) else replace(pattern, body=simpler)
+        case Repeated(body=body, least=least, most=most):
+            for simple in {(0, None), (1, None)} - {(least, most)}:
+                yield replace(pattern, least=simple[0], most=simple[1])
+            for simpler in _simpler_patterns(body):
+                if not isinstance(simpler, Negation | Repeated):
+                    yield replace(pattern, body=simpler)
         case Exists(body=body):
             yield body
             for simpler in _simpler_patterns(body):

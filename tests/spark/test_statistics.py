@@ -137,3 +137,31 @@ def test_spark_knows_the_size_of_files_and_of_tables(spark: SparkSession, tmp_pa
     assert both.size is not None
     assert both.size > EVENTS * 2 * 16
     assert both.costly is None
+
+
+# -- statistics for a strategy -----------------------------------------------------------------------------
+
+SHARED = "OR(SEQ(A a, !B b, C c), SEQ(A x, !D d, C y), SEQ(E e, D d2, C c2)) WITHIN 12"
+
+
+def test_a_batch_by_a_strategy_of_the_papers_is_planned_for_its_events(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = history(skewed=False)
+    events = stored(spark, tmp_path / "events", table)
+    query = nestream.query(SHARED)
+    expected = rows(query.match(table, strategy="reference"))
+    for sample in (None, table.slice(0, 300)):
+        found = query.on_spark(events, strategy="flat", sample=sample)
+        assert rows(found.toArrow()) == expected
+    said = query.explain(events=events, strategy="flat")
+    assert "estimated for 600 events: " in said
+    assert "  optimizer: each partition is planned for its first events" in said.splitlines()
+    assert "estimated for 600 events" not in query.explain(strategy="flat")
+
+
+def test_statistics_for_a_strategy_may_be_given_as_a_sample(spark: SparkSession) -> None:
+    table = history(skewed=False)
+    frame_of_none = frame(spark, table.slice(0, 0))
+    said = nestream.query(SHARED).explain(events=frame_of_none, strategy="flat", sample=table.slice(0, 300))
+    assert "estimated for 300 events: " in said

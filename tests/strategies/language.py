@@ -34,6 +34,7 @@ from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
     ARITHMETIC,
     COMPARISONS,
+    PATH_MARK,
     And,
     Arithmetic,
     Attribute,
@@ -221,6 +222,9 @@ class Trees:
             return self.parameter()
         if chance(self.choices, 50):
             return self.literal()
+        if chance(self.choices, 15):
+            path = self.several(self.name, 1, 2)
+            return Attribute(self.name(), PATH_MARK.join(path), inner=self.name())
         return Attribute(self.name(), self.name())
 
     # ---- patterns and queries ----

@@ -24,6 +24,7 @@ from nestream.model.expression import (
 )
 from nestream.model.keep import Kept
 from nestream.model.time import UNBOUNDED, Window, WindowKind
+from tests.strategies.aggregates import judged, returned_aggregate
 from tests.strategies.choices import Choices, DrawnChoices, RandomChoices, chance, pick, some, weighted
 from tests.strategies.formulas import formula, returned
 from tests.strategies.shapes import Shape, Style, shape
@@ -81,6 +82,23 @@ SASE = Style(
 """The queries of SASE: sequences with negations, equivalence tests on two attributes, and predicates."""
 
 
+GROUPS = Style(
+    max_depth=3,
+    most_positive=4,
+    most_leaves=6,
+    negation=50,
+    groups=75,
+    nested=22,
+    nested_negation=25,
+    exists=0,
+    predicates=30,
+    sase=20,
+    returns=45,
+    roots=((70, "SEQ"), (20, "AND"), (10, "OR")),
+)
+"""Groups everywhere, with aggregates."""
+
+
 def make_query(choices: Choices, style: Style) -> str:
     """The text of a query that binds."""
     root = shape(choices, style)
@@ -94,6 +112,8 @@ def make_query(choices: Choices, style: Style) -> str:
         keys = "none"
     if sase and chance(choices, 8):
         where.append(Equivalence("id", Literal(1)))
+    for place, predicate in _judged(choices, root) if style.groups else ():
+        place.predicates.append(predicate)
     for place, predicate in [*_keys(choices, root, keys), *_predicates(choices, root, style)]:
         if sase and _fits_where(predicate, root) and chance(choices, 80):
             where.append(_bare(choices, predicate, root))
@@ -110,7 +130,7 @@ def make_query(choices: Choices, style: Style) -> str:
         sase=sase,
     )
     text = print_query(query)
-    if query.where is not None and "[" in text and not _binds(text):
+    if query.where is not None and ("[" in text or style.groups) and not _binds(text):
         # an equivalence test over events that no expression sees together; its other conditions go too
         text = print_query(replace(query, where=None))
     return text
@@ -149,7 +169,7 @@ def _apart(place: Shape, top: Shape | None = None) -> bool:
     """Whether the places around this one, up to `top`, cannot see its variables, so that it sees theirs."""
     if place is top or place.parent is None:
         return False
-    return place.negated or place.parent.kind == "OR" or _apart(place.parent, top)
+    return place.apart or place.parent.kind == "OR" or _apart(place.parent, top)
 
 
 def _joined(choices: Choices, names: Sequence[str], attribute: str) -> list[Expression]:
@@ -176,6 +196,28 @@ def _predicates(choices: Choices, root: Shape, style: Style) -> list[tuple[Shape
         found.append((place, formula(choices, local, [*place.outer(), *local])))
     if chance(choices, 1):
         found.append((pick(choices, list(root.walk())).place, Literal(not chance(choices, 30))))
+    return found
+
+
+def _judged(choices: Choices, root: Shape) -> list[tuple[Shape, Expression]]:
+    """Predicates over aggregates, where the groups are."""
+    found: list[tuple[Shape, Expression]] = []
+    for place in root.walk():
+        groups = place.groups() if place.is_place else []
+        while groups and chance(choices, 45):
+            names = [*place.outer(), *(place.local() or [[]])[0]]
+            found.append((place, judged(choices, pick(choices, groups), names)))
+    return found
+
+
+def _all_groups(root: Shape) -> list[Shape]:
+    """The groups that a match may have, those of branches of an OR included."""
+    found: list[Shape] = []
+    for part in root.components:
+        if part.group is not None:
+            found.append(part)
+        elif not part.negated:
+            found += _all_groups(part)
     return found
 
 
@@ -286,10 +328,19 @@ def _returns(choices: Choices, root: Shape) -> tuple[ReturnVariable | ReturnExpr
     if not names:
         return ()
     if chance(choices, 40):
+        groups = _all_groups(root)
         items: list[ReturnVariable | ReturnExpression] = [
-            ReturnExpression(returned(choices, names), f"v{number}")
+            ReturnExpression(
+                returned_aggregate(choices, pick(choices, groups), names)
+                if groups and chance(choices, 70)
+                else returned(choices, names),
+                f"v{number}",
+            )
             for number in range(choices.integer(1, 3))
         ]
+        if groups and chance(choices, 40):
+            group = pick(choices, groups)
+            items.append(ReturnVariable(group.group_name or group.name))
         if chance(choices, 40):
             items.append(ReturnVariable(pick(choices, names)))
         return tuple(items)

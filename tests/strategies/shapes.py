@@ -17,6 +17,7 @@ from nestream.language.ast import (
     Operator,
     Pattern,
     Primitive,
+    Repeated,
     Step,
 )
 from nestream.model.event_types import ANY_TYPE
@@ -36,6 +37,8 @@ class Style:
     nested: int = 35
     nested_negation: int = 45
     negation: int = 34
+    groups: int = 0
+    """How many of what looks at an interval are groups, not negations."""
     any_of_types: int = 8
     any_type: int = 3
     step: int = 8
@@ -59,6 +62,9 @@ class Shape:
     kind: str
     parent: Shape | None = None
     negated: bool = False
+    group: tuple[int, int | None] | None = None
+    """The least and the greatest number of members, where it is a group."""
+    group_name: str | None = None
     types: tuple[str, ...] = ()
     name: str = ""
     implicit: bool = False
@@ -74,18 +80,35 @@ class Shape:
         for component in self.components:
             yield from component.walk()
 
+    @property
+    def apart(self) -> bool:
+        """Whether it binds no event of the match around it: a negation or a group."""
+        return self.negated or self.group is not None
+
+    def groups(self) -> list[Shape]:
+        """The groups that a match of this place has, and that the place sees."""
+        if self.kind in ("OR", "event"):
+            return []
+        found: list[Shape] = []
+        for part in self.components:
+            if part.group is not None:
+                found.append(part)
+            elif not part.negated:
+                found += part.groups()
+        return found
+
     def positive(self) -> list[Shape]:
         """The events that a match of this expression may bind."""
         if self.kind == "event":
             return [self]
-        return [leaf for part in self.components if not part.negated for leaf in part.positive()]
+        return [leaf for part in self.components if not part.apart for leaf in part.positive()]
 
     # -- scope ---------------------------------------------------------------------------------------------
 
     @property
     def is_place(self) -> bool:
         """Whether predicates are written with it: an operator, or an event that stands alone."""
-        alone = self.parent is None or self.negated or self.parent.kind == "OR"
+        alone = self.parent is None or self.apart or self.parent.kind == "OR"
         return self.kind != "event" or alone or bool(self.hidden)
 
     @property
@@ -103,7 +126,7 @@ class Shape:
         """The variables of positive nested places that are visible here."""
         if self.kind == "OR":
             return []
-        return [name for part in self.components if not part.negated for name in part.shown(self)]
+        return [name for part in self.components if not part.apart for name in part.shown(self)]
 
     def shown(self, around: Shape) -> list[str]:
         """The variables of this place that the place around it sees."""
@@ -140,6 +163,8 @@ class Shape:
             body = Composite(Operator(self.kind), components, tuple(self.predicates), windows=windows)
         if self.hidden:
             body = Exists(self.hidden, body)
+        if self.group is not None:
+            return Repeated(body, *self.group, self.group_name)
         return Negation(body) if self.negated else body
 
 
@@ -222,16 +247,44 @@ def _operator(
         else:
             part = _event(choices, style, node)
             budget.promise(1, counted)
-        part.negated = negated
+        if negated and chance(choices, style.groups) and not _beside_a_group(node):
+            part.group = weighted(choices, *_QUANTITIES)
+        else:
+            part.negated = negated
         node.components.append(part)
     return node
+
+
+_QUANTITIES: tuple[tuple[int, tuple[int, int | None]], ...] = (
+    (30, (1, None)),
+    (20, (0, None)),
+    (10, (2, None)),
+    (8, (1, 1)),
+    (8, (0, 1)),
+    (8, (1, 3)),
+    (8, (2, 2)),
+    (4, (3, None)),
+    (4, (0, 2)),
+)
+
+
+def _beside_a_group(node: Shape) -> bool:
+    """Whether a group of a SEQ has no single event after it yet."""
+    if node.kind != "SEQ":
+        return False
+    for part in reversed(node.components):
+        if part.group is not None:
+            return True
+        if not part.negated:
+            return False
+    return False
 
 
 def _steps(choices: Choices, style: Style, place: Shape) -> None:
     """Write NEXT or DIRECTLY before some events of a SEQ that come after others."""
     follows = False
     for part in place.components if place.kind == "SEQ" else ():
-        if part.negated:
+        if part.apart:
             continue
         if follows and part.kind == "event" and not part.implicit and chance(choices, style.step):
             part.step = weighted(choices, (2, Step.NEXT), (1, Step.DIRECTLY))
@@ -250,6 +303,9 @@ def _name(choices: Choices, root: Shape) -> None:
             continue
         used[base] = used.get(base, 0) + 1
         leaf.name = f"{base}{used[base]}" if used[base] > 1 or base == "any" else base
+    for number, part in enumerate(part for part in root.walk() if part.group is not None):
+        if part.kind != "event" or (not part.implicit and chance(choices, 10)):
+            part.group_name = f"g{number}"
 
 
 def _hide(choices: Choices, place: Shape) -> None:

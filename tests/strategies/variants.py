@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from hypothesis import strategies as st
 
-from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitive, Query, parts
+from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitive, Query, Repeated, parts
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.model.expression import Attribute, Expression, attributes, transform
@@ -101,7 +101,7 @@ def variants(draw: st.DrawFn, style: Style) -> Variant:
 
 def _predicates(pattern: Pattern) -> list[Expression]:
     match pattern:
-        case Negation(body=body) | Exists(body=body):
+        case Negation(body=body) | Exists(body=body) | Repeated(body=body):
             return _predicates(body)
         case Composite(components=components, predicates=predicates):
             return [*predicates, *(part for inner in components for part in _predicates(inner))]
@@ -178,7 +178,7 @@ def _other_names(tree: Query, choices: Choices) -> Query:
 
     def changed(pattern: Pattern) -> Pattern:
         match pattern:
-            case Negation(body=body) | Exists(body=body):
+            case Negation(body=body) | Exists(body=body) | Repeated(body=body):
                 return replace(pattern, body=changed(body))
             case Composite(components=components, predicates=predicates):
                 return replace(

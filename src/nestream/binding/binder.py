@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from nestream.binding.declare import Declarations, declare, negation_with, span_of
+from nestream.binding.groups import GroupBinding, mentioned
 from nestream.binding.inner_windows import check_inner_window, window_conditions
 from nestream.binding.keep import bind_keep
 from nestream.binding.output import bind_output
-from nestream.binding.scopes import Scope, Scopes, Unseen
+from nestream.binding.scopes import AGGREGATED, Scope, Scopes, Unseen
 from nestream.binding.where import (
     MOST_ALTERNATIVES,
     TooManyAlternativesError,
@@ -27,6 +28,7 @@ from nestream.language.ast import Composite, Operator, Primitive, Query, Step, W
 from nestream.logical.invariants import check_plan
 from nestream.logical.nodes import (
     Component,
+    Group,
     Leaf,
     Negation,
     Node,
@@ -39,15 +41,19 @@ from nestream.logical.nodes import (
 )
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.expression import (
+    PATH_MARK,
+    Aggregate,
     Attribute,
+    Equivalence,
     Expression,
     Parameter,
     attributes,
     conjuncts,
     transform,
     variables,
+    walk,
 )
-from nestream.model.text import print_expression
+from nestream.model.text import print_expression, print_name
 from nestream.model.time import UNBOUNDED, Window, WindowKind
 
 Placed = Mapping[Scope, Sequence[Expression]]
@@ -85,14 +91,18 @@ class _Binding:
         self.declared: Declarations = declare(tree.pattern)
         self.scopes: Scopes = self.declared.scopes
         self.diagnostics: list[Diagnostic] = list(self.declared.diagnostics)
+        self.groups = GroupBinding(self.scopes)
         self.written = [name for name in self.declared.order if name not in self.scopes.unwritten]
 
     def run(self) -> BoundQuery:
         placed: dict[Scope, list[Expression]] = {scope: [] for scope in self.scopes.root.walk()}
         for scope, predicate in self.declared.written:
             for conjunct in conjuncts(predicate):
-                self.place(conjunct, scope, placed)
+                bound = self.groups.bound(conjunct)
+                if bound is not None:
+                    self.place(bound, scope, placed)
         unions = self.split_where(placed)
+        self.diagnostics += self.groups.diagnostics
         output, problems = bind_output(self.tree.returns, self.declared)
         self.diagnostics += problems
         keep, problems = bind_keep(self.tree.keep, self.declared, output)
@@ -128,11 +138,11 @@ class _Binding:
 
     def place(self, predicate: Expression, written: Scope, placed: dict[Scope, list[Expression]]) -> None:
         """Check a predicate where it is written; place it in the innermost scope that sees its variables."""
-        mentioned = variables(predicate)
         if not self.known(predicate) or not self.seen(predicate, written):
             return
+        names = frozenset(mentioned(predicate, self.scopes))
         if written.is_or:
-            branches = {self.scopes.branch(name, written) for name in mentioned} - {None}
+            branches = {self.scopes.branch(name, written) for name in names} - {None}
             if len(branches) > 1:
                 self.diagnostics.append(
                     Diagnostic(
@@ -144,7 +154,30 @@ class _Binding:
                     )
                 )
                 return
-        placed[self.scopes.innermost(mentioned, written)].append(predicate)
+        place = self.scopes.innermost(names, written)
+        if self.reaches(predicate, place):
+            placed[place].append(predicate)
+
+    def reaches(self, predicate: Expression, place: Scope) -> bool:
+        """Whether a predicate with aggregates stands with its groups, not in what is beside them."""
+        for name, part in mentioned(predicate, self.scopes).items():
+            if not name.startswith(AGGREGATED):
+                continue
+            around = self.scopes.of[name]
+            inside = next((s for s in place.path if s not in around.path and s.apart), None)
+            if inside is not None:
+                what = "group" if inside.group is not None else "negation"
+                self.diagnostics.append(
+                    Diagnostic(
+                        "aggregate-inside",
+                        f"`{print_expression(part)}` stands inside a {what} beside the group",
+                        span_of(part, place),
+                        detail=f"a {what} and a group beside it look at their events independently",
+                        hint="write the condition around both, or compare with single events",
+                    )
+                )
+                return False
+        return True
 
     def known(self, predicate: Expression) -> bool:
         """Whether every variable of the predicate is declared; reports those that are not."""
@@ -152,16 +185,22 @@ class _Binding:
         for part in unknown:
             self.diagnostics.append(self.unknown_variable(part))
         for part in attributes(predicate):
-            if re.fullmatch(r".*[^-]-\d+", part.name):
-                base, _, number = part.name.rpartition("-")
+            *owners, last = part.name.split(PATH_MARK)
+            meant = re.fullmatch(r"(.*[^-])-(\d+)", last) if not owners else None
+            for owner in owners:  # `a.x-b.y`
+                found = re.fullmatch(r"(.*[^-])-(\w+)", owner)
+                meant = found if found and found[2] in self.written else meant
+            if meant:
+                base, rest = meant.groups()
+                rest += f".{last}" if owners else ""
                 self.diagnostics.append(
                     Diagnostic(
                         "hyphen-in-name",
-                        f"`{part.name}` is read as one name",
+                        f"`{meant[0]}` is read as one name",
                         part.span,
                         Severity.WARNING,
                         detail="names may contain hyphens: put spaces around a minus",
-                        hint=f"for a subtraction write `{part.variable}.{base} - {number}`",
+                        hint=f"for a subtraction write `{part.variable}.{base} - {rest}`",
                     )
                 )
         return not unknown
@@ -188,24 +227,21 @@ class _Binding:
     def seen(self, predicate: Expression, place: Scope) -> bool:
         """Whether every variable of the predicate can be seen from the scope; reports why not."""
         reported = set()
-        for part in attributes(predicate):
-            name = part.variable
-            assert name is not None
+        for name in mentioned(predicate, self.scopes):
             reason = self.scopes.unseen(name, place)
             if reason is not None and reason not in reported:
                 reported.add(reason)
-                self.diagnostics.append(self.unseen(reason, part, predicate, place))
+                self.diagnostics.append(self.unseen(reason, name, predicate, place))
         return not reported
 
-    def unseen(self, reason: Unseen, part: Attribute, predicate: Expression, place: Scope) -> Diagnostic:
-        name = part.variable
-        assert name is not None
-        target = self.scopes.of[name]
+    def unseen(self, reason: Unseen, mention: str, predicate: Expression, place: Scope) -> Diagnostic:
+        target = self.scopes.of[mention]
+        name = mention.removeprefix(AGGREGATED)
         at = span_of(predicate, place)
         match reason:
             case Unseen.NEGATED:
                 inside = [scope for scope in target.path if scope.negated and scope not in place.path][-1]
-                fits = all(self.scopes.unseen(other, inside) is None for other in variables(predicate))
+                fits = self.fits(predicate, inside)
                 return Diagnostic(
                     "negated-variable",
                     f"`{name}` is negated, so it has no event here",
@@ -214,6 +250,20 @@ class _Binding:
                     hint="write the condition inside the negation"
                     if fits
                     else self.why_unfit(predicate, inside),
+                    suggestion=negation_with(inside, predicate) if fits else None,
+                )
+            case Unseen.GROUPED:
+                inside = next(s for s in target.path if s.group is not None and s not in place.path)
+                fits = self.fits(predicate, inside)
+                group = inside.group_name
+                return Diagnostic(
+                    "grouped-variable",
+                    f"`{name}` stands for each member of a group, so it has no single event here",
+                    at,
+                    detail="a condition on a member says which events belong to the group",
+                    hint=f"write the condition with the group, or an aggregate such as COUNT({group})"
+                    if fits
+                    else f"compare an aggregate of the group, as in COUNT({group}) > 1",
                     suggestion=negation_with(inside, predicate) if fits else None,
                 )
             case Unseen.BRANCH | Unseen.OTHER_BRANCH:
@@ -245,9 +295,13 @@ class _Binding:
                     hint="write the condition inside the EXISTS",
                 )
 
+    def fits(self, predicate: Expression, inside: Scope) -> bool:
+        """Whether a predicate could be written in a scope."""
+        return all(self.scopes.unseen(name, inside) is None for name in mentioned(predicate, self.scopes))
+
     def why_unfit(self, predicate: Expression, negation: Scope) -> str:
         """Why a predicate fits nowhere in a negation, and what to compare with instead."""
-        reasons = {self.scopes.unseen(name, negation) for name in variables(predicate)}
+        reasons = {self.scopes.unseen(name, negation) for name in mentioned(predicate, self.scopes)}
         if Unseen.SIBLING in reasons:
             return "a negation sees the variables of the expressions around it: compare with one of those"
         if Unseen.BRANCH in reasons:
@@ -260,10 +314,12 @@ class _Binding:
         """The predicates by scope, once for each alternative of the WHERE clause."""
         if self.tree.where is None:
             return [placed]
-        where = transform(self.tree.where, self.with_variable)
-        if not self.known(where):
+        where = transform(transform(self.tree.where, _counted), self.with_variable)
+        bound = self.groups.bound(where)
+        if bound is None or not self.known(bound) or not self.covers_groups(bound):
             return [placed]
-        where = expand_equivalences(where, self.declared.order, self.scopes)
+        self.check_equivalences(where)
+        where = expand_equivalences(bound, self.declared.order, self.scopes)
         try:
             split = alternatives(where, lambda formula: mentions_negative(formula, self.scopes))
         except TooManyAlternativesError:
@@ -285,11 +341,50 @@ class _Binding:
             unions.append(union)
         return unions
 
+    def check_equivalences(self, where: Expression) -> None:
+        """Report `[a.id]`: brackets are about all events."""
+        for part in walk(where):
+            if isinstance(part, Equivalence) and part.attribute.partition(PATH_MARK)[0] in self.written:
+                name = part.attribute.partition(PATH_MARK)[2]
+                if name:
+                    self.diagnostics.append(
+                        Diagnostic(
+                            "equivalence-with-variable",
+                            "brackets take attributes without variables",
+                            part.span,
+                            hint="all events agree on the attribute",
+                            suggestion=f"[{print_name(name)}]",
+                        )
+                    )
+
+    def covers_groups(self, where: Expression) -> bool:
+        """Whether every `[attribute]` is a condition of its own, so that it can say which members belong."""
+        if not self.scopes.groups:
+            return True
+        joined = [part for part in conjuncts(where) if not isinstance(part, Equivalence)]
+        inside = [part for whole in joined for part in walk(whole) if isinstance(part, Equivalence)]
+        for part in inside:
+            self.diagnostics.append(
+                Diagnostic(
+                    "equivalence-over-group",
+                    f"`{print_expression(part)}` stands under OR or NOT, and the pattern has a group",
+                    part.span,
+                    detail="it covers the members of the group too, and says which events belong",
+                    hint="join it with AND alone, or compare the attributes of the single events",
+                )
+            )
+        return not inside
+
     def with_variable(self, part: Expression) -> Expression:
         """An attribute without variable belongs to the only event of the pattern."""
+        if isinstance(part, Aggregate):
+            found = part.operand
+            if isinstance(found, Attribute) and found.inner == _COUNTED:
+                return replace(part, operand=Attribute(None, found.name, found.span))
+            return part
         if not isinstance(part, Attribute) or part.variable is not None:
             return part
-        events = [name for name in self.declared.order if not self.scopes.negated(name)]
+        events = [name for name in self.declared.order if self.scopes.positive(name)]
         example = (events or self.declared.order)[0]
         if len(events) != 1:
             self.diagnostics.append(
@@ -304,13 +399,14 @@ class _Binding:
 
     def home(self, condition: Expression) -> Scope:
         """The scope that a condition of WHERE belongs to: the innermost one that sees all its variables."""
-        mentioned = [name for name in self.declared.order if name in variables(condition)]
-        around = dict.fromkeys(scope for name in mentioned for scope in self.scopes.of[name].path)
+        found = mentioned(condition, self.scopes)
+        names = [name for name in self.scopes.of if name in found]
+        around = dict.fromkeys(scope for name in names for scope in self.scopes.of[name].path)
         for scope in sorted(around, key=lambda scope: -len(scope.path)):
-            if all(self.scopes.unseen(name, scope) is None for name in mentioned):
+            if all(self.scopes.unseen(name, scope) is None for name in names):
                 return scope
-        negative = (self.scopes.of[name] for name in mentioned if self.scopes.negated(name))
-        return next(negative, self.scopes.root)
+        apart = (self.scopes.of[name] for name in names if not self.scopes.positive(name))
+        return next(apart, self.scopes.root)
 
     # -- the rest ------------------------------------------------------------------------------------------
 
@@ -355,9 +451,17 @@ class _Binding:
             if isinstance(item, str):
                 components.append(Leaf(item, scope.leaves[item].types))
             else:
-                inner = self.node(item, placed)
-                components.append(Negation(inner) if item.negated else inner)
+                components.append(self.nested(item, placed))
         return _operator(scope.pattern, tuple(components), predicates)
+
+    def nested(self, scope: Scope, placed: Placed) -> Component:
+        """The component of a nested scope: a negation, a group or an expression."""
+        inner = self.node(scope, placed)
+        if scope.negated:
+            return Negation(inner)
+        if scope.group is not None:
+            return Group(scope.group_name, inner, scope.group.least, scope.group.most)
+        return inner
 
     def of_the_next(self, scope: Scope, name: str, placed: Placed) -> Iterator[Expression]:
         """What an event between must be for NEXT: all that is asked of the next event alone."""
@@ -369,9 +473,20 @@ class _Binding:
             return replace(part, variable=name) if isinstance(part, Attribute) else part
 
         assert scope.parent is not None
-        for predicate in placed[scope.parent]:
-            if variables(predicate) == {variable}:
-                yield transform(predicate, renamed)
+        for place in dict.fromkeys((scope.parent, self.scopes.of[variable])):  # in an EXISTS, its own
+            for predicate in placed[place]:
+                if variables(predicate) == {variable}:
+                    yield transform(predicate, renamed)
+
+
+_COUNTED = "\0"
+"""Marks the variable of `COUNT(f)` while attributes without a variable get one."""
+
+
+def _counted(part: Expression) -> Expression:
+    if isinstance(part, Aggregate) and isinstance(part.operand, Attribute) and part.operand.variable is None:
+        return replace(part, operand=replace(part.operand, variable="", inner=_COUNTED))
+    return part
 
 
 def _operator(
@@ -383,13 +498,15 @@ def _operator(
         case Operator.AND:
             return WinAnd(components, predicates)
         case Operator.OR:
-            branches = tuple(component for component in components if not isinstance(component, Negation))
+            branches = tuple(
+                component for component in components if not isinstance(component, Negation | Group)
+            )
             return WinOr(branches, predicates)
 
 
 def _is_single_event(scope: Scope) -> bool:
     """Whether every match is one event and nothing else matters, so that no state is held."""
-    if any(inner.negated for inner in scope.nested):
+    if any(inner.apart for inner in scope.nested):
         return False
     if scope.is_or:
         return all(_is_single_event(branch) for branch in scope.nested)

@@ -10,8 +10,18 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from nestream.binding.scopes import Scope, Scopes
-from nestream.language.ast import Composite, Exists, Negation, Operator, Pattern, Primitive, Step, parts
+from nestream.binding.scopes import Scope, Scopes, group_names, member_variables
+from nestream.language.ast import (
+    Composite,
+    Exists,
+    Negation,
+    Operator,
+    Pattern,
+    Primitive,
+    Repeated,
+    Step,
+    parts,
+)
 from nestream.language.printer import print_pattern
 from nestream.model.diagnostics import Diagnostic, Severity, Span
 from nestream.model.event_types import ANY_TYPE
@@ -26,6 +36,8 @@ class Declarations:
     scopes: Scopes
     order: tuple[str, ...]
     """The variables in the order of the text."""
+    shown: tuple[str, ...]
+    """The variables and the groups that a match may show, in the order of the text."""
     hidden: frozenset[str]
     """The variables that an EXISTS drops from the output."""
     written: list[tuple[Scope, Expression]]
@@ -48,6 +60,7 @@ class _Declaring:
         self.hidden: set[str] = set()
         self.hiding: dict[Scope, Exists] = {}
         self.order: list[str] = []
+        self.shown: list[str] = []
         names, self.ambiguous = _names(pattern)
         self.names = iter(names)
         self.taken = set(names)
@@ -58,6 +71,7 @@ class _Declaring:
         return Declarations(
             scopes=Scopes(root),
             order=tuple(self.order),
+            shown=tuple(self.shown),
             hidden=frozenset(self.hidden),
             written=self.written,
             ambiguous=self.ambiguous,
@@ -73,6 +87,9 @@ class _Declaring:
                 return scope
             case Negation(body=body):
                 self.misplaced_negation(pattern, parent, negated=negated)
+                return self.scope(body, parent, negated=negated)
+            case Repeated(body=body):
+                self.misplaced_group(pattern, parent, negated=negated)
                 return self.scope(body, parent, negated=negated)
             case Primitive():
                 self.check_step(pattern, None)
@@ -95,8 +112,18 @@ class _Declaring:
                 self.leaf(component, scope)
                 if between is not None:
                     self.name_between(between, component, scope)
+            case Exists(body=Primitive(step=Step.NEXT | Step.DIRECTLY) as body) if not scope.is_or:
+                self.check_step(body, scope)
+                between = self.between(body, scope)
+                dropped = replace(component, body=replace(body, step=Step.ANY))
+                inner = self.scope(dropped, scope, negated=False)
+                scope.items.append(inner)
+                if between is not None:
+                    self.name_between(between, body, inner)
             case Negation(body=body) if not scope.is_or:
                 scope.items.append(self.scope(body, scope, negated=True))
+            case Repeated() if not scope.is_or:
+                scope.items.append(self.group(component, scope))
             case _:
                 scope.items.append(self.scope(component, scope, negated=False))
 
@@ -151,26 +178,97 @@ class _Declaring:
         negation.items.append(name)
         self.order.append(name)
 
-    def leaf(self, primitive: Primitive, scope: Scope) -> None:
-        name = next(self.names)
-        if name in self.order:
+    def group(self, group: Repeated, parent: Scope) -> Scope:
+        """The scope of the members of a group."""
+        if group.variable is not None:
+            self.new_name(group.variable, group)
+            self.shown.append(group.variable)
+        shown = len(self.shown)
+        scope = self.scope(group.body, parent, negated=False)
+        if group.variable is not None:
+            del self.shown[shown:]
+        scope.group = group
+        if isinstance(group.body, Primitive) and group.body.step is not Step.ANY:
             self.diagnostics.append(
                 Diagnostic(
-                    "duplicate-variable",
-                    f"the variable `{name}` is declared twice",
-                    primitive.span,
-                    detail="a variable stands for one event of a match",
-                    hint="give this component another variable",
+                    "misplaced-step",
+                    f"{group.body.step} stands in a group",
+                    group.span,
+                    detail="a group takes all the events of its place",
+                    hint=f"leave {group.body.step} out, or write a single event",
                 )
             )
+        if group.variable is None and not isinstance(group.body, Primitive):
+            self.diagnostics.append(
+                Diagnostic(
+                    "unnamed-group",
+                    "a group of matches needs a name",
+                    group.span,
+                    hint="name it after its number, as in `(SEQ(B b, C c))+ p`",
+                )
+            )
+        if group.most == 0:
+            self.diagnostics.append(
+                Diagnostic(
+                    "group-of-none",
+                    "a group of no members is a negation",
+                    group.span,
+                    Severity.WARNING,
+                    hint="write `!`",
+                    suggestion=print_pattern(Negation(group.body)),
+                )
+            )
+        return scope
+
+    def new_name(self, name: str, pattern: Pattern) -> bool:
+        """Whether a variable is new; reports one that is declared twice."""
+        if name not in self.order and name not in self.shown:
+            return True
+        self.diagnostics.append(
+            Diagnostic(
+                "duplicate-variable",
+                f"the variable `{name}` is declared twice",
+                pattern.span,
+                detail="a variable stands for one event of a match",
+                hint="give this component another variable",
+            )
+        )
+        return False
+
+    def misplaced_group(self, group: Repeated, parent: Scope | None, *, negated: bool) -> None:
+        """Report a group that is the root, a branch of an OR, or directly under a negation or a group."""
+        if negated:
+            fewer = replace(group, least=0, most=group.least - 1)
+            fits = group.most is None and group.least > 1
+            message = "a negation stands before a group"
+            hint = (
+                "for fewer members write a smaller group"
+                if fits
+                else "write `!` before the component without the number"
+            )
+            suggestion = print_pattern(fewer if fits else Negation(group.body))
+        elif parent is not None and parent.is_or:
+            message, suggestion = "a branch of an OR is a group", None
+            hint = "write a SEQ or AND with a single event as the branch, and the group in it"
+        else:
+            message, suggestion = "a group has no single event beside it", None
+            hint = "write it in a SEQ or AND with a single event, as in `SEQ(A a, B+ b)`"
+        self.diagnostics.append(
+            Diagnostic("misplaced-group", message, group.span, hint=hint, suggestion=suggestion)
+        )
+
+    def leaf(self, primitive: Primitive, scope: Scope) -> None:
+        name = next(self.names)
+        if not self.new_name(name, primitive):
             name = f"{name} (again)"
         self.order.append(name)
+        self.shown.append(name)
         scope.leaves[name] = primitive
         scope.items.append(name)
         self.written += [(scope, predicate) for predicate in primitive.predicates]
 
     def hide(self, pattern: Exists, dropped: tuple[str, ...], scope: Scope) -> None:
-        bound = {name for part in scope.walk() if not _is_negated(part, scope) for name in part.leaves}
+        bound = {*member_variables(scope), *group_names(scope)}
         for name in dropped:
             if name not in bound:
                 self.diagnostics.append(
@@ -208,7 +306,7 @@ class _Declaring:
         shown = [
             item not in self.hidden if isinstance(item, str) else self.shows(item)
             for item in scope.items
-            if isinstance(item, str) or not item.negated
+            if isinstance(item, str) or not item.apart
         ]
         return all(shown) if scope.is_or else any(shown)
 
@@ -233,27 +331,57 @@ class _Declaring:
     def check_positive(self, composite: Composite) -> None:
         if composite.operator is Operator.OR:
             return
-        if all(isinstance(component, Negation) for component in composite.components):
+        self.check_neighbours(composite)
+        if all(isinstance(component, Negation | Repeated) for component in composite.components):
+            grouped = any(isinstance(component, Repeated) for component in composite.components)
             self.diagnostics.append(
                 Diagnostic(
                     "no-positive-component",
                     f"{composite.operator} has no positive component",
                     composite.span,
-                    detail="a negation only filters the matches of the components beside it",
-                    hint="add a component without `!`",
+                    detail="a group takes the events beside single ones: it needs one"
+                    if grouped
+                    else "a negation only filters the matches of the components beside it",
+                    hint="add a component that is one event" if grouped else "add a component without `!`",
                 )
             )
 
+    def check_neighbours(self, composite: Composite) -> None:
+        """Report groups of a SEQ that have nothing between them that would tell their events apart."""
+        if composite.operator is not Operator.SEQ:
+            return
+        last: Repeated | None = None
+        for component in composite.components:
+            if isinstance(component, Repeated) and last is not None:
+                both = [last.body, component.body]
+                types = dict.fromkeys(name for b in both if isinstance(b, Primitive) for name in b.types)
+                either = all(isinstance(body, Primitive) for body in both)
+                self.diagnostics.append(
+                    Diagnostic(
+                        "adjacent-groups",
+                        "two groups have no single event between them",
+                        last.span.to(component.span),
+                        detail="a group takes all the events between its neighbours, so both would look at "
+                        "the same events, in no order",
+                        hint="put a single event between them"
+                        + (", or write one group of both types" if either else ""),
+                        suggestion=f"ANY({', '.join(map(print_name, types))})+ x" if either else None,
+                    )
+                )
+            if not isinstance(component, Negation):
+                last = component if isinstance(component, Repeated) else None
+
 
 def _is_negated(scope: Scope, around: Scope | None = None) -> bool:
-    """Whether a scope is negated, as seen from one around it."""
-    return any(above.negated for above in scope.path[len(around.path) if around else 0 :])
+    """Whether a scope is negated or a group, as seen from one around it."""
+    return any(above.apart for above in scope.path[len(around.path) if around else 0 :])
 
 
 def _names(pattern: Pattern) -> tuple[list[str], frozenset[str]]:
     """A name for every primitive in the order of the text, and the type names that are ambiguous."""
     primitives = [part for part in parts(pattern) if isinstance(part, Primitive)]
     taken = {primitive.variable for primitive in primitives if primitive.variable is not None}
+    taken |= {part.variable for part in parts(pattern) if isinstance(part, Repeated) and part.variable}
     implicit = Counter(_implicit_name(primitive) for primitive in primitives if primitive.variable is None)
     ambiguous = frozenset(name for name, count in implicit.items() if count > 1 or name in taken)
     used = taken | set(implicit)
@@ -272,13 +400,13 @@ def _implicit_name(primitive: Primitive) -> str:
 
 
 def _is_negative(item: str | Scope) -> bool:
-    return isinstance(item, Scope) and item.negated
+    return isinstance(item, Scope) and item.apart
 
 
 def negation_with(scope: Scope, predicate: Expression) -> str:
-    """The text of a negated expression with one more predicate."""
-    body = scope.pattern
-    return print_pattern(Negation(replace(body, predicates=(*body.predicates, predicate))))
+    """The text of a negated expression, or of a group, with one more predicate."""
+    body = replace(scope.pattern, predicates=(*scope.pattern.predicates, predicate))
+    return print_pattern(Negation(body) if scope.group is None else replace(scope.group, body=body))
 
 
 def span_of(expression: Expression, scope: Scope) -> Span:

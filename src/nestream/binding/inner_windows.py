@@ -74,7 +74,7 @@ def _ends(item: Scope | str, end: int, may_miss: bool = False) -> list[tuple[str
     """The variables of the first (0) or last (-1) event of an expression, and whether each may be missing."""
     if isinstance(item, str):
         return [(item, may_miss)]
-    parts = [part for part in item.items if isinstance(part, str) or not part.negated]
+    parts = [part for part in item.items if isinstance(part, str) or not part.apart]
     is_sequence = isinstance(item.pattern, Composite) and item.pattern.operator is Operator.SEQ
     if is_sequence:
         parts = [parts[end]]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from nestream.binding.declare import Declarations
+from nestream.binding.groups import GroupBinding
 from nestream.language.ast import KeepClause
 from nestream.model.diagnostics import Diagnostic, Severity, Span
-from nestream.model.expression import Literal, attributes
+from nestream.model.expression import Expression, Literal, aggregates, attributes
 from nestream.model.keep import Keep, Kept
 from nestream.model.output import Output
 from nestream.model.text import print_expression
@@ -36,6 +37,10 @@ class _KeepBinding:
         for item in clause.per:
             if isinstance(item, str):
                 self.check_variable(item, clause.span)
+            elif any(aggregates(item)):
+                message = f"`{print_expression(item)}` is a value of a group"
+                hint = "PER takes single events and their attributes"
+                self.diagnostics.append(Diagnostic("cannot-keep", message, item.span, hint=hint))
             else:
                 for part in attributes(item):
                     self.check_variable(part.variable or "", part.span)
@@ -51,7 +56,11 @@ class _KeepBinding:
                     hint="add a variable to PER, or EVERY with a length of time, if you can",
                 )
             )
-        return Keep(clause.kind, clause.per, every, clause.span)
+        return Keep(clause.kind, tuple(map(self.bound, clause.per)), every, clause.span)
+
+    def bound(self, item: str | Expression) -> str | Expression:
+        """What matches agree on, with `p.order.id` as a field."""
+        return item if isinstance(item, str) else GroupBinding(self.declared.scopes).bound(item) or item
 
     @property
     def variables(self) -> list[str]:
@@ -65,6 +74,10 @@ class _KeepBinding:
         hint = f"a match has {shown}"
         if name in self.declared.hidden:
             message = f"EXISTS drops `{name}`, so matches cannot agree on it"
+        elif name in self.declared.scopes.groups or (
+            name in self.declared.scopes.of and self.declared.scopes.group_of(name)
+        ):
+            message = f"`{name}` is a group, and matches agree on single events"
         elif name in self.declared.scopes.of and self.declared.scopes.negated(name):
             message = f"`{name}` is negated, so a match has no event for it"
         elif name in self.declared.scopes.of:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, Proj, Witness, expressions
-from nestream.model.expression import COLUMN_MARK, Attribute, Expression, attributes, transform
+from nestream.logical.nodes import Component, Group, Leaf, Negation, Node, Plan, Proj, Witness, expressions
+from nestream.model.expression import COLUMN_MARK, Attribute, Expression, attributes, column_name, transform
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Schema
 
@@ -22,7 +22,7 @@ def with_own_columns(plan: Plan, schema: Schema) -> Plan:
         return plan
 
     def change(part: Expression) -> Expression:
-        if isinstance(part, Attribute) and part.name in shadowed and not part.own:
+        if isinstance(part, Attribute) and column_name(part.name) in shadowed and not part.own:
             return replace(part, name=COLUMN_MARK + part.name)
         return part
 
@@ -35,6 +35,8 @@ def with_own_columns(plan: Plan, schema: Schema) -> Plan:
 
     def component(old: Component) -> Component:
         assert not isinstance(old, Witness), "columns are found before a plan is rewritten"
+        if isinstance(old, Group):
+            return replace(old, body=node(old.body))
         return Negation(node(old.body)) if isinstance(old, Negation) else node(old)
 
     columns = tuple(
@@ -49,7 +51,8 @@ def with_own_columns(plan: Plan, schema: Schema) -> Plan:
 
 def shadow_warnings(plan: Plan, schema: Schema) -> Iterator[str]:
     """What to tell of a query that mentions `ts` or `type` where the data has columns of these names."""
-    read = {part.name for expression in expressions(plan) for part in attributes(expression) if not part.own}
+    parts = (part for expression in expressions(plan) for part in attributes(expression))
+    read = {column_name(part.name) for part in parts if not part.own}
     for name, column in schema.shadowed.items():
         if name in read:
             own = "time" if name == "ts" else "type"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from nestream.language.ast import Composite, Operator, Primitive
+from nestream.language.ast import Composite, Operator, Primitive, Repeated
 from nestream.model.diagnostics import Span
 from nestream.model.expression import Expression
 
@@ -21,6 +21,8 @@ class Unseen(StrEnum):
 
     NEGATED = "negated"
     """It is bound under a negation that the place is not part of."""
+    GROUPED = "grouped"
+    """It stands for the members of a group that the place is not part of."""
     BRANCH = "branch"
     """Only one branch of an OR binds it, and the place is outside the OR."""
     OTHER_BRANCH = "other branch"
@@ -29,6 +31,10 @@ class Unseen(StrEnum):
     """It is declared inside a sibling of the place."""
     HIDDEN = "hidden"
     """An EXISTS between the place and its declaration drops it."""
+
+
+AGGREGATED = "\1"
+"""Begins the name that stands for a group as a whole, which aggregates mention: `\\1f`."""
 
 
 @dataclass(eq=False)
@@ -43,6 +49,8 @@ class Scope:
     parent: Scope | None
     span: Span
     negated: bool = False
+    group: Repeated | None = None
+    """The group whose members the scope describes."""
     hidden: frozenset[str] = frozenset()
     leaves: dict[str, Primitive] = field(default_factory=dict)
     items: list[str | Scope] = field(default_factory=list)
@@ -54,6 +62,17 @@ class Scope:
     def is_or(self) -> bool:
         """Whether the scope is an OR, so that its nested scopes are alternatives."""
         return isinstance(self.pattern, Composite) and self.pattern.operator is Operator.OR
+
+    @property
+    def group_name(self) -> str:
+        """The variable of the group: its own name, or that of the event that repeats."""
+        assert self.group is not None
+        return self.group.variable or next(iter(self.leaves), "")
+
+    @property
+    def apart(self) -> bool:
+        """Whether the scope binds no event of the match around it: a negation or a group."""
+        return self.negated or self.group is not None
 
     @property
     def nested(self) -> Iterator[Scope]:
@@ -72,18 +91,53 @@ class Scope:
             yield from scope.walk()
 
 
+def member_variables(scope: Scope) -> Iterator[str]:
+    """The variables that a match of the scope's expression binds, in the order of the text."""
+    for item in scope.items:
+        if isinstance(item, str):
+            yield item
+        elif not item.apart:
+            yield from member_variables(item)
+
+
+def group_names(scope: Scope) -> Iterator[str]:
+    """The groups that a match of the scope's expression has, in the order of the text."""
+    for item in scope.nested:
+        if item.group is not None:
+            yield item.group_name
+        elif not item.negated:
+            yield from group_names(item)
+
+
 class Scopes:
     """The scope tree of a query with the scope of every variable."""
 
     def __init__(self, root: Scope) -> None:
         self.root = root
         self.of: dict[str, Scope] = {name: scope for scope in root.walk() for name in scope.leaves}
+        self.groups: dict[str, Scope] = {}
+        """The groups by their variables."""
+        for scope in root.walk():
+            if scope.group is not None and scope.parent is not None:
+                self.groups[scope.group_name] = scope
+                self.of[AGGREGATED + scope.group_name] = scope.parent
         self.unwritten = frozenset(name for name, scope in self.of.items() if scope.stands_for is not None)
         """The variables that no text declares."""
 
     def negated(self, variable: str) -> bool:
         """Whether the variable is bound only under a negation."""
         return any(scope.negated for scope in self.of[variable].path)
+
+    def positive(self, variable: str) -> bool:
+        """Whether an event of the match can be bound to the variable: no negation and no group around it."""
+        return not any(scope.apart for scope in self.of[variable].path)
+
+    def group_of(self, variable: str) -> str | None:
+        """The group whose members the variable stands for."""
+        for scope in reversed(self.of[variable].path):
+            if scope.group is not None:
+                return next(name for name, known in self.groups.items() if known is scope)
+        return None
 
     def unseen(self, variable: str, place: Scope) -> Unseen | None:
         """Why the variable cannot be mentioned in the scope, or None where it can."""
@@ -93,13 +147,14 @@ class Scopes:
         while shared < min(len(declaring), len(here)) and declaring[shared] is here[shared]:
             shared += 1
         for scope in declaring:
-            if variable in scope.hidden and scope not in here:
+            if variable.removeprefix(AGGREGATED) in scope.hidden and scope not in here:
                 return Unseen.HIDDEN
         below = declaring[shared:]
         if not below:
             return None
-        if any(scope.negated for scope in below):
-            return Unseen.NEGATED
+        outermost = next((scope for scope in below if scope.apart), None)
+        if outermost is not None:
+            return Unseen.NEGATED if outermost.negated else Unseen.GROUPED
         meeting = declaring[shared - 1]
         if meeting is not place:
             return Unseen.OTHER_BRANCH if meeting.is_or else Unseen.SIBLING
@@ -124,8 +179,8 @@ class Scopes:
         )
 
     def certain(self, variable: str) -> bool:
-        """Whether every match binds the variable: no negation and no OR is around it."""
-        return not any(scope.negated or scope.is_or for scope in self.of[variable].path)
+        """Whether every match binds the variable: no negation, no group and no OR is around it."""
+        return not any(scope.apart or scope.is_or for scope in self.of[variable].path)
 
     def branch(self, variable: str, place: Scope) -> Scope | None:
         """The branch of the OR `place` that binds the variable; None for a variable from elsewhere."""
@@ -141,7 +196,7 @@ class Scopes:
                 (
                     scope
                     for scope in place.nested
-                    if not scope.negated
+                    if not scope.apart
                     and any(scope in self.of[name].path for name in mentioned)
                     and all(self.unseen(name, scope) is None for name in mentioned)
                 ),

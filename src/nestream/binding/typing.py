@@ -15,14 +15,19 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import TypeAlias
 
+import pyarrow as pa
+
 from nestream.binding.zones import in_their_zones
-from nestream.logical.nodes import Component, Leaf, Negation, Node, Plan, Proj, Witness, leaves
+from nestream.logical.nodes import Component, Group, Leaf, Negation, Node, Plan, Proj, Witness, leaves
+from nestream.model.aggregates import AGGREGATES, OF_DURATIONS, kind_of
 from nestream.model.arithmetic import DIGITS, places
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
+    PATH_MARK,
     TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
+    Aggregate,
     And,
     Arithmetic,
     Attribute,
@@ -37,7 +42,10 @@ from nestream.model.expression import (
     Negative,
     Not,
     Or,
+    Previous,
     attributes,
+    column_name,
+    plain_variables,
 )
 from nestream.model.expression import Parameter as Given
 from nestream.model.functions import FUNCTIONS, Function, Parameter
@@ -45,7 +53,8 @@ from nestream.model.functions.define import ORDERED, TIMES, size
 from nestream.model.keep import Keep
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
-from nestream.model.text import print_expression
+from nestream.model.schema import kind_of as kind_of_type
+from nestream.model.text import print_expression, print_name
 from nestream.model.time import Duration, WindowKind
 
 _KINDS: dict[type, Kind] = {
@@ -119,6 +128,8 @@ class _Checking:
 
     def component(self, component: Component) -> Component:
         assert not isinstance(component, Witness), "types are checked before a plan is rewritten"
+        if isinstance(component, Group):
+            return replace(component, body=self.node(component.body))
         return (
             Negation(self.node(component.body)) if isinstance(component, Negation) else self.node(component)
         )
@@ -199,10 +210,45 @@ class _Checking:
                 return replace(expression, operand=self.checked(operand)[0]), Kind.BOOLEAN
             case Call():
                 return self.call(expression)
+            case Aggregate():
+                return self.aggregate(expression)
+            case Previous(operands=operands):
+                typed = self.compared(operands)
+                kinds = {kind for _, kind in typed} - {Kind.UNKNOWN}
+                if len(kinds) > 1 and all(kind.is_number for kind in kinds):
+                    return replace(
+                        expression, operands=tuple(_as_float(part, kind) for part, kind in typed)
+                    ), Kind.FLOAT
+                if len(kinds) > 1:
+                    self.report(
+                        "wrong-type",
+                        f"PREV is {_a(typed[0][1])}, and {_a(typed[1][1])} for the first member",
+                        expression,
+                        "write two values of one kind",
+                    )
+                    return expression, Kind.UNKNOWN
+                return replace(expression, operands=tuple(part for part, _ in typed)), typed[0][1]
             case Equivalence():
                 return expression, Kind.BOOLEAN
             case Given():  # it has got its value before
                 return expression, Kind.UNKNOWN
+
+    def aggregate(self, aggregate: Aggregate) -> Typed:
+        """An aggregate over a group: its operand is checked, and the mean of durations told from others."""
+        known = AGGREGATES.get(aggregate.function.split()[0])
+        assert known is not None
+        operand, kind = self.checked(aggregate.operand)
+        if kind is not Kind.UNKNOWN and kind not in known.takes:
+            self.report(
+                "wrong-type",
+                f"`{print_expression(aggregate.operand)}` is {_a(kind)}, and {known.name.upper()} takes "
+                f"{known.said}",
+                aggregate.operand,
+            )
+            return aggregate, Kind.UNKNOWN
+        function = OF_DURATIONS if known.name == "avg" and kind is Kind.DURATION else aggregate.function
+        gives = kind if kind is Kind.UNKNOWN and known.gives is None else kind_of(function, kind)
+        return replace(aggregate, operand=operand, function=function), gives
 
     def attribute(self, attribute: Attribute) -> Kind:
         if self.schema is None:
@@ -216,8 +262,40 @@ class _Checking:
         self.diagnostics.append(self.unknown_attribute(attribute, variable))
         return Kind.UNKNOWN
 
+    def unknown_field(self, attribute: Attribute, variable: str) -> Diagnostic | None:
+        """What is wrong with a field of a struct; None where the column itself is missing."""
+        assert self.schema is not None
+        path = attribute.name.split(PATH_MARK)
+        for length in range(1, len(path)):
+            owner = self.schema.datatype(PATH_MARK.join(path[:length]))
+            if owner is None:
+                return None
+            shown = f"{print_name(variable)}.{print_name(PATH_MARK.join(path[:length]))}"
+            if not pa.types.is_struct(owner):
+                message = f"`{shown}` has no fields: it is {_a(kind_of_type(owner))}"
+                hint = f"write `{shown}`; quote a column with a dot in its name with backticks"
+                return Diagnostic("unknown-field", message, attribute.span, hint=hint)
+            fields = [owner.field(place).name for place in range(owner.num_fields)]
+            if path[length] not in fields:
+                close = get_close_matches(path[length], fields, 1)
+                hint = f"the fields are {', '.join(f'`{name}`' for name in fields)}"
+                hint = f"did you mean `{shown}.{close[0]}`?" if close else hint
+                message = f"`{shown}` has no field `{path[length]}`"
+                return Diagnostic("unknown-field", message, attribute.span, hint=hint)
+        return None
+
     def unknown_attribute(self, attribute: Attribute, variable: str) -> Diagnostic:
         assert self.schema is not None
+        if PATH_MARK in attribute.name:
+            found = self.unknown_field(attribute, variable)
+            if found is not None:
+                return found
+            dotted = attribute.name.replace(PATH_MARK, ".")
+            if dotted in self.schema.columns:
+                hint = f"quote a name with a dot: `{print_name(variable)}.{print_name(dotted)}`"
+                message = f"the events have no attribute `{column_name(attribute.name)}`"
+                return Diagnostic("unknown-field", message, attribute.span, hint=hint)
+            attribute = replace(attribute, name=column_name(attribute.name))
         known = sorted(
             {name for name in self.schema.columns if any(self.schema.has(t, name) for t in self.of(variable))}
         )
@@ -412,6 +490,8 @@ class _Checking:
         """For every attribute that some type of its variable lacks, the test for those types."""
         assert self.schema is not None
         for part in dict.fromkeys(attributes(predicate)):
+            if part.variable not in plain_variables(predicate):
+                continue  # in an aggregate an attribute that a type lacks is NULL
             types = self.of(part.variable or "")
             lacking = tuple(name for name in types if not self.schema.has(name, part.name))
             if len(lacking) == len(types):

@@ -76,11 +76,11 @@ def _anchor(name: str, order: tuple[str, ...], scopes: Scopes) -> str | None:
     if scopes.certain(name):
         candidates = [other for other in certain if other in before]
     else:
-        others = before if not scopes.negated(name) else order
+        others = before if scopes.positive(name) else order
         candidates = certain + [
             other
             for other in others
-            if not scopes.negated(other) and other not in certain and not scopes.alternatives(other, name)
+            if scopes.positive(other) and other not in certain and not scopes.alternatives(other, name)
         ]
     visible = (other for other in candidates if scopes.see_each_other(other, name))
     return next(visible, candidates[0] if candidates else None)

@@ -70,7 +70,7 @@ def _zone_of(operands: tuple[Expression, ...], schema: Schema) -> str | None:
     """The zone of the first column that has one."""
     for operand in operands:
         for attribute in attributes(operand):
-            datatype = schema.columns.get(schema.column(attribute.name))
+            datatype = schema.datatype(attribute.name)
             if datatype is not None and pa.types.is_timestamp(datatype) and datatype.tz is not None:
                 return str(datatype.tz)
     return None

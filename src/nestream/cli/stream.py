@@ -12,6 +12,7 @@ from nestream.cli.arguments import (
     InputFormatOption,
     QueriesArgument,
     SetOption,
+    StrategyOption,
     TimeOption,
     TypeOption,
     queries_of,
@@ -57,6 +58,7 @@ def stream(
     metrics: MetricsOption = None,
     format: StreamFormatOption = None,
     master: MasterOption = None,
+    strategy: StrategyOption = "auto",
     types: TypesOption = None,
     dialect: DialectOption = None,
     set: SetOption = None,
@@ -69,6 +71,8 @@ def stream(
     """
     parsed = with_types(queries_of(query, dialect, set), types)
     warn_of_undeclared(parsed)
+    if strategy == "reference":
+        raise typer.BadParameter("the reference evaluator does not run on streams.", param_hint="--strategy")
     if source is not None and Path(source).is_dir():
         _apart(source, {"--to": sink, "--late": late, "--checkpoint": checkpoint})
     log = None if progress is None else ProgressFile(progress_path(progress))
@@ -95,6 +99,7 @@ def stream(
                 input_format=read_as,
                 log=log,
                 metrics=metrics,
+                strategy=strategy,
             ),
         )
         return
@@ -115,6 +120,7 @@ def stream(
         once=once,
         files=files,
         log=log,
+        strategy=strategy,
         output=(format or StreamFormat.PARQUET).value,
         master=master or "local[*]",
         format=None if input_format is None else input_format.value,

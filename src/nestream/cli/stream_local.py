@@ -43,6 +43,7 @@ class LocalStream:
     input_format: str | None
     log: ProgressFile | None
     metrics: str | None
+    strategy: str = "auto"
 
     def kept(self) -> str | None:
         """The folder of the checkpoint; without one where nothing can be undone and none is named."""
@@ -58,7 +59,9 @@ def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None
     lateness: Any = int(wanted.lateness) if str(wanted.lateness).isdigit() else wanted.lateness
 
     def start(**handlers: Any) -> Any:
-        return parsed.stream(time=wanted.time, type=wanted.type, lateness=lateness, **handlers)
+        return parsed.stream(
+            time=wanted.time, type=wanted.type, lateness=lateness, strategy=wanted.strategy, **handlers
+        )
 
     try:
         start(late=None, dead_letter=None)

@@ -14,6 +14,7 @@ from datetime import date, datetime, timedelta
 from nestream.logical.invariants import check_plan
 from nestream.logical.nodes import (
     Component,
+    Group,
     Leaf,
     Negation,
     Node,
@@ -95,7 +96,7 @@ def _waiting(node: Node, firsts: tuple[str, ...], plan: Plan, moment: Moment) ->
 
 
 def _inner(part: Component, firsts: tuple[str, ...], plan: Plan, moment: Moment) -> Component:
-    if isinstance(part, Negation | Witness) or is_constraint(part):
+    if isinstance(part, Negation | Group | Witness) or is_constraint(part):
         return part
     return _waiting(part, firsts, plan, moment)
 
@@ -143,6 +144,8 @@ def _up_to(node: Node, moment: Moment) -> Node:
     def component(part: Component) -> Component:
         if isinstance(part, Negation):
             return Negation(_up_to(part.body, moment))
+        if isinstance(part, Group):
+            return replace(part, body=_up_to(part.body, moment))
         assert not isinstance(part, Witness), "a plan is cut off before it is rewritten"
         return _up_to(part, moment)
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.event_types import named_types
-from nestream.model.expression import Attribute, Expression, attributes
+from nestream.model.expression import Attribute, Expression, attributes, column_name
 from nestream.model.lazy import Lazy, lazy
-from nestream.model.output import EventColumn
 from nestream.model.schema import Order, Schema
 from nestream.model.time import WindowKind
 
@@ -47,6 +46,8 @@ else:  # loaded when they are used: parsing and printing a query needs none of t
     (started,) = lazy("nestream.runtime.many", "started")
     Compiler, Stream = lazy("nestream.runtime.stream", "Compiler", "Stream")
 
+SPLITTING = ("partition_by", "partitions", "slice_length", "statistics")
+"""The arguments that say how Spark splits the events."""
 COUNTED = 2.0
 """For how many seconds the matches of a result that may not fit in memory are counted."""
 
@@ -82,7 +83,9 @@ class Matching(ABC):
         """The limit of a stream; raises where there can be none."""
 
     @abstractmethod
-    def _on_spark(self, df: Any, schema: Schema, settings: Settings, **partitioning: Any) -> Any:
+    def _on_spark(
+        self, df: Any, schema: Schema, settings: Settings, sample: Any = None, **partitioning: Any
+    ) -> Any:
         """The matches over a DataFrame."""
 
     # -- what is asked of the events -----------------------------------------------------------------------
@@ -96,7 +99,8 @@ class Matching(ABC):
     def attributes_read(self) -> tuple[str, ...]:
         """The attributes that are read, time and type among them."""
         formulas = (formula for plan in self.plans for formula in expressions(plan))
-        return tuple(dict.fromkeys(part.name for formula in formulas for part in attributes(formula)))
+        read = (column_name(part.name) for formula in formulas for part in attributes(formula))
+        return tuple(dict.fromkeys(read))
 
     @property
     def computed(self) -> tuple[str, ...]:
@@ -108,7 +112,7 @@ class Matching(ABC):
     @property
     def shows_events(self) -> bool:
         """Whether a match has whole events, with all their columns."""
-        return any(isinstance(column, EventColumn) for plan in self.plans for column in plan.output.columns)
+        return any(plan.output.shows_events for plan in self.plans)
 
     def fitted(self, table: pa.Table, time: str, type: str) -> pa.Table:
         """The events; where there are none, with columns that the plans can be typed against."""
@@ -162,8 +166,10 @@ class Matching(ABC):
             return self.as_of(as_of).match(events, threads=threads, **how, **on_spark)
         if is_dataframe(events):
             return self.on_spark(events, **how, **on_spark)
-        if on_spark:
-            raise TypeError(f"{', '.join(on_spark)} only applies to Spark DataFrames")
+        for name in on_spark:
+            if name not in SPLITTING:
+                raise TypeError(f"unknown argument {name!r}: use one of {', '.join((*how, 'threads'))}")
+            raise TypeError(f"{name} only applies to Spark DataFrames")
         found = self.batches(events, threads=threads, **how)
         return collected(found, lambda: self.count_within(COUNTED, events, **how))
 
@@ -257,6 +263,7 @@ class Matching(ABC):
         partitions: int | None = None,
         slice_length: Length | None = None,
         statistics: bool = True,
+        sample: Any = None,
         **how: Unpack[How],
     ) -> Any:
         """The matches over a Spark DataFrame, or a mapping of them by event type, as a DataFrame.
@@ -268,7 +275,8 @@ class Matching(ABC):
         column.
 
         Of a batch that may have a key with too many events for one task, the first rows are looked at for the
-        choice, unless `statistics` is False.
+        choice, unless `statistics` is False. A strategy that is planned by statistics looks at the first
+        events of each partition, or at a `sample` of events of this process.
 
         A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
         split by key or not at all, and `partitions` is the number of key buckets.
@@ -287,6 +295,7 @@ class Matching(ABC):
             partitions=partitions,
             slice_length=slice_length,
             statistics=statistics,
+            sample=sample,
         )
 
     def stream_files(
@@ -301,5 +310,5 @@ class Matching(ABC):
 
 def _names(formulas: Iterable[Expression]) -> tuple[str, ...]:
     """The attributes that formulas read, without time and type."""
-    read = dict.fromkeys(part.name for formula in formulas for part in attributes(formula))
+    read = dict.fromkeys(column_name(part.name) for formula in formulas for part in attributes(formula))
     return tuple(name for name in read if name not in ("ts", "type"))

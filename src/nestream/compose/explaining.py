@@ -7,7 +7,7 @@ from typing import Any
 from nestream.compose.analysis import measured
 from nestream.compose.run import Run
 from nestream.logical.explain import explain, explain_json
-from nestream.logical.nodes import Plan
+from nestream.logical.nodes import Plan, has_groups
 from nestream.runtime.held import in_order
 from nestream.runtime.local import LocalRun
 from nestream.strategies import Options, program_of, tool
@@ -33,6 +33,9 @@ def explained(plan: Plan, format: str, options: Options | None, strategy: str) -
 
 def with_rewriting(shown: Any, plan: Plan, format: str) -> Any:
     """An explanation, and how the plan is rewritten to a normal form."""
+    if has_groups(plan):
+        rewriting: Any = "Rewriting\n  none: the rules of the papers do not cover groups"
+        return {**shown, "rewriting": None} if format == "json" else f"{shown}\n{rewriting}"
     rewriting = tool("explain_normal_form")(plan, format)
     return {**shown, "rewriting": rewriting} if format == "json" else f"{shown}\n{rewriting}"
 
@@ -41,6 +44,8 @@ def as_operators(plan: Plan, format: str, options: Options | None, dialect: str)
     """The plan as the operators of a dialect of plans."""
     if dialect != "sase":
         raise ValueError(f"unknown dialect {dialect!r}: use 'sase', or leave it out")
+    if has_groups(plan):
+        raise ValueError("SASE's operators have no groups\n  hint: explain the query without dialect")
     return tool("explain_operators")(plan, format, options)
 
 

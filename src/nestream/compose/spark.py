@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from nestream.compose.settings import Settings
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, expressions
+from nestream.model.columns import to_table
 from nestream.model.expression import constants
 from nestream.model.lengths import length_of_time, seconds_of
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration, DurationError
-from nestream.runtime.compiled import CompiledQuery
+from nestream.runtime.compiled import CompiledQuery, CompiledSet
+
+AnyCompiled = TypeVar("AnyCompiled", CompiledQuery, CompiledSet)
 
 
 def dataframe_of(events: Any, settings: Settings) -> tuple[Any, Schema]:
@@ -56,14 +59,33 @@ def collected(events: Any, options: Mapping[str, Any]) -> tuple[pa.Table, dict[s
 def explained_on_spark(df: Any, plan: Plan, compiled: CompiledQuery, format: str, **partitioning: Any) -> Any:
     """The plan, and how the events are split, read and filtered."""
     from nestream.runtime.spark.columns import session_zone
-    from nestream.runtime.spark.explain import explain_dataframe, explain_dataframe_text
+    from nestream.runtime.spark.explain import (
+        BATCH_PLANNED,
+        STREAM_PLANNED,
+        explain_dataframe,
+        explain_dataframe_text,
+    )
+    from nestream.runtime.spark.statistics import first_events
 
+    if compiled.program.is_planned_by_statistics and not df.isStreaming:
+        compiled = compiled.planned_for(first_events(df), compiled.schema)
     described = explain_dataframe(df, compiled, **partitioning)
+    if compiled.program.is_planned_by_statistics:
+        described["optimizer"] = STREAM_PLANNED if df.isStreaming else BATCH_PLANNED
     if any(isinstance(value, datetime) for part in expressions(plan) for value in constants(part)):
         described["zone"] = session_zone(df)
     if format == "json":
         return {**explain_json(plan), **compiled.program.explain_json(), "spark": described}
     return "\n".join([explain(plan), compiled.program.explain(), explain_dataframe_text(described)])
+
+
+def planned_from(compiled: AnyCompiled, sample: Any, settings: Settings) -> AnyCompiled:
+    """What was compiled, planned for a sample of events of this process, where there is one."""
+    if sample is None:
+        return compiled
+    table = to_table(sample, settings.type)
+    planned: AnyCompiled = compiled.planned_for(table, settings.schema(table.schema))
+    return planned
 
 
 def counted_on_spark(df: Any, compiled: CompiledQuery) -> int:
@@ -134,13 +156,14 @@ def stream_files(
     *,
     time: str,
     type: str,
+    strategy: str = "auto",
     **options: Any,
 ) -> Any:
     """Match the files of a folder, those there and those to come, into files of another."""
     from nestream.runtime.spark.stream_files import stream_files as stream
 
     def match(events: Any) -> Any:
-        return on_spark(events, time=time, type=type)
+        return on_spark(events, time=time, type=type, strategy=strategy)
 
     if "trigger" in options:
         options["trigger"] = seconds_of(options["trigger"], "trigger")

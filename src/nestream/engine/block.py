@@ -6,7 +6,7 @@ chooses the operator that runs it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ class Block:
     `leaves` gives each variable's leaf. `order` holds the pairs that must follow each other, `apart` the
     pairs that might be the same event and must not be. `equalities` and `predicates` relate variables.
     `chain` is set where the variables are totally ordered, `key` where every variable has attributes that
-    are equal in all of them.
+    are equal in all of them. `judged` are the predicates that mention groups through aggregates.
     """
 
     leaves: Mapping[str, int]
@@ -36,6 +36,8 @@ class Block:
     equalities: tuple[Equality, ...]
     predicates: tuple[Expression, ...]
     negations: tuple[Negation, ...] = ()
+    groups: tuple[Group, ...] = ()
+    judged: tuple[Expression, ...] = ()
     chain: tuple[str, ...] | None = None
     key: Mapping[str, tuple[str, ...]] | None = None
 
@@ -73,4 +75,72 @@ class Negation:
         names |= {name for pair in (*block.order, *block.apart) for name in pair}
         for inner in block.negations:
             names |= inner.needs(root)
+        for group in block.groups:
+            names |= group_needs(group, root)
+        names |= {name for predicate in block.judged for name in variables(predicate)}
+        names -= {name for group in block.groups for name in group.variables}
         return names - set(block.leaves)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A group: all the matches of its alternatives in its interval, from `least` to `most` of them.
+
+    Each alternative is a choice of branches of the group's expression. An alternative is written as a
+    negation is: the same interval, the same block; here all its matches are taken.
+    """
+
+    variable: str
+    interval: Interval
+    alternatives: tuple[Negation, ...]
+    least: int = 0
+    most: int | None = None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that members bind, in the order of the text."""
+        return tuple(dict.fromkeys(name for one in self.alternatives for name in one.block.leaves))
+
+    @property
+    def reaches_out(self) -> bool:
+        """Whether members may lie before the first or after the last event of a match."""
+        return isinstance(self.interval.after, Edge) or isinstance(self.interval.before, Edge)
+
+
+def group_needs(group: Group, root: Block) -> frozenset[str]:
+    """The outer variables that decide the members of a group."""
+    return frozenset().union(*(one.needs(root) for one in group.alternatives))
+
+
+def why_no_range(group: Group) -> str | None:
+    """Why the members of a group are no range of a stack by key, None where they are one."""
+    if len(group.alternatives) > 1:
+        return "they are of several kinds"
+    block = group.alternatives[0].block
+    if len(block.leaves) > 1:
+        return "each is a match of several events"
+    if block.negations or block.groups:
+        return "something else is looked for around each"
+    if block.apart:
+        return "an event of the match could be one"
+    if block.predicates:
+        return "a predicate relates them to the match by more than equality"
+    own = [term for e in block.equalities for term in (e.left, e.right) if term[0] in block.leaves]
+    if len(set(own)) < len(own):
+        return "an attribute must equal two others"
+    return None
+
+
+def has_groups(block: Block) -> bool:
+    """Whether a block has groups, at any depth."""
+    return bool(block.groups) or any(has_groups(inner.block) for inner in block.negations)
+
+
+def closure(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """Every pair that follows from the pairs."""
+    reach = frozenset(order)
+    while True:
+        more = {(a, d) for a, b in reach for c, d in reach if b == c} - reach
+        if not more:
+            return reach
+        reach |= more

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nestream.engine.block import Block, Negation
+from nestream.engine.block import Block, Negation, why_no_range
 from nestream.engine.operator import Measured
 from nestream.engine.operators.chain import Chain
 from nestream.engine.operators.derived import MatchStair
+from nestream.engine.operators.grouped import Grouped
 from nestream.engine.operators.operator import PhysicalOperator
 from nestream.engine.program import EVENT, Decided, Edge, Interval, Program, Scope
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import Attribute, Expression, transform
-from nestream.model.text import print_expression, print_name
+from nestream.model.text import print_expression, print_name, quantity_text
 
 EMITTED = {
     Decided.LAST: "a match is emitted with its last event",
@@ -58,8 +59,11 @@ def _headline(operator: PhysicalOperator) -> str:
         parts.append(
             "looking up " + ", ".join(f"{term_text(e.left)} = {term_text(e.right)}" for e in block.equalities)
         )
-    if block.predicates:
-        parts.append("where " + ", ".join(map(print_expression, block.predicates)))
+    predicates = operator.filters if isinstance(operator, Chain) else block.predicates
+    if predicates:
+        parts.append("where " + ", ".join(map(print_expression, predicates)))
+    if isinstance(operator, Chain) and operator.ranges:
+        parts.append("as ranges " + ", ".join(map(print_expression, operator.ranges)))
     return ", ".join(parts)
 
 
@@ -68,12 +72,33 @@ def _inside(operator: PhysicalOperator, scope: Scope) -> Iterator[str]:
     block = operator.block
     for name, leaf in block.leaves.items():
         yield _scan(name, leaf, scope)
+    if isinstance(operator, Grouped):
+        operator = operator.candidates
     if isinstance(operator, Chain):
         for composite in operator.composites:
             names = ", ".join(map(print_name, composite.chain.names))
-            yield f"Derived ({names}): a composite step where that is less work"
+            otherwise = ", else all are joined" if composite.operator.block.equalities else ""
+            yield f"Derived ({names}): a composite step where that is less work{otherwise}"
     for negation in block.negations:
         yield from _negation(negation, scope)
+    yield from _groups(block, scope)
+
+
+def _groups(block: Block, scope: Scope) -> Iterator[str]:
+    """The groups of a block, how their members are found, and the predicates over them."""
+    for group in block.groups:
+        quantity = quantity_text(group.least, group.most)
+        where = interval_text(group.interval)
+        reason = why_no_range(group)
+        how = "members are a range of a stack" if reason is None else f"members by LateralJoin, as {reason}"
+        yield f"Group {print_name(group.variable)} {quantity} {where}: {how}"
+        for one in group.alternatives:
+            yield from (f"  {_scan(name, leaf, scope)}" for name, leaf in one.block.leaves.items())
+            for negation in one.block.negations:
+                yield from (f"  {line}" for line in _negation(negation, scope))
+            yield from (f"  {line}" for line in _groups(one.block, scope))
+    if block.judged:
+        yield f"judged by {', '.join(map(print_expression, block.judged))}"
 
 
 def _scan(name: str, leaf: int, scope: Scope) -> str:
@@ -104,6 +129,7 @@ def _negation(negation: Negation, scope: Scope) -> Iterator[str]:
     yield from (f"  {_scan(name, leaf, scope)}" for name, leaf in inner.leaves.items())
     for deeper in inner.negations:
         yield from (f"  {line}" for line in _negation(deeper, scope))
+    yield from (f"  {line}" for line in _groups(inner, scope))
 
 
 def filters_text(name: str, filters: Sequence[Expression]) -> Iterator[str]:
@@ -155,6 +181,7 @@ def explain_native_json(operators: Sequence[PhysicalOperator], scope: Scope) -> 
             if operator.block.key
             else None,
             "negations": [_negation_json(negation) for negation in operator.block.negations],
+            **_groups_json(operator.block),
             "decided": decided.value,
         }
         for operator, decided in zip(operators, scope.decided, strict=True)
@@ -168,4 +195,25 @@ def _negation_json(negation: Negation) -> dict[str, Any]:
         "interval": interval_text(negation.interval),
         "reason": negation.reason,
         "inside": [_negation_json(inner) for inner in negation.block.negations],
+        **_groups_json(negation.block),
+    }
+
+
+def _groups_json(block: Block) -> dict[str, Any]:
+    """The groups of a block as plain data; nothing where it has none."""
+    if not block.groups:
+        return {}
+    return {
+        "groups": [
+            {
+                "variable": group.variable,
+                "least": group.least,
+                "most": group.most,
+                "interval": interval_text(group.interval),
+                "members": "LateralJoin" if why_no_range(group) else "range",
+                "reason": why_no_range(group) or "its interval and key alone decide its members",
+            }
+            for group in block.groups
+        ],
+        "judged": [print_expression(predicate) for predicate in block.judged],
     }

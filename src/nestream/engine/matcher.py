@@ -7,29 +7,37 @@ nothing of a match is kept between two batches but, where the output is distinct
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events, Ints
+from nestream.engine.in_threads import in_threads
 from nestream.engine.keeper import NEVER, Keeper
 from nestream.engine.kernels import Rows
-from nestream.engine.kernels.stack import first_of_time
 from nestream.engine.keys import key_classes
 from nestream.engine.moment import Moment
-from nestream.engine.operator import EvaluationCache, Matches, Operator
+from nestream.engine.operator import EvaluationCache, Matches, Operator, Span
 from nestream.engine.ordering import in_output_order
 from nestream.engine.program import Decided, Measure, Program
+from nestream.engine.slices import Slices
 from nestream.engine.store import Store
 
 UNBOUND = -1
+_NO_ROWS = np.empty(0, np.int32)
 PIECE = 1 << 17
 """How many partial matches are worked on at once: so few stay in the processor's caches, which makes matching
 nearly twice as fast as working on millions, and memory small."""
 END = np.iinfo(np.int64).max
 """The watermark at the end of a finite input: all time has passed."""
+_Made = TypeVar("_Made")
+
+
+def _themselves(matches: Matches) -> Matches:
+    return matches
 
 
 class Matcher:
@@ -52,6 +60,13 @@ class Matcher:
         self.execution = program.start(self.limit)
         self.keeper = Keeper(program, events) if program.keep is not None else None
 
+    def go_on_with(self, program: Program) -> None:
+        """Run another program for the same query from here on; what was decided stays decided."""
+        self.program = program
+        self.execution = program.start(self.limit)
+        if program.distinct and self.given is None:
+            self.given = Given(program.kept)
+
     @cached_property
     def key_classes(self) -> Mapping[str, str]:
         """The attributes that the program compares with each other, each with the first of its class."""
@@ -70,19 +85,43 @@ class Matcher:
         self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
         self.events.seal()
         if len(self.store):
-            targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
-            at_once = self.watermark == END and not any(self.decided)
-            found = self._decide(targets, at_once=at_once, cache=cache)
-            sorted_already = found_in_order(self.program, at_once=at_once)
-            if self.keeper is None:
-                yield from found if sorted_already or not in_order else self._all_in_order(found)
-            elif at_once:
-                yield from self.keeper.all_of(found if sorted_already else self._all_in_order(found))
-            else:
-                found = iter(list(found))  # how far it is decided is known when all is found
-                yield from self.keeper.up_to(found, self._frontier(), self.watermark)
+            for matches in self._emitted(cache, in_order=in_order):
+                yield from self._completed(matches, cache)
         if cache is None:
             self._expire()
+
+    def whole(self, make: Callable[[Matches], _Made], threads: int) -> Iterator[_Made]:
+        """What is made of the matches of a finite input, in order; slices of it by several threads."""
+        in_order = found_in_order(self.program, at_once=True)
+        if not self.execution.parallel or self.keeper is not None or not in_order:
+            yield from in_threads(make, self.advance(END), threads)
+            return
+        self.watermark = END
+        self.events.seal()
+        if len(self.store):
+            targets = [self.events.seen] * len(self.decided)
+            yield from self._decide(targets, at_once=True, cache=None, make=make, threads=threads)
+
+    def _completed(self, matches: Matches, cache: EvaluationCache | None) -> Iterator[Matches]:
+        """Matches with their groups."""
+        return self.execution.completed(
+            matches, lambda: cache or EvaluationCache(self.events, self.key_classes)
+        )
+
+    def _emitted(self, cache: EvaluationCache | None, *, in_order: bool) -> Iterator[Matches]:
+        """The matches that the watermark decides and KEEP keeps, without their groups."""
+        assert self.watermark is not None
+        targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
+        at_once = self.watermark == END and not any(self.decided)
+        found = self._decide(targets, at_once=at_once, cache=cache)
+        sorted_already = found_in_order(self.program, at_once=at_once)
+        if self.keeper is None:
+            yield from found if sorted_already or not in_order else self._all_in_order(found)
+        elif at_once:
+            yield from self.keeper.all_of(found if sorted_already else self._all_in_order(found))
+        else:
+            found = iter(list(found))  # how far it is decided is known when all is found
+            yield from self.keeper.up_to(found, self._frontier(), self.watermark)
 
     def _frontier(self) -> int:
         """A time: all the matches that end before it have been found."""
@@ -120,7 +159,8 @@ class Matcher:
         bounds = [int(store.pos[row]) + store.base if row < len(store) else self.events.seen for row in rows]
         count = len(self.program.outlines)
         self.decided = [bounds[0]] * count
-        yield from self._decide([bounds[1]] * count, at_once=True, cache=cache)
+        for matches in self._decide([bounds[1]] * count, at_once=True, cache=cache):
+            yield from self._completed(matches, cache)
 
     def count(self) -> int:
         """How many matches there are when all the events have arrived, without building what it need not."""
@@ -133,7 +173,7 @@ class Matcher:
         if not len(self.store):
             return
         if self.given is not None or self.keeper is not None:
-            yield from (matches.count for matches in self.advance(END, in_order=False))
+            yield from (matches.count for matches in self._emitted(None, in_order=False))
             return
         length = int(self.store.pos[-1]) + 1
         for operator in self.operators(at_once=True):
@@ -144,8 +184,12 @@ class Matcher:
     ) -> Sequence[Operator]:
         """The operators of the program over the events held now, for the matches from a position on."""
         cache = cache or EvaluationCache(self.events, self.key_classes)
-        self._moments: Rows = cache.once("moments", lambda: first_of_time(self.events.ts))
         return self.execution.operators(cache, at_once=at_once, first=first)
+
+    @property
+    def _moments(self) -> Rows:
+        """For each row the first row with its time; empty where all differ."""
+        return self.events.moments if self.events.ties else _NO_ROWS
 
     def _all_in_order(self, found: Iterable[Matches]) -> Iterator[Matches]:
         """All the matches, sorted together."""
@@ -160,9 +204,18 @@ class Matcher:
         )
 
     def _decide(
-        self, targets: list[int], *, at_once: bool, cache: EvaluationCache | None
-    ) -> Iterator[Matches]:
-        """Give the matches up to the target positions, by their last events where all are decided at once."""
+        self,
+        targets: list[int],
+        *,
+        at_once: bool,
+        cache: EvaluationCache | None,
+        make: Callable[[Matches], Any] = _themselves,
+        threads: int = 1,
+    ) -> Iterator[Any]:
+        """Give the matches up to the target positions, by their last events where all are decided at once.
+
+        Or what is made of them, by several threads where no slice depends on those before.
+        """
         base = self.store.base
         if all(done >= target for done, target in zip(self.decided, targets, strict=True)):
             return
@@ -173,24 +226,36 @@ class Matcher:
         operators = self.operators(cache, at_once=at_once, first=first)
         self._repeats = self.given is not None and not told_by_last(self.program, at_once=at_once)
         end = max(targets) - base
-        size = min(operator.promising(first, end) for operator in operators)
-        while first < end:
-            until = self._cut(first, size, end)
+        slices = Slices(first, end, min(operator.promising(first, end) for operator in operators))
+
+        def found(span: Span) -> tuple[Span, int, list[Any] | None]:
             try:
-                found: Iterable[Matches] = self._collect(operators, first, until, targets, self.limit)
+                held = self._collect(operators, *span, targets, self.limit)
             except _TooManyError:
-                size = max(1, (until - first) // 2)
-                if self._cut(first, size, end) < until:
-                    continue
-                found = self._at_one_moment(operators, first, until, targets, at_once=at_once)
-            count = 0
-            for matches in found:
-                count += matches.count
-                yield matches
-            if until - first >= size and count < self.limit // 4:  # fewer than promised
-                size = min(size * max(2, min(16, self.limit // (2 * max(count, 1)))), max(end - until, 1))
-            first = until
+                return span, self.limit, None
+            return span, sum(matches.count for matches in held), [make(matches) for matches in held]
+
+        for span, count, made in in_threads(found, slices.cut(self._cut), 1 if self._repeats else threads):
+            slices.adapt(span, count, self.limit)
+            if made is None:
+                yield from map(make, self._halved(operators, *span, targets, at_once=at_once))
+            else:
+                yield from made
         self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
+
+    def _halved(
+        self, operators: Sequence[Operator], first: int, end: int, targets: list[int], *, at_once: bool
+    ) -> Iterator[Matches]:
+        """The matches of a slice that has more than a piece holds."""
+        middle = self._cut(first, max(1, (end - first) // 2), end)
+        if middle >= end:
+            yield from self._at_one_moment(operators, first, end, targets, at_once=at_once)
+            return
+        for since, until in ((first, middle), (middle, end)):
+            try:
+                yield from self._collect(operators, since, until, targets, self.limit)
+            except _TooManyError:
+                yield from self._halved(operators, since, until, targets, at_once=at_once)
 
     def _nothing_new(self, targets: list[int], *, at_once: bool) -> bool:
         """Whether no event that could be the last (or first) of a match is in what is now decided."""
@@ -294,12 +359,10 @@ class Matcher:
         held = [bindings for bindings in held if bindings.count]
         if not held:
             return []
-        columns = [
-            np.concatenate(
-                [b.rows[name] if name in b.rows else np.full(b.count, UNBOUND, np.int32) for b in held]
-            )
-            for name in self.program.kept
-        ]
+        columns: list[Any] = []
+        for name in self.program.kept:
+            parts = [b.rows[name] if name in b.rows else np.full(b.count, UNBOUND, np.int32) for b in held]
+            columns.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
         if self.given is not None:
             columns = self.given.new(_with_an_event(columns), self.store, repeated=repeated)
             if not len(columns[0]):
@@ -318,7 +381,21 @@ class Matcher:
         """How many of the first events no match needs any more that is still to be decided or given."""
         held = None if self.keeper is None else self.keeper.first
         expired = self._expired()
-        return expired if held is None else min(expired, held - self.events.forgotten)
+        return expired if held is None else min(expired, self._reached(held - self.events.forgotten))
+
+    def _reached(self, row: int) -> int:
+        """The first row that a match which begins with a row needs: its leading groups look back."""
+        store, program = self.store, self.program
+        if not program.looks_back or not 0 <= row < len(store):
+            return row
+        match program.measure:
+            case Measure.NONE:
+                return 0
+            case Measure.EVENTS:
+                return int(np.searchsorted(store.pos, store.pos[row] - (program.window - 1), "left"))
+            case Measure.TIME:
+                earliest = max(int(store.ts[row]) - program.window, -(2**63))
+                return int(np.searchsorted(store.ts, earliest, "left"))
 
     def _expired(self) -> int:
         """How many of the first events can take part in no match that is still to be decided."""

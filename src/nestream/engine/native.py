@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from nestream.engine.block import has_groups
 from nestream.engine.evaluation import Evaluation, Window
+from nestream.engine.events import Events
 from nestream.engine.explain import explain_native, explain_native_json
 from nestream.engine.operator import EvaluationCache, Execution, Matches, Measured, Operator, Span
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked, PhysicalOperator
 from nestream.engine.program import Decided, Program
+from nestream.engine.shown_groups import ShownGroups
+
+_FEW = 4096
+"""How many events are not worth a sample: if they have too many matches, they are halved."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,17 @@ class NativeProgram(Program):
     """A query as physical operators: its matches are those of all of them."""
 
     physical: tuple[PhysicalOperator, ...]
+    shown: ShownGroups | None = None
+
+    @property
+    def extent(self) -> Window:
+        """How far apart the events of a match may be."""
+        return Window(self.measure, self.window, self.exclusive)
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether there is a group anywhere in it."""
+        return any(has_groups(one.block) for one in self.physical)
 
     def start(self, limit: int) -> NativeExecution:
         """The program at work; it keeps nothing between batches but the events."""
@@ -38,20 +55,45 @@ class NativeProgram(Program):
 class NativeExecution(Execution):
     """A native program at work in one matcher."""
 
+    @property
+    def parallel(self) -> bool:
+        """Groups are looked up one slice after the other."""
+        return not self.program.has_groups
+
     def __init__(self, program: NativeProgram, limit: int) -> None:
         self.program = program
         self.limit = limit
+        self.evaluation: Evaluation | None = None
+        """The last evaluation: matches are completed with their groups over the same events."""
+        self._state = (0, 0)
 
     def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> list[Operator]:
         """Each physical operator over the events as they are now."""
         program = self.program
-        window = Window(program.measure, program.window, program.exclusive)
         since = int(np.searchsorted(cache.events.pos, first)) if first > 0 else 0
-        evaluation = Evaluation(cache, window, self.limit, since)
+        evaluation = Evaluation(cache, program.extent, self.limit, since)
+        self.evaluation = evaluation
+        self._state = _state(cache.events)
         return [
             RunningOperator(physical, evaluation, by_last=at_once or decided is not Decided.WINDOW)
             for physical, decided in zip(program.physical, program.decided, strict=True)
         ]
+
+    def completed(self, matches: Matches, cache: Callable[[], EvaluationCache]) -> Iterator[Matches]:
+        """The matches with what the output shows of their groups."""
+        shown = self.program.shown
+        if shown is None:
+            return iter((matches,))
+        evaluation, program = self.evaluation, self.program
+        if evaluation is None or self._state != _state(evaluation.events):  # KEEP held them for a while
+            evaluation = self.evaluation = Evaluation(cache(), program.extent, self.limit)
+            self._state = _state(evaluation.events)
+        return shown.completed(evaluation, [one.block for one in program.physical], matches)
+
+
+def _state(events: Events) -> tuple[int, int]:
+    """What changes whenever events come or are forgotten."""
+    return events.forgotten, events.seen
 
 
 class RunningOperator(Operator):
@@ -76,7 +118,10 @@ class RunningOperator(Operator):
 
     def promising(self, first: int, end: int) -> int:
         """How many positions at a time promise to stay within the budget."""
-        expected = self.physical.expected(self.evaluation, self._asked(first, end))
+        asked = self._asked(first, end)
+        if asked.end - asked.first <= _FEW:  # a round of a stream: looking at a sample takes as long as all
+            return end - first
+        expected = self.physical.expected(self.evaluation, asked)
         if expected is None:
             return end - first
         return max(1, int((end - first) * min(1.0, 0.7 * self.evaluation.limit / max(expected, 1.0))))

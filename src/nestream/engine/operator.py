@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from nestream.engine.events import Events
+from nestream.model.expression import Aggregate
+from nestream.model.output import Members
+from nestream.model.vector import Vector
 
 T = TypeVar("T")
 AnyRows = npt.NDArray[np.signedinteger[Any]]
@@ -30,6 +34,10 @@ class Matches:
 
     rows: Mapping[str, AnyRows]
     count: int
+    members: Mapping[str, Members] = field(default_factory=dict, kw_only=True)
+    """The members of the groups that are shown, or that may reach beyond the other events."""
+    aggregates: Mapping[Aggregate, Vector] = field(default_factory=dict, kw_only=True)
+    """The aggregates that RETURN computes, a value a match."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +85,25 @@ class EvaluationCache:
         self.key_classes = key_classes
         self.several = several
         self._made: dict[Hashable, Any] = {}
+        self._making = RLock()
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """The value of that name, made when it is first asked for."""
         if name not in self._made:
-            self._made[name] = make()
+            with self._making:
+                if name not in self._made:
+                    self._made[name] = make()
         found: T = self._made[name]
         return found
 
 
 class Execution(ABC):
     """A program at work in one matcher, with whatever it keeps from batch to batch."""
+
+    @property
+    def parallel(self) -> bool:
+        """Whether several threads may ask its operators for matches."""
+        return False
 
     @abstractmethod
     def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> Sequence[Operator]:
@@ -98,6 +114,10 @@ class Execution(ABC):
         Matches are asked for by their last event, unless their outline waits for the window of the first and
         they are not decided all `at_once`.
         """
+
+    def completed(self, matches: Matches, cache: Callable[[], EvaluationCache]) -> Iterator[Matches]:
+        """Matches over the events held now, with what is shown of their groups."""
+        return iter((matches,))
 
     def counters(self) -> list[tuple[tuple[str, ...], Any]]:
         """What it counted since it started: the variables of each part that counts, and its counters."""

@@ -26,8 +26,13 @@ def outline_of(block: Block, decided: Decided) -> Outline:
 def _all_leaves(block: Block) -> Iterator[tuple[str, int]]:
     """The variables of a block with their leaves, those of its negations included."""
     yield from block.leaves.items()
-    for negation in block.negations:
+    for negation in looking(block):
         yield from _all_leaves(negation.block)
+
+
+def looking(block: Block) -> list[Negation]:
+    """What looks at an interval of a match: its negations, and the alternatives of its groups."""
+    return [*block.negations, *(one for group in block.groups for one in group.alternatives)]
 
 
 def _compared(block: Block) -> Iterator[tuple[str, str]]:
@@ -36,7 +41,7 @@ def _compared(block: Block) -> Iterator[tuple[str, str]]:
     keys = list((block.key or {}).values())
     for key in keys:
         yield from zip(keys[0], key, strict=True)
-    for negation in block.negations:
+    for negation in looking(block):
         yield from _compared(negation.block)
         derived = negation.derived
         if derived is not None:
@@ -47,14 +52,18 @@ def _compared(block: Block) -> Iterator[tuple[str, str]]:
 
 def _keys(block: Block) -> set[str]:
     """The attributes that are equal in all events of a match and of its negations."""
-    if len(block.leaves) == 1 and not block.negations:
+    if len(block.leaves) == 1 and not looking(block):
         return set()
     if block.key is not None:
         found = {names[0] for names in zip(*block.key.values(), strict=True) if len(set(names)) == 1}
     elif len(block.leaves) == 1:
         (name,) = block.leaves
         found = {
-            attribute for negation in block.negations for term, attribute in negation.link if term == name
+            attribute
+            for negation in looking(block)
+            for equality in negation.block.equalities
+            for term, attribute in (equality.left, equality.right)
+            if term == name
         }
     else:
         found = set()
@@ -63,7 +72,7 @@ def _keys(block: Block) -> set[str]:
 
 def _all_linked(block: Block, attribute: str) -> bool:
     """Whether all the events of a block's negations equal the match in an attribute."""
-    return all(_linked(negation, attribute, set(block.leaves)) for negation in block.negations)
+    return all(_linked(negation, attribute, set(block.leaves)) for negation in looking(block))
 
 
 def _linked(negation: Negation, attribute: str, outer: set[str]) -> bool:

@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import Expression
 from nestream.model.keep import Keep
+from nestream.model.schema import Schema
 
 if TYPE_CHECKING:
     from nestream.engine.operator import Execution, Measured
@@ -155,6 +158,15 @@ class Program(Scope, ABC):
     @abstractmethod
     def start(self, limit: int) -> Execution:
         """The program at work in one matcher, which holds about `limit` partial matches at a time."""
+
+    @property
+    def is_planned_by_statistics(self) -> bool:
+        """Whether statistics of the events decide how it runs."""
+        return False
+
+    def planned_for(self, events: pa.Table, schema: Schema) -> Program:
+        """The program for events like these: itself, or one with the same outlines that runs otherwise."""
+        return self
 
     @abstractmethod
     def explain(self, measured: Sequence[Measured] = ()) -> str:

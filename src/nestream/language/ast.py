@@ -95,6 +95,21 @@ class InnerWindow:
 
 
 @dataclass(frozen=True)
+class Repeated:
+    """A group: `A+ a`, `A{2,5} a`, or with an expression for a body `(SEQ(B b, C c))+ p`.
+
+    The variable of a primitive that repeats is its own, and `variable` is None; `variable` names a group of
+    matches. `most` is None without an upper limit. Predicates written with the group are the body's.
+    """
+
+    body: Pattern
+    least: int
+    most: int | None
+    variable: str | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Negation:
     """`! body`. The predicates written with the negation are the body's."""
 
@@ -111,7 +126,7 @@ class Exists:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Pattern: TypeAlias = Primitive | Composite | Negation | Exists
+Pattern: TypeAlias = Primitive | Composite | Repeated | Negation | Exists
 
 
 @dataclass(frozen=True)
@@ -168,7 +183,7 @@ def parts(pattern: Pattern) -> Iterator[Pattern]:
         case Composite(components=components):
             for component in components:
                 yield from parts(component)
-        case Negation(body=body) | Exists(body=body):
+        case Repeated(body=body) | Negation(body=body) | Exists(body=body):
             yield from parts(body)
         case Primitive():
             return

@@ -24,8 +24,11 @@ from nestream.language.literals import (
     shortened,
     string_text,
 )
+from nestream.model.aggregates import AGGREGATES
 from nestream.model.diagnostics import Diagnostic, QueryError, Span
 from nestream.model.expression import (
+    PATH_MARK,
+    Aggregate,
     And,
     Arithmetic,
     Attribute,
@@ -41,6 +44,7 @@ from nestream.model.expression import (
     Not,
     Or,
     Parameter,
+    Previous,
     Value,
 )
 from nestream.model.functions import FUNCTIONS, called_names
@@ -168,17 +172,29 @@ class FormulaBuilder:
     # ---- values ----
 
     def attribute(self, children: Children) -> Attribute:
-        variable, _, name = children
-        return Attribute(variable.text, name.text, span_over(children))
+        variable, *inner, name = (child for child in children if isinstance(child, Name))
+        # of a group of matches the first part after it is their variable, else all are fields of a struct
+        path = PATH_MARK.join(part.text for part in (*inner[1:], name))
+        return Attribute(variable.text, path, span_over(children), inner[0].text if inner else None)
 
     def bare_attribute(self, children: Children) -> Attribute:
         (name,) = children
         return Attribute(None, name.text, name.span)
 
-    def call(self, children: Children) -> Call:
+    def call(self, children: Children) -> Expression:
         name, _, *rest = children
         arguments = _without_signs(rest)
         span, function = span_over(children), name.text.lower()
+        distinct = isinstance(rest[0], Token) and rest[0].type == "DISTINCT"
+        if function in AGGREGATES or function == "prev":
+            return self._over_a_group(name, arguments, span, distinct=distinct)
+        if distinct:
+            self.report(
+                "misplaced-distinct",
+                "DISTINCT belongs to COUNT",
+                span_of(rest[0]),
+                "write COUNT(DISTINCT f.x)",
+            )
         known = FUNCTIONS.get(function)
         if known is None:
             close = get_close_matches(function, called_names(), n=1)
@@ -198,6 +214,28 @@ class FormulaBuilder:
                 hint=f"write `{known.signature}`",
             )
         return self.nested(Call(function, tuple(arguments), span), arguments)
+
+    def _over_a_group(self, name: Name, arguments: Children, span: Span, *, distinct: bool) -> Expression:
+        """An aggregate, or PREV in one."""
+        function = name.text.lower()
+        word = function.upper()
+        most = 2 if function == "prev" else 1
+        if not 1 <= len(arguments) <= most:
+            takes = "one argument or two" if most > 1 else "one argument"
+            self.report(
+                "wrong-argument-count",
+                f"{word} takes {takes}, not {len(arguments)}",
+                span,
+                hint="write `PREV(f.x)`, or `PREV(f.x, l.x)` with the value for the first"
+                if most > 1
+                else f"write `{word}({'f' if function == 'count' else 'f.x'})` for a group `f`",
+            )
+            return Literal(True, span)
+        if distinct and function != "count":
+            self.report("misplaced-distinct", f"{word} takes no DISTINCT", span, "write COUNT(DISTINCT f.x)")
+        if function == "prev":
+            return self.nested(Previous(tuple(arguments), span), arguments)
+        return self.nested(Aggregate(function, arguments[0], distinct, None, span), arguments)
 
     def case(self, children: Children) -> Call:
         arguments = _without_signs(children)
@@ -273,8 +311,9 @@ class FormulaBuilder:
         return self.nested(node, [operand], levels=0)
 
     def test(self, children: Children) -> Equivalence:
-        name, *rest = children
-        value = rest[1] if rest else None
+        path = [child for child in children if isinstance(child, Name)]
+        name = Name(PATH_MARK.join(part.text for part in path), path[0].span)
+        value = children[-1] if children[-1] is not path[-1] else None
         if value is not None and not isinstance(value, Literal | Parameter):
             self.report(
                 "equivalence-value",

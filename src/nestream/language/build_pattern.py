@@ -19,6 +19,7 @@ from nestream.language.ast import (
     Operator,
     Pattern,
     Primitive,
+    Repeated,
     Step,
     WindowParameter,
 )
@@ -28,6 +29,7 @@ from nestream.language.windows import ANY_WINDOW, read_window
 from nestream.model.diagnostics import Diagnostic, QueryError, Span
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
+    Aggregate,
     And,
     Arithmetic,
     Attribute,
@@ -62,7 +64,7 @@ class Several:
 
 def is_pattern(part: object) -> TypeGuard[Pattern | Several]:
     """Whether an element of a list is a component, rather than a predicate."""
-    return isinstance(part, Primitive | Composite | Negation | Exists | Several)
+    return isinstance(part, Primitive | Composite | Repeated | Negation | Exists | Several)
 
 
 class PatternBuilder(FormulaBuilder):
@@ -101,6 +103,63 @@ class PatternBuilder(FormulaBuilder):
         types = tuple(name.text for name in names) or (ANY_TYPE,)
         return Primitive(types, variable, (), span, _step(children)[0])
 
+    def repeated(self, children: Children) -> Pattern:
+        """`A+ a`, `ANY(A, B){2,} x`, `(SEQ(B b, C c))+ p`."""
+        span = span_over(children)
+        at = next(
+            place
+            for place, child in enumerate(children)
+            if isinstance(child, Token) and _begins_quantity(child)
+        )
+        variable = children[-1] if isinstance(children[-1], Name) and len(children) - 1 > at else None
+        end = len(children) - (variable is not None)
+        least, most = self._quantity(children[at:end])
+        self._variables += [variable.text] if variable is not None else []
+        named = variable.text if variable is not None else None
+        body: Pattern
+        if isinstance(children[0], Name | Token):
+            self._count_part(span)
+            types = tuple(child.text for child in children[:at] if isinstance(child, Name)) or (ANY_TYPE,)
+            body = Primitive(types, named, (), span)
+            return self.nested(Repeated(body, least, most, None, span), [])
+        body = self._one(children[0])
+        if isinstance(body, Primitive) and named is not None and body.variable is None:
+            body, named = replace(body, variable=named), None
+        return self.nested(Repeated(body, least, most, named, span), [children[0]])
+
+    def _quantity(self, signs: Children) -> tuple[int, int | None]:
+        """The least and the greatest number of members that `+`, `*` or `{m,n}` says."""
+        if signs[0].type == "REPEAT":
+            return (1, None) if signs[0] == "+" else (0, None)
+        span = span_over(signs)
+        written = "".join(signs)
+        numbers = [sign for sign in signs if sign.type == "NUMBER"]
+        for number in numbers:
+            if not number.isdigit() or len(number.lstrip("0")) > 18:
+                self.report(
+                    "bad-repetition",
+                    f"`{shortened(written)}` does not say how many",
+                    span,
+                    hint="write whole numbers, as in `{3}`, `{3,}`, `{,5}` or `{2,5}`",
+                )
+                return 1, None
+        if len(numbers) == 1:
+            number = int(numbers[0])
+            if "," not in signs:
+                return number, number
+            return (number, None) if signs[1] is numbers[0] else (0, number)
+        least, most = map(int, numbers)
+        if least > most:
+            self.report(
+                "bad-repetition",
+                f"`{written}` asks for at least {least} and at most {most}",
+                span,
+                hint="write the smaller number first",
+                suggestion=f"{{{most},{least}}}",
+            )
+            return most, least
+        return least, most
+
     def unreadable(self, children: Children) -> Primitive:
         return UNREADABLE
 
@@ -120,10 +179,6 @@ class PatternBuilder(FormulaBuilder):
 
     def predicate(self, children: Children) -> Expression | Pattern:
         (formula,) = children
-        match formula:
-            case Arithmetic(operator="+" | "*", left=left, right=right) if _is_bare(left) and _is_bare(right):
-                self.diagnostics.append(no_repetition(formula.span))
-                return UNREADABLE
         return self._checked(formula)
 
     def _checked(self, formula: Expression) -> Expression:
@@ -251,6 +306,12 @@ class PatternBuilder(FormulaBuilder):
                 return replace(body, windows=(*body.windows, window))
             case Negation(body=inner) | Exists(body=inner):
                 return replace(body, body=self._one(self._with_window(inner, window)))
+            case Repeated():
+                message, hint = (
+                    "a window of a group",
+                    "write it with the expression that repeats, as in `(SEQ(A a, B b) WITHIN 10 s)+ p`",
+                )
+                self.report("window-of-event", message, window.span, hint)
             case Primitive() if not is_unreadable(body):
                 message, hint = (
                     "a window of a single event",
@@ -262,8 +323,11 @@ class PatternBuilder(FormulaBuilder):
 
     def _check_closed(self, formula: Expression, place: str) -> None:
         """Only a WHERE clause may leave the variable out or test an equivalence."""
+        counted = [id(part.operand) for part in walk(formula) if isinstance(part, Aggregate)]
         for part in walk(formula):
             if isinstance(part, Attribute) and part.variable is None:
+                if id(part) in counted:
+                    continue  # `COUNT(f)`: binding knows whether it is a group
                 name = print_name(part.name)
                 self._report_bare_name(part, name)
             elif isinstance(part, Equivalence):
@@ -295,7 +359,7 @@ def _with_predicates(pattern: Pattern, predicates: tuple[Expression, ...], span:
     match pattern:
         case Primitive() | Composite():
             return replace(pattern, predicates=pattern.predicates + predicates, span=span)
-        case Negation(body=body) | Exists(body=body):
+        case Repeated(body=body) | Negation(body=body) | Exists(body=body):
             return replace(pattern, body=_with_predicates(body, predicates, body.span), span=span)
 
 
@@ -311,13 +375,17 @@ def _is_bare(formula: object) -> bool:
     return isinstance(formula, Attribute) and formula.variable is None
 
 
-def no_repetition(span: Span) -> Diagnostic:
-    """What to say of `A+ a`, `A* a` and `A a[]`."""
+def _begins_quantity(token: Token) -> bool:
+    return token.type == "REPEAT" or token == "{"
+
+
+def misplaced_repetition(span: Span) -> Diagnostic:
+    """What to say of `A a+`, `A a[]` and `A a{3}`."""
     return Diagnostic(
-        "no-repetition",
-        "a component cannot repeat: each stands for one event",
+        "misplaced-repetition",
+        "a group is marked after its type",
         span,
-        hint="write the type and the variable, as in `A a`; every combination of events is a match",
+        hint="write `A+ a`, `A* a` or `A{2,5} a`",
     )
 
 

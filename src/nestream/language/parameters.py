@@ -25,6 +25,7 @@ from nestream.language.ast import (
     Pattern,
     Primitive,
     Query,
+    Repeated,
     ReturnExpression,
     WindowParameter,
 )
@@ -126,7 +127,7 @@ class _Filling:
                         InnerWindow(self.window(each.window), each.span) for each in pattern.windows
                     ),
                 )
-            case Negation() | Exists():
+            case Negation() | Exists() | Repeated():
                 return replace(pattern, body=self.pattern(pattern.body))
 
     # -- values --------------------------------------------------------------------------------------------

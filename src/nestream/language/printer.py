@@ -16,12 +16,13 @@ from nestream.language.ast import (
     Pattern,
     Primitive,
     Query,
+    Repeated,
     ReturnExpression,
     ReturnVariable,
 )
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import And, Expression, Or, Parameter
-from nestream.model.text import print_expression, print_name, print_operands
+from nestream.model.text import print_expression, print_name, print_operands, quantity_text
 
 __all__ = ["print_expression", "print_name", "print_pattern", "print_query", "saved_spelling"]
 
@@ -71,11 +72,26 @@ def print_pattern(pattern: Pattern) -> str:
 def _parts(pattern: Pattern) -> tuple[str, list[Pattern | str], str]:
     """A pattern as its head, its list (components, and predicates as text) and its tail."""
     match pattern:
+        case Negation(body=Repeated(variable=None, body=Primitive(predicates=(_, *_)))):
+            head, items, tail = _parts(pattern.body)
+            return "!" + head, items, tail
         case Negation(body=Primitive(predicates=(_, *_)) as body):
             return "!(", [_event(body), *map(print_expression, body.predicates)], ")"
         case Negation(body=body):
             head, items, tail = _parts(body)
             return "!" + head, items, tail
+        case Repeated(variable=None, body=Primitive(predicates=()) as body):
+            return _event(body, print_quantity(pattern)), [], ""
+        case Repeated(variable=None, body=Primitive(predicates=predicates) as body):
+            repeats = _event(body, print_quantity(pattern))
+            return f"({repeats} : ", list(map(print_expression, predicates)), ")"
+        case Repeated(variable=variable, body=body):
+            named = "" if variable is None else f" {print_name(variable)}"
+            if isinstance(body, Primitive) and body.predicates:
+                head, items, tail = _parts(body)
+                return head, items, f"{tail}{print_quantity(pattern)}{named}"
+            head, items, tail = _parts(body)
+            return f"({head}", items, f"{tail}){print_quantity(pattern)}{named}"
         case Exists(variables=variables, body=body):
             head, items, tail = _parts(body)
             return f"EXISTS {', '.join(map(print_name, variables))} : {head}", items, tail
@@ -89,11 +105,17 @@ def _parts(pattern: Pattern) -> tuple[str, list[Pattern | str], str]:
             return f"{opening}{operator}(", [*components, *map(print_expression, predicates)], tail
 
 
-def _event(primitive: Primitive) -> str:
+def print_quantity(group: Repeated) -> str:
+    """How many members a group has, as it is written: `+`, `*`, `{3}`, `{3,}`, `{,5}` or `{2,5}`."""
+    return quantity_text(group.least, group.most)
+
+
+def _event(primitive: Primitive, quantity: str = "") -> str:
     types = list(map(print_name, primitive.types))
     kind = types[0] if len(types) == 1 else f"ANY({', '.join(types)})"
     if primitive.types == (ANY_TYPE,):
         kind = "ANY"
+    kind += quantity
     step = f"{primitive.step} " if primitive.step else ""
     return step + (kind if primitive.variable is None else f"{kind} {print_name(primitive.variable)}")
 

@@ -1,7 +1,7 @@
-"""Words that mean something in one place only, and are names in every other: LIKE, CASE, NEXT and others.
+"""Words and signs that mean something in one place only: LIKE, CASE, NEXT and others, a repeating `+`.
 
-They come out of the lexer as names. Here those that stand where only the word can be meant get its type, so
-that a type, variable or attribute of that name needs no backticks.
+They come out of the lexer as names and as signs of arithmetic. Here those that stand where only the word can
+be meant get its type, so that a type, variable or attribute of that name needs no backticks.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ _BEFORE_A_COMPONENT = frozenset(("LPAR", "COMMA", "BANG", "NOT", "PATTERN", "EVE
 _NAMES = frozenset(("NAME", "QUOTED_NAME"))
 _OF_KEEP = ("KEEP", "PER", "EVERY", *_KEPT)
 _IN_CASE = {"WHEN": "WHEN", "THEN": "THEN", "ELSE": "ELSE", "END": "CASE_END"}
+_AFTER_A_COMPONENT = frozenset(("WHERE", "WITHIN", "RETURN", "LIMIT", "AND", "OR"))
 _ENDS_A_VALUE = frozenset(("NAME", "QUOTED_NAME", "STRING", "NUMBER", "RPAR", "TRUE", "FALSE", "PARAMETER"))
 _BEGINS_A_VALUE = frozenset(
     (
@@ -35,6 +36,9 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
     depth = 0
     in_pattern = True
     for place, token in enumerate(tokens):
+        if in_pattern and token in {"+", "*"} and _repeats(tokens, place):
+            found.append(_retyped(token, "REPEAT"))
+            continue
         depth += (token in {"(", "["}) - (token in {")", "]"})
         in_pattern &= depth > 0 or token.type not in _CLAUSES
         before = found[-1] if found else None
@@ -51,6 +55,8 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
         elif word == "CASE" and _is_case(tokens, place):
             cases.append(depth)
             found.append(_retyped(token, word))
+        elif word == "DISTINCT" and _is_distinct(found, after):
+            found.append(_retyped(token, word))
         elif word in _IN_CASE and cases and cases[-1] == depth:
             if word == "END":
                 cases.pop()
@@ -58,6 +64,32 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
         else:
             found.append(token)
     return found
+
+
+def _repeats(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a sign stands after a component and before its variable, or before what follows a component.
+
+    In a pattern every attribute has a variable, so a bare name beside the sign is a type or a variable.
+    """
+    before, earlier = tokens[place - 1 : place], tokens[max(place - 2, 0) : place - 1]
+    if not before or not (_is_name(before[0]) or before[0] == ")" or before[0].type == "ANY"):
+        return False
+    if earlier and _is_name(before[0]) and (earlier[0] == "." or earlier[0].type == "NUMBER"):
+        return False
+    after = tokens[place + 1 : place + 3]
+    if not after or after[0] in {",", ")", ":"} or after[0].type in _AFTER_A_COMPONENT:
+        return True
+    return _is_name(after[0]) and not (len(after) > 1 and after[1] in {".", "("})
+
+
+def _is_name(token: Token) -> bool:
+    return token.type in {"NAME", "QUOTED_NAME"}
+
+
+def _is_distinct(before: Sequence[Token], after: Token | None) -> bool:
+    """Between the parenthesis of a call and a value."""
+    called = len(before) > 1 and before[-1] == "(" and _is_name(before[-2])
+    return called and after is not None and after.type in _BEGINS_A_VALUE and after != "("
 
 
 def _is_infix(before: Sequence[Token], after: Token | None) -> bool:

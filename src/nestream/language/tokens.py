@@ -28,7 +28,7 @@ STRANGE = "STRANGE"
 """The type of the token that stands for characters which mean nothing; no rule of the grammar takes it."""
 
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
-_STRANGE_RUN = re.compile(r"""[^\w\s"'`“‘()\[\],.:=<>!+\-*/%≠≤≥∧∨¬∃]+""")
+_STRANGE_RUN = re.compile(r"""[^\w\s"'`“‘()\[\]{},.:=<>!+\-*/%≠≤≥∧∨¬∃]+""")
 _MOST_STRANGE = 10
 _CLOSING = {"(": ")", "[": "]"}
 _UNARY = frozenset({"!", "¬", "-"})
@@ -42,8 +42,6 @@ _INSTEAD = {
     "|": "OR",
     "⋁": "OR",
     "~": "NOT",
-    "{": "`(`",
-    "}": "`)`",
     "×": "`*`",
     "·": "`*`",
     "÷": "`/`",

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nestream.logical.nodes import Component, Leaf, Negation, Plan, Proj, WinAnd, WinOr, WinSeq, Witness
+from nestream.logical.nodes import (
+    Component,
+    Group,
+    Leaf,
+    Negation,
+    Plan,
+    Proj,
+    WinAnd,
+    WinOr,
+    WinSeq,
+    Witness,
+)
 from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import Expression, variables
-from nestream.model.output import EventColumn
-from nestream.model.text import print_expression, print_name
+from nestream.model.output import ValueColumn
+from nestream.model.text import print_expression, print_name, quantity_text
 
 
 def explain(plan: Plan) -> str:
@@ -34,7 +45,7 @@ def _window(plan: Plan) -> str:
 def _output(plan: Plan) -> str:
     shown = ", ".join(
         print_name(column.name)
-        if isinstance(column, EventColumn)
+        if not isinstance(column, ValueColumn)
         else f"{print_expression(column.expression)} AS {print_name(column.name)}"
         for column in plan.output.columns
     )
@@ -45,6 +56,10 @@ def _lines(component: Component, depth: int, outer: frozenset[str], prefix: str)
     indent = "  " * depth
     if isinstance(component, Negation):
         yield from _lines(component.body, depth, outer, "! ")
+        return
+    if isinstance(component, Group):
+        yield f"{indent}{_group_label(component)}"
+        yield from _lines(component.body, depth + 1, outer, "")
         return
     if isinstance(component, Witness):
         yield f"{indent}{_witness(component, outer)}"
@@ -72,9 +87,9 @@ def _witness(witness: Witness, outer: frozenset[str]) -> str:
     return ", ".join([*absent, *(f"latest {_leaf(leaf, outer)}" for leaf in witness.chain)])
 
 
-def leaf_label(leaf: Leaf) -> str:
-    """The leaf as the language writes it: `Type variable`, or `ANY(A, B) variable`."""
-    return f"{types_label(leaf.types)} {print_name(leaf.variable)}"
+def leaf_label(leaf: Leaf, quantity: str = "") -> str:
+    """The leaf as the language writes it: `Type variable`, `ANY(A, B) variable`, a group `Type+ variable`."""
+    return f"{types_label(leaf.types)}{quantity} {print_name(leaf.variable)}"
 
 
 def types_label(types: Sequence[str]) -> str:
@@ -83,6 +98,10 @@ def types_label(types: Sequence[str]) -> str:
         return "ANY"
     names = [print_name(name) for name in types]
     return names[0] if len(names) == 1 else f"ANY({', '.join(names)})"
+
+
+def _group_label(group: Group) -> str:
+    return f"Group {print_name(group.variable)} {quantity_text(group.least, group.most)}"
 
 
 def _declared(component: WinSeq | WinAnd | WinOr) -> frozenset[str]:
@@ -106,7 +125,7 @@ def explain_json(plan: Plan) -> dict[str, Any]:
         "output": {
             "columns": [
                 {"name": column.name, "variable": column.variable}
-                if isinstance(column, EventColumn)
+                if not isinstance(column, ValueColumn)
                 else {"name": column.name, "expression": print_expression(column.expression)}
                 for column in plan.output.columns
             ],
@@ -128,6 +147,14 @@ def _json(component: Component, outer: frozenset[str]) -> dict[str, Any]:
     match component:
         case Negation(body=body):
             return {"node": "Negation", "body": _json(body, outer)}
+        case Group(variable=variable, body=body, least=least, most=most):
+            return {
+                "node": "Group",
+                "variable": variable,
+                "least": least,
+                "most": most,
+                "body": _json(body, outer),
+            }
         case Witness(chain=chain, absent=absent):
             return {
                 "node": "Witness",

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from nestream.logical.nodes import (
     Component,
+    Group,
     Leaf,
     Negation,
     Plan,
@@ -18,6 +19,7 @@ from nestream.logical.nodes import (
     WinSeq,
     Witness,
     free_variables,
+    group_members,
     is_constraint,
     leaves,
     positive,
@@ -68,11 +70,11 @@ def _place_problem(root: Component) -> str | None:
 
 def _problem(component: Component, visible: frozenset[str]) -> str | None:
     """The first broken invariant in the component, given the variables bound around it."""
-    if isinstance(component, Negation | Proj):
+    if isinstance(component, Negation | Group | Proj):
         return _problem(component.body, visible)
     if isinstance(component, Witness):
         return _witness_problem(component, visible)
-    bound = visible | target_variables(component)
+    bound = visible | target_variables(component) | group_members(component)
     problem = _predicate_problem(component.predicates, bound)
     if problem:
         return problem

@@ -4,8 +4,9 @@ A node's predicates hold of every match in which the node takes part, so a predi
 negated expression says nothing about matches that do not go through it. Branches of a WinOr may bind the
 same variables (a SASE disjunction over a negative component does); the matches are a set.
 
-Binding writes WinSeq, WinAnd, WinOr, Negation and Leaf. Rewriting adds Witness, Proj, and operators over
-constraints: a WinOr or WinAnd of negations and witnesses alone binds nothing and stands where a negation may.
+Binding writes WinSeq, WinAnd, WinOr, Negation, Group and Leaf. Rewriting adds Witness, Proj, and operators
+over constraints: a WinOr or WinAnd of negations and witnesses alone binds nothing and stands where a negation
+may.
 """
 
 from __future__ import annotations
@@ -62,6 +63,20 @@ class Negation:
 
 
 @dataclass(frozen=True)
+class Group:
+    """A component that takes all matches of its body in the interval its place gives it.
+
+    The predicates of the body say which belong. A match has at least `least` of them, at most `most` if that
+    is not None. `variable` names the group; that of a repeated event is the variable of its leaf.
+    """
+
+    variable: str
+    body: Node
+    least: int = 0
+    most: int | None = None
+
+
+@dataclass(frozen=True)
 class Witness:
     """A component that must hold in the interval its place gives it, and binds nothing.
 
@@ -98,7 +113,7 @@ class Proj:
 
 Operator: TypeAlias = WinSeq | WinAnd | WinOr
 Node: TypeAlias = Leaf | WinSeq | WinAnd | WinOr | Proj
-Component: TypeAlias = Leaf | WinSeq | WinAnd | WinOr | Proj | Negation | Witness
+Component: TypeAlias = Leaf | WinSeq | WinAnd | WinOr | Proj | Negation | Group | Witness
 
 
 @dataclass(frozen=True)
@@ -120,9 +135,9 @@ class Plan:
 
 
 def is_constraint(component: Component) -> bool:
-    """Whether the component binds no event: a negation, a witness, or an OR or AND of such alone."""
+    """Whether the component binds no event: a negation, a group, a witness, or an OR or AND of such alone."""
     match component:
-        case Negation() | Witness():
+        case Negation() | Group() | Witness():
             return True
         case WinOr(components=inner) | WinAnd(components=inner):
             return bool(inner) and all(map(is_constraint, inner))
@@ -135,7 +150,7 @@ def positive(node: Operator) -> tuple[Node, ...]:
     return tuple(
         component
         for component in node.components
-        if not isinstance(component, Negation | Witness) and not is_constraint(component)
+        if not isinstance(component, Negation | Group | Witness) and not is_constraint(component)
     )
 
 
@@ -148,7 +163,7 @@ def walk(component: Component) -> Iterator[Component]:
     """The component and everything nested in it, outermost first, from left to right."""
     yield component
     match component:
-        case Negation(body=body) | Proj(body=body):
+        case Negation(body=body) | Group(body=body) | Proj(body=body):
             yield from walk(body)
         case WinSeq(components=nested) | WinAnd(components=nested) | WinOr(components=nested):
             for inner in nested:
@@ -169,7 +184,7 @@ def target_variables(component: Component) -> frozenset[str]:
     match component:
         case Leaf(variable=variable):
             return frozenset((variable,))
-        case Negation() | Witness():
+        case Negation() | Group() | Witness():
             return frozenset()
         case Proj(body=body):
             return target_variables(body)
@@ -182,22 +197,49 @@ def free_variables(component: Component) -> frozenset[str]:
     match component:
         case Leaf(variable=variable, predicates=predicates):
             return frozenset((variable,)).union(*(variables(predicate) for predicate in predicates))
-        case Negation(body=body):
+        case Negation(body=body) | Group(body=body):
             return free_variables(body) - target_variables(body)
         case Witness(leaves=inside):
-            mentioned = frozenset().union(*map(free_variables, inside))
-            return mentioned - {leaf.variable for leaf in inside}
+            needed = frozenset().union(*map(free_variables, inside))
+            return needed - {leaf.variable for leaf in inside}
         case Proj(body=body):
             return free_variables(body)
         case WinSeq() | WinAnd() | WinOr():
             own = (variables(predicate) for predicate in component.predicates)
-            return frozenset().union(*(free_variables(inner) for inner in component.components), *own)
+            mentioned: frozenset[str] = frozenset().union(
+                *(free_variables(inner) for inner in component.components), *own
+            )
+            return mentioned - group_members(component)
+
+
+def groups(component: Component) -> Iterator[Group]:
+    """The groups that a match of the component has, in the order of the text."""
+    match component:
+        case Group():
+            yield component
+        case Proj(body=body):
+            yield from groups(body)
+        case WinSeq() | WinAnd() | WinOr():
+            for inner in component.components:
+                yield from groups(inner)
+        case _:
+            return
+
+
+def has_groups(plan: Plan) -> bool:
+    """Whether a query has a group anywhere."""
+    return any(isinstance(node, Group) for node in walk(plan.root))
+
+
+def group_members(component: Component) -> frozenset[str]:
+    """The variables of members of the component's groups, which aggregates around them mention."""
+    return frozenset().union(*(target_variables(group.body) for group in groups(component)))
 
 
 def expressions(plan: Plan) -> Iterator[Expression]:
     """Every expression of a plan: its predicates, then what it returns and keeps by."""
     for node in walk(plan.root):
-        if not isinstance(node, Negation | Witness):
+        if not isinstance(node, Negation | Group | Witness):
             yield from node.predicates
     for column in plan.output.columns:
         if isinstance(column, ValueColumn):
@@ -210,7 +252,7 @@ def branches(plan: Plan) -> tuple[Node, ...]:
     """The expressions of a plan: the branches of its root OR, or its root."""
     if not isinstance(plan.root, WinOr) or plan.root.predicates:
         return (plan.root,)
-    return tuple(node for node in plan.root.components if not isinstance(node, Negation | Witness))
+    return tuple(node for node in plan.root.components if not isinstance(node, Negation | Group | Witness))
 
 
 def leaf_alone(leaf: Leaf, plan: Plan) -> Leaf:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from nestream.logical.explain import leaf_label
 from nestream.logical.nodes import (
     Component,
+    Group,
     Leaf,
     Negation,
     Node,
@@ -22,7 +23,7 @@ from nestream.logical.nodes import (
     Witness,
     is_constraint,
 )
-from nestream.model.text import print_expression, print_name
+from nestream.model.text import print_expression, print_name, quantity_text
 
 _NAMES = {WinSeq: "SEQ", WinAnd: "AND", WinOr: "OR"}
 
@@ -36,6 +37,13 @@ def expression_text(component: Component) -> str:
             return f"({', '.join([_event(component), *_predicates(component)])})"
         case Negation(body=body):
             return f"!{expression_text(body)}"
+        case Group(body=Leaf(predicates=()) as leaf) if leaf.variable == component.variable:
+            return leaf_label(leaf, quantity_text(component.least, component.most))
+        case Group(variable=variable, body=body):
+            quantity = quantity_text(component.least, component.most)
+            if isinstance(body, Leaf) and body.variable == variable:
+                return f"({', '.join([leaf_label(body, quantity), *_predicates(body)])})"
+            return f"({expression_text(body)}){quantity} {print_name(variable)}"
         case Witness():
             return f"({', '.join(_inline(component))})"
         case Proj(variables=names, body=body):

@@ -26,8 +26,15 @@ ARITHMETIC = ("+", "-", "*", "/", "%")
 TIME_ATTRIBUTE = "ts"
 TYPE_ATTRIBUTE = "type"
 """The names of an event's own time and type in a plan."""
+PATH_MARK = "\0."
+"""In the name of an attribute, stands between a struct column and its field, and between deeper fields."""
 COLUMN_MARK = "\0"
 """In a plan, begins the name of a column `ts` or `type` of the data, which is not the event's own."""
+
+
+def column_name(attribute: str) -> str:
+    """The attribute that an event has itself: the struct where a field of it is meant."""
+    return attribute.partition(PATH_MARK)[0]
 
 
 @dataclass(frozen=True)
@@ -42,12 +49,14 @@ class Literal:
 class Attribute:
     """`variable.name`: an attribute of an event. `ts` and `type` exist on every event.
 
-    The variable is None only in a WHERE clause, before binding.
+    The variable is None only in a WHERE clause, before binding. `inner` is set only before binding too: in
+    `p.b.x`, where `p` is a group of matches, it is their variable `b`.
     """
 
     variable: str | None
     name: str
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    inner: str | None = None
     own: bool = field(default=False, compare=False, repr=False)
     """Whether `ts` is the time of the event even if the data has another column of that name."""
 
@@ -154,6 +163,29 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Aggregate:
+    """`SUM(operand)` over the members of a group, or another of `nestream.model.aggregates`.
+
+    The operand is an expression over one member and the variables around the group. Binding names the
+    `group` and writes `COUNT(f)`, which counts members, as the count of a constant.
+    """
+
+    function: str
+    operand: Expression
+    distinct: bool = False
+    group: str | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Previous:
+    """`PREV(x)`, or `PREV(x, first)`, in an aggregate: the value of the member before; NULL, or `first`."""
+
+    operands: tuple[Expression, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Equivalence:
     """SASE's `[attribute]` or `[attribute = value]` in a WHERE clause; binding expands it."""
 
@@ -176,6 +208,8 @@ Expression: TypeAlias = (
     | Between
     | IsNull
     | Call
+    | Aggregate
+    | Previous
     | Equivalence
 )
 
@@ -183,12 +217,22 @@ Expression: TypeAlias = (
 def children(expression: Expression) -> Iterator[Expression]:
     """The direct parts of an expression, from left to right."""
     match expression:
-        case Negative(operand=operand) | Not(operand=operand) | IsNull(operand=operand):
+        case (
+            Negative(operand=operand)
+            | Not(operand=operand)
+            | IsNull(operand=operand)
+            | Aggregate(operand=operand)
+        ):
             yield operand
         case Arithmetic(left=left, right=right):
             yield left
             yield right
-        case Comparison(operands=operands) | And(operands=operands) | Or(operands=operands):
+        case (
+            Comparison(operands=operands)
+            | And(operands=operands)
+            | Or(operands=operands)
+            | Previous(operands=operands)
+        ):
             yield from operands
         case In(operand=operand, values=values):
             yield operand
@@ -218,6 +262,20 @@ def attributes(expression: Expression) -> Iterator[Attribute]:
 def variables(expression: Expression) -> frozenset[str]:
     """The variables that the expression mentions."""
     return frozenset(part.variable for part in attributes(expression) if part.variable is not None)
+
+
+def aggregates(expression: Expression) -> Iterator[Aggregate]:
+    """Every aggregate in the expression, in the order of the text."""
+    return (part for part in walk(expression) if isinstance(part, Aggregate))
+
+
+def plain_variables(expression: Expression) -> frozenset[str]:
+    """The variables that the expression mentions outside aggregates: what it says of single events."""
+    if isinstance(expression, Aggregate):
+        return frozenset()
+    if isinstance(expression, Attribute):
+        return frozenset(() if expression.variable is None else (expression.variable,))
+    return frozenset().union(*map(plain_variables, children(expression)))
 
 
 def conjuncts(expression: Expression) -> Iterator[Expression]:

@@ -14,6 +14,8 @@ from typing import Final
 
 from nestream.model.expression import (
     COLUMN_MARK,
+    PATH_MARK,
+    Aggregate,
     And,
     Arithmetic,
     Attribute,
@@ -29,6 +31,7 @@ from nestream.model.expression import (
     Not,
     Or,
     Parameter,
+    Previous,
     Value,
 )
 from nestream.model.functions import FUNCTIONS
@@ -71,6 +74,8 @@ def is_reserved(name: str) -> bool:
 
 def print_name(name: str) -> str:
     """The name of a type, variable or attribute as it is written in a query."""
+    if PATH_MARK in name:
+        return ".".join(map(print_name, name.split(PATH_MARK)))
     name = name.removeprefix(COLUMN_MARK)
     if _PLAIN.fullmatch(name) and not is_reserved(name):
         return name
@@ -122,9 +127,14 @@ def _text_and_level(expression: Expression) -> tuple[str, int]:
         case Literal(value=value):
             text = print_value(value)
             return text, _FACTOR if text.startswith("-") else _ATOM
-        case Attribute(variable=variable, name=name):
+        case Attribute(variable=variable, name=name, inner=inner):
             owner = "" if variable is None else f"{print_name(variable)}."
+            owner += "" if inner is None else f"{print_name(inner)}."
             return owner + print_name(name), _ATOM
+        case Aggregate():
+            return _aggregate(expression), _ATOM
+        case Previous(operands=operands):
+            return f"PREV({_listed(operands)})", _ATOM
         case Parameter(name=name):
             return f"${name}", _ATOM
         case Call():
@@ -166,6 +176,27 @@ def _call(call: Call) -> tuple[str, int]:
         when = "".join(f" WHEN {c} THEN {v}" for c, v in zip(parts[0::2], parts[1::2], strict=False))
         return f"CASE{when}{f' ELSE {parts[-1]}' if len(parts) % 2 else ''} END", _ATOM
     return f"{call.function}({_listed(call.arguments)})", _ATOM
+
+
+def _aggregate(aggregate: Aggregate) -> str:
+    counts_members = aggregate.group is not None and aggregate.operand == Literal(True)
+    over = print_name(aggregate.group or "") if counts_members else print_expression(aggregate.operand)
+    return f"{aggregate.function.split()[0].upper()}({'DISTINCT ' * aggregate.distinct}{over})"
+
+
+def quantity_text(least: int, most: int | None) -> str:
+    """How many members a group has, as a query writes it."""
+    match least, most:
+        case 0, None:
+            return "*"
+        case 1, None:
+            return "+"
+        case _, None:
+            return f"{{{least},}}"
+        case 0, most if most:
+            return f"{{,{most}}}"
+        case _:
+            return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
 
 
 def _listed(expressions: Iterable[Expression]) -> str:

@@ -10,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.model.output import UNBOUND, EventColumn, Output, event_type, events_at, values_at
+from nestream.model.output import (
+    UNBOUND,
+    EventColumn,
+    GroupColumn,
+    Members,
+    Output,
+    event_type,
+    events_at,
+    spanned,
+    values_at,
+)
 from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 
@@ -62,14 +72,33 @@ class Gathered:
         return sum(self.counts)
 
     def add(
-        self, name: str, output: Output, rows: Mapping[str, Rows], count: int, found: pa.Table | None
+        self,
+        name: str,
+        output: Output,
+        rows: Mapping[str, Rows],
+        count: int,
+        found: pa.Table | None,
+        members: Mapping[str, Members] | None = None,
     ) -> None:
-        """Add matches of a query: the rows of its kept variables, and the table of what RETURN computes."""
+        """Add matches of a query: the rows of its kept variables, and the table of what RETURN computes.
+
+        `members` are those of its groups: they are listed after one another under the variable of the group,
+        those of a group `p` of matches under `p.b`.
+        """
+        members = members or {}
         kept = np.column_stack([rows[variable] for variable in output.kept])
         first = np.where(kept == UNBOUND, np.iinfo(kept.dtype).max, kept).min(axis=1)
+        last = kept.max(axis=1)
+        for group in output.groups:
+            if group in members:
+                first, last = spanned(members[group], first, last)
         self.names.append(name)
         self.counts.append(count)
-        self.spans.append((first, kept.max(axis=1)))
+        self.spans.append((first, last))
+        if any(isinstance(column, GroupColumn) for column in output.columns):
+            self._add_grouped(output, rows, count, members)
+            self.values.append(found)
+            return
         shown = shown_variables(output)
         numbers = [self.variables.setdefault(variable, len(self.variables)) for variable in shown]
         columns = [rows[variable] for variable in shown]
@@ -79,6 +108,38 @@ class Gathered:
         self.which.append(np.broadcast_to(np.array(numbers, np.int32), events.shape)[bound])
         self.lengths.append(bound.sum(axis=1))
         self.values.append(found)
+
+    def _add_grouped(
+        self, output: Output, rows: Mapping[str, Rows], count: int, members: Mapping[str, Members]
+    ) -> None:
+        """List the events of matches that show groups, in the order of the columns."""
+        matches = np.arange(count)
+        whose, places, which, listed = [], [], [], []
+        for place, column in enumerate(output.columns):
+            if isinstance(column, EventColumn):
+                parts = [(column.name, matches, rows[column.name])]
+            elif isinstance(column, GroupColumn):
+                group = members[column.name]
+                owner = np.repeat(matches, np.maximum(group.counts, 0))
+                parts = [
+                    (f"{column.name}.{name}" if column.members else column.name, owner, own)
+                    for name, own in group.rows.items()
+                ]
+            else:
+                continue
+            for inner, (variable, owner, own) in enumerate(parts):
+                bound = own != UNBOUND
+                number = self.variables.setdefault(variable, len(self.variables))
+                order = np.arange(len(own)) * len(parts) + inner
+                whose.append(owner[bound])
+                places.append(np.column_stack([np.full(len(own), place), order])[bound])
+                which.append(np.full(int(bound.sum()), number, np.int32))
+                listed.append(own[bound])
+        owners, spots = np.concatenate(whose), np.concatenate(places)
+        order = np.lexsort((spots[:, 1], spots[:, 0], owners))
+        self.rows.append(np.concatenate(listed)[order])
+        self.which.append(np.concatenate(which)[order])
+        self.lengths.append(np.bincount(owners, minlength=count))
 
     def table(self, events: pa.Table) -> pa.Table:
         """The matches as a table, the events being those that the rows are numbers of."""

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from nestream.logical.nodes import Plan, branches
 from nestream.model.schema import Schema
-from nestream.papers.optimize.cost import Model
+from nestream.papers.engine.program import BlockProgram
+from nestream.papers.optimize.cost import Model, Objective
 from nestream.papers.optimize.describe import shapes_of
 from nestream.papers.optimize.explain import Explained
-from nestream.papers.optimize.gathering import statistics_of
+from nestream.papers.optimize.gathering import SAMPLE, statistics_of
 from nestream.papers.optimize.plan_finder import Search, find_plan
 from nestream.papers.optimize.statistics import Statistics
+from nestream.papers.plan.groups import regrouped
 from nestream.papers.rewrite.normalise import Normalised, normalise
 
+FEWEST = 256
+"""The fewest events that a running program is planned anew for."""
+DRIFT = 2.0
+"""By which factor the share of a type must change for that."""
+RARE = 0.01
+"""A type with a smaller share, before and after, does not count."""
 EFFORT = 0.1
 """The share of a run's estimated time that the search for its plan may take."""
 
@@ -29,7 +37,12 @@ class Flat:
 
 
 def flat_plan(
-    plan: Plan, schema: Schema | None = None, events: pa.Table | None = None, *, whole: bool = False
+    plan: Plan,
+    schema: Schema | None = None,
+    events: pa.Table | None = None,
+    *,
+    whole: bool = False,
+    objective: Objective = Objective.TIME,
 ) -> Flat:
     """Rewrite a plan and group its expressions, for events of which the first (or all) are looked at."""
     normal = normalise(plan)
@@ -37,7 +50,34 @@ def flat_plan(
     known = Statistics()
     if len(shapes) > 1 or whole:
         known = statistics_of(shapes, schema, events, whole=whole)
-    model = Model(known)
+    model = Model(known, objective=objective)
     hurried = events is not None and not whole
     found = find_plan(shapes, model, Search(effort=EFFORT if hurried else None))
     return Flat(normal, Explained(shapes, found, model))
+
+
+def replanned(program: BlockProgram, events: pa.Table, schema: Schema) -> BlockProgram:
+    """A flat program in the groups that suit some events, if they are not like those it was planned for.
+
+    They are not alike if the share of some type has doubled or halved. Fewer events than `FEWEST` say
+    too little.
+    """
+    shared = program.sharing
+    if shared is None or events.num_rows < FEWEST:
+        return program
+    known = shared.model.statistics
+    if known.counts and not drifted(known, Statistics.of(events.slice(0, SAMPLE), schema)):
+        return program
+    model = replace(shared.model, statistics=statistics_of(list(shared.shapes), schema, events))
+    found = find_plan(shared.shapes, model, Search(effort=EFFORT))
+    regrouped_program = regrouped(program, shared.blocks, found.groups)
+    return replace(regrouped_program, sharing=replace(shared, plan=found, model=model))
+
+
+def drifted(known: Statistics, now: Statistics) -> bool:
+    """Whether the share of some type of events has doubled or halved."""
+    for kind in known.counts.keys() | now.counts.keys():
+        before, after = ((one.count([kind]) + 1) / (one.events + 1) for one in (known, now))
+        if max(before, after) > DRIFT * min(before, after) and max(before, after) > RARE:
+            return True
+    return False

@@ -21,6 +21,7 @@ class Options:
     - once: a negation that is a join is looked at once for all matches that are alike to it.
     - push_in: predicates are tested as soon as their variables are bound, not on complete results.
     - shortcut: nested execution asks whether an outer value occurs inside before it looks at what is inside.
+    - cost_in_time: the Plan-Finder groups flat expressions by time; off, by rows, as in its paper.
 
     Those of SASE's plans; a sequence for which one of them, or `reach`, is off is run by `papers/sase`:
 
@@ -42,6 +43,7 @@ class Options:
     once: bool = True
     push_in: bool = True
     shortcut: bool = True
+    cost_in_time: bool = True
     stacks: bool = True
     composite: bool = True
     multiple: bool = True

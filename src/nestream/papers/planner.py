@@ -14,6 +14,7 @@ from nestream.logical.nodes import Plan
 from nestream.model.schema import Schema
 from nestream.papers.engine.program import BlockProgram, Views
 from nestream.papers.flat import flat_plan
+from nestream.papers.optimize.cost import Objective
 from nestream.papers.optimize.rows import estimated_rows as estimated_rows
 from nestream.papers.options import Options
 from nestream.papers.options import options_of as options_of
@@ -59,7 +60,8 @@ def flat(
 ) -> BlockProgram:
     """The plan rewritten to flat expressions, in groups that share their work."""
     chosen = options_of(options)
-    found = flat_plan(plan, schema, events, whole=whole)
+    objective = Objective.TIME if chosen.cost_in_time else Objective.ROWS
+    found = flat_plan(plan, schema, events, whole=whole, objective=objective)
     groups = found.shared.plan.groups
     program = compile_plan(found.normal.plan, schema, chosen, groups=groups, leaves=leaves)
     blocks = blocks_of_expressions(found.normal.plan)

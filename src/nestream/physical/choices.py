@@ -9,6 +9,7 @@ from math import prod
 
 from nestream.logical.nodes import (
     Component,
+    Group,
     Leaf,
     Negation,
     Node,
@@ -116,7 +117,7 @@ def choices(node: Node) -> list[Chosen]:
 
 def _count(component: Component) -> int:
     match component:
-        case Leaf() | Negation() | Witness():
+        case Leaf() | Negation() | Group() | Witness():
             return 1
         case WinOr(components=branches):
             return sum(map(_count, branches))

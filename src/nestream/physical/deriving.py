@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from nestream.engine.block import Block, Negation, Term
+from nestream.engine.block import Block, Negation, Term, has_groups
 from nestream.engine.operators.derived import (
     AllKeysStair,
     ConjunctionStair,
@@ -26,7 +26,8 @@ from nestream.physical.choices import Chosen
 from nestream.physical.equality import classes, linked_key
 
 if TYPE_CHECKING:
-    from nestream.physical.planner import Outer, Planner
+    from nestream.physical.planner import Planner
+    from nestream.physical.writing import Outer
 
 Key = Mapping[str, tuple[str, ...]]
 
@@ -34,6 +35,8 @@ Key = Mapping[str, tuple[str, ...]]
 def derive(planner: Planner, chosen: Chosen, negation: Negation, outer: Outer) -> Negation:
     """The negation, derived where that is right, with the reason why or why not."""
     block, own = negation.block, set(negation.block.leaves)
+    if has_groups(block):
+        return replace(negation, reason="a group inside it is counted match by match")
     if any(not pair <= own for pair in map(set, block.apart)):
         return replace(negation, reason="an event could be one of the match's own")
     if any(not variables(predicate) <= own for predicate in block.predicates):

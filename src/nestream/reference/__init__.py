@@ -4,7 +4,7 @@ from nestream.model.schema import Order
 from nestream.reference.events import Event, history
 from nestream.reference.matching import Binding, Interval, Limit, Match, Meaning, Part, evaluate
 from nestream.reference.table import match_reference
-from nestream.reference.values import holds, value
+from nestream.reference.values import Members, holds, value
 
 __all__ = [
     "Binding",
@@ -13,6 +13,7 @@ __all__ = [
     "Limit",
     "Match",
     "Meaning",
+    "Members",
     "Order",
     "Part",
     "evaluate",

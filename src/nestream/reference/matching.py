@@ -11,10 +11,11 @@ No cleverness: everything is enumerated.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nestream.logical.nodes import (
     Component,
+    Group,
     Leaf,
     Negation,
     Node,
@@ -26,9 +27,12 @@ from nestream.logical.nodes import (
     WinSeq,
     Witness,
     is_constraint,
+    leaves,
     positive,
+    target_variables,
 )
 from nestream.model.event_types import fits
+from nestream.model.expression import aggregates
 from nestream.model.memory import memory_left, too_many
 from nestream.model.schema import Order
 from nestream.model.time import WindowKind
@@ -37,6 +41,8 @@ from nestream.reference.keeping import kept_of
 from nestream.reference.values import holds
 
 Binding = Mapping[str, Event]
+Groups = Mapping[str, Sequence[Binding]]
+"""The members of each group of a match, in order; a repeated event is a member of one variable."""
 _LOOK = 1 << 16
 """After how many matches memory is looked at."""
 _RESERVE = 256 * 1024 * 1024
@@ -48,6 +54,7 @@ class Match:
     """The events that a match keeps, by variable. A variable of a branch not taken is missing."""
 
     events: Binding
+    groups: Groups = field(default_factory=dict)
 
     @property
     def positions(self) -> tuple[tuple[str, int], ...]:
@@ -68,8 +75,9 @@ def evaluate(
     """
     meaning = Meaning(plan, order, per_microsecond, as_of)
     kept: dict[tuple[tuple[str, int], ...], Match] = {}
-    for part in meaning.matches(history):
-        match = Match({name: event for name, event in part.binding.items() if name in plan.output.kept})
+    for part, groups in meaning.complete_matches(history):
+        kept_events = {name: event for name, event in part.binding.items() if name in plan.output.kept}
+        match = Match(kept_events, groups)
         if match.events:
             kept.setdefault(match.positions, match)
             if len(kept) % _LOOK == 0 and (left := memory_left()) is not None and left < _RESERVE:
@@ -140,6 +148,10 @@ class Meaning:
 
     def matches(self, history: Sequence[Event]) -> Iterator[Part]:
         """The complete matches of the root, before projection."""
+        return (part for part, _ in self.complete_matches(history))
+
+    def complete_matches(self, history: Sequence[Event]) -> Iterator[tuple[Part, Groups]]:
+        """The same with the groups of each."""
         if self.as_of is not None:
             history = [event for event in history if event.ts <= self.as_of]
         for part in self.bindings(self.plan.root, history, frozenset()):
@@ -148,8 +160,11 @@ class Meaning:
                 while isinstance(root.node, WinOr | Proj):  # of a root OR each branch is a root
                     (root,) = root.parts
                 limits = self.root_limits(root)
-                if not self.violated(root, limits, history, part.binding) and self.decided(root, limits):
-                    yield part
+                if self.violated(root, limits, history, part.binding) or not self.decided(root, limits):
+                    continue
+                groups = self.groups(root, limits, history, part.binding)
+                if groups is not None and self.judged(part, part.binding, groups):
+                    yield part, groups
 
     def bindings(self, node: Node, history: Sequence[Event], taken: frozenset[Event]) -> Iterator[Part]:
         """Every way to bind the node's positive part to events that are not taken, in order."""
@@ -208,11 +223,72 @@ class Meaning:
                 return length < self.window if self.plan.exclusive else length <= self.window
 
     def satisfied(self, part: Part, binding: Binding) -> bool:
-        """Whether the predicates of every node that takes part hold under the complete binding."""
+        """Whether the predicates of every node that takes part hold under the complete binding.
+
+        Those that mention a group through an aggregate are judged when the groups are known.
+        """
         return all(
             holds(predicate, binding, self.per_microsecond)
             for inner in part.walk()
             for predicate in inner.node.predicates
+            if not any(aggregates(predicate))
+        )
+
+    # -- groups --------------------------------------------------------------------------------------------
+
+    def groups(
+        self, part: Part, limits: Interval, history: Sequence[Event], binding: Binding
+    ) -> dict[str, Sequence[Binding]] | None:
+        """The members of every group of the part, None where one has too few or too many."""
+        found: dict[str, Sequence[Binding]] = {}
+        node = part.node
+        if isinstance(node, Leaf):
+            return found
+        if isinstance(node, WinOr | Proj):
+            return self.groups(part.parts[0], limits, history, binding)
+        place = 0
+        for component in node.components:
+            interval = self.place_limits(part, place, component, limits)
+            if isinstance(component, Group):
+                members = self.members(component, interval, history, binding)
+                few = len(members) < component.least
+                if few or (component.most is not None and len(members) > component.most):
+                    return None
+                found[component.variable] = members
+            elif not is_constraint(component):
+                inner = self.groups(part.parts[place], interval, history, binding)
+                if inner is None:
+                    return None
+                found |= inner
+                place += 1
+        return found
+
+    def members(
+        self, group: Group, interval: Interval, history: Sequence[Event], binding: Binding
+    ) -> list[Binding]:
+        """All matches of the group's body in the interval that go with the binding, in order."""
+        return self.in_order(group, list(self.extensions(group.body, interval, history, binding)))
+
+    def in_order(self, group: Group, found: Sequence[Binding]) -> list[Binding]:
+        """The members of a group by the time of their last event, then by the positions of all."""
+        order = [
+            leaf.variable for leaf in leaves(group.body) if leaf.variable in target_variables(group.body)
+        ]
+        return sorted(
+            found,
+            key=lambda member: (
+                self.last(member).ts,
+                [member[name].pos if name in member else -1 for name in order],
+            ),
+        )
+
+    def judged(self, part: Part, binding: Binding, groups: Groups) -> bool:
+        """Whether the predicates with aggregates hold of the match and its groups."""
+        return all(
+            holds(predicate, binding, self.per_microsecond, groups)
+            for inner in part.walk()
+            for predicate in inner.node.predicates
+            if any(aggregates(predicate))
         )
 
     # -- negative part -------------------------------------------------------------------------------------
@@ -300,6 +376,8 @@ class Meaning:
         match constraint:
             case Negation(body=body):
                 return not self.occurs(body, interval, history, binding)
+            case Group():
+                return True  # its members are counted when all constraints hold
             case Witness():
                 return self.witnessed(constraint, interval, history, binding)
             case WinOr(components=branches):
@@ -336,12 +414,20 @@ class Meaning:
 
     def occurs(self, node: Node, interval: Interval, history: Sequence[Event], binding: Binding) -> bool:
         """Whether the negated node has a match in the interval that extends the binding."""
+        return any(True for _ in self.extensions(node, interval, history, binding))
+
+    def extensions(
+        self, node: Node, interval: Interval, history: Sequence[Event], binding: Binding
+    ) -> Iterator[Binding]:
+        """The matches of a node in the interval that extend the binding."""
         inside = [event for event in history if self.contains(interval, event)]
         for part in self.bindings(node, inside, frozenset(binding.values())):
             extended = {**binding, **part.binding}
-            if self.satisfied(part, extended) and not self.violated(part, interval, inside, extended):
-                return True
-        return False
+            if not self.satisfied(part, extended) or self.violated(part, interval, inside, extended):
+                continue
+            groups = self.groups(part, interval, inside, extended)
+            if groups is not None and self.judged(part, extended, groups):
+                yield part.binding
 
     def contains(self, interval: Interval, event: Event) -> bool:
         return self.within(event, interval.left, 1) and self.within(event, interval.right, -1)

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from nestream.logical.nodes import Plan
-from nestream.model.columns import computable
-from nestream.model.expression import COLUMN_MARK
-from nestream.model.output import UNBOUND, ValueColumn, build_matches, output_schema
+from nestream.logical.nodes import Group, Plan, expressions, groups, leaves, target_variables
+from nestream.model.columns import computable, field_of
+from nestream.model.expression import COLUMN_MARK, PATH_MARK, attributes
+from nestream.model.output import UNBOUND, Members, ValueColumn, build_matches, output_schema
 from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
 from nestream.model.vector import column_of
 from nestream.reference.events import history
-from nestream.reference.matching import evaluate
+from nestream.reference.matching import Match, evaluate
 from nestream.reference.values import value
 
 
@@ -28,6 +28,10 @@ def match_reference(plan: Plan, table: pa.Table, schema: Schema, kinds: Mapping[
         for name, datatype in schema.columns.items()
     }
     computed |= {COLUMN_MARK + name: computed[name] for name in schema.shadowed}
+    for name in {part.name for expression in expressions(plan) for part in attributes(expression)}:
+        if PATH_MARK in name:
+            field = field_of(table.column(schema.column(name)), name)
+            computed[name] = computable(field, unit, name).to_pylist()
     rows = [{name: column[row] for name, column in computed.items()} for row in range(table.num_rows)]
     events = history(times, [str(row[schema.type]) for row in rows], rows)
     matches = evaluate(plan, events, schema.order, scale)[: plan.limit]
@@ -41,9 +45,33 @@ def match_reference(plan: Plan, table: pa.Table, schema: Schema, kinds: Mapping[
     wanted = output_schema(plan.output, schema, kinds)
 
     def values(column: ValueColumn) -> pa.Array:
-        computed = [value(column.expression, match.events, scale) for match in matches]
+        computed = [value(column.expression, match.events, scale, match.groups) for match in matches]
         return column_of(computed, wanted.field(column.name).type)
 
     if not matches:
         return empty_table(wanted)
-    return build_matches(plan.output, wanted, arrival, bound, schema, values)
+    members = {
+        group.variable: _members(group, matches)
+        for group in groups(plan.root)
+        if group.variable in plan.output.groups
+    }
+    return build_matches(plan.output, wanted, arrival, bound, schema, values, members)
+
+
+def _members(group: Group, matches: list[Match]) -> Members:
+    """The members of a group of all matches."""
+    found = [match.groups.get(group.variable) for match in matches]
+    counts = [-1 if members is None else len(members) for members in found]
+    names = [leaf.variable for leaf in leaves(group.body) if leaf.variable in target_variables(group.body)]
+    rows = {
+        name: np.array(
+            [
+                member[name].pos if name in member else UNBOUND
+                for members in found
+                for member in members or ()
+            ],
+            dtype=np.int64,
+        )
+        for name in names
+    }
+    return Members(np.array(counts, dtype=np.int64), rows)

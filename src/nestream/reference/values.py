@@ -6,13 +6,14 @@ their value, as Python does; a comparison that touches NULL is not satisfied.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 from nestream.model.arithmetic import arithmetic
 from nestream.model.expression import (
+    Aggregate,
     And,
     Arithmetic,
     Attribute,
@@ -26,22 +27,34 @@ from nestream.model.expression import (
     Negative,
     Not,
     Or,
+    Previous,
 )
 from nestream.model.functions import FUNCTIONS
 from nestream.model.time import Duration
+from nestream.reference.aggregates import aggregate, asks_before
 from nestream.reference.events import Event
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def value(expression: Expression, binding: Mapping[str, Event], per_microsecond: int = 1) -> Any:
+Members = Mapping[str, Sequence[Mapping[str, Event]]]
+
+
+def value(
+    expression: Expression,
+    binding: Mapping[str, Event],
+    per_microsecond: int = 1,
+    groups: Members | None = None,
+    previous: Mapping[str, Event] | None = None,
+) -> Any:
     """The value of the expression; None stands for NULL and for an unbound variable's attributes.
 
-    `per_microsecond` is 1000 where times are in nanoseconds.
+    `per_microsecond` is 1000 where times are in nanoseconds. `groups` are the members of each group. Inside
+    an aggregate the binding includes a member, and `previous` is the one before it.
     """
 
     def of(part: Expression) -> Any:
-        return value(part, binding, per_microsecond)
+        return value(part, binding, per_microsecond, groups, previous)
 
     match expression:
         case Literal(value=Duration(microseconds=microseconds)):
@@ -80,12 +93,43 @@ def value(expression: Expression, binding: Mapping[str, Event], per_microsecond:
             return (of(operand) is None) != negated
         case Call(function=function, arguments=arguments):
             return FUNCTIONS[function].of_row([of(argument) for argument in arguments], per_microsecond)
+        case Previous(operands=(operand, *first)):
+            if previous is None:
+                return of(first[0]) if first else None
+            return value(operand, {**binding, **previous}, per_microsecond)
+        case Aggregate(group=group):
+            members = (groups or {}).get(group or "")
+            if members is None:  # of a branch that was not taken
+                return None
+            return aggregate(expression, _values(expression, members, binding, per_microsecond))
     raise AssertionError(f"{expression!r} is not an expression of a plan")
 
 
-def holds(formula: Expression, binding: Mapping[str, Event], per_microsecond: int = 1) -> bool:
+def _values(
+    over: Aggregate,
+    members: Sequence[Mapping[str, Event]],
+    binding: Mapping[str, Event],
+    per_microsecond: int,
+) -> list[Any]:
+    """The operand of an aggregate for each member; EVERY leaves out a first one that PREV has nothing for."""
+    found = []
+    previous: Mapping[str, Event] | None = None
+    for member in members:
+        around = {**binding, **member}
+        if not (previous is None and over.function == "every" and asks_before(over)):
+            found.append(value(over.operand, around, per_microsecond, None, previous))
+        previous = member
+    return found
+
+
+def holds(
+    formula: Expression,
+    binding: Mapping[str, Event],
+    per_microsecond: int = 1,
+    groups: Members | None = None,
+) -> bool:
     """Whether a formula is satisfied; NULL is not."""
-    return value(formula, binding, per_microsecond) is True
+    return value(formula, binding, per_microsecond, groups) is True
 
 
 def _compare(operator: str, left: Any, right: Any) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from nestream.engine.program import LeafSpec, Measure, Program, Scope
 from nestream.model.expression import Attribute
-from nestream.model.output import EventColumn, Output, ValueColumn, output_schema
+from nestream.model.output import Output, ValueColumn, output_schema
 from nestream.model.schema import Kind, Schema
 from nestream.model.together import set_schema
 
@@ -52,6 +52,10 @@ class CompiledQuery:
         needed = {self.schema.time, self.schema.type, *self.held}
         return tuple(name for name in self.schema.columns if name in needed)
 
+    def planned_for(self, events: pa.Table, schema: Schema) -> CompiledQuery:
+        """The same for events like these, which have a schema of their own."""
+        return replace(self, program=self.program.planned_for(events, schema))
+
     def over(self, schema: Schema) -> CompiledQuery:
         """The same for events that come in other columns of the same kinds."""
         return replace(self, schema=schema)
@@ -84,6 +88,10 @@ class CompiledSet:
     def read(self) -> tuple[str, ...]:
         """The columns that are read of the events: all, as matches show events with all their columns."""
         return tuple(self.schema.columns)
+
+    def planned_for(self, events: pa.Table, schema: Schema) -> CompiledSet:
+        """The same for events like these, which have a schema of their own."""
+        return replace(self, members=tuple(member.planned_for(events, schema) for member in self.members))
 
     def over(self, schema: Schema) -> CompiledSet:
         """The same for events that come in other columns of the same kinds."""
@@ -120,7 +128,7 @@ def _keep_keys(programs: Sequence[Program]) -> frozenset[str] | None:
 
 def _shown_columns(output: Output, schema: Schema) -> list[str]:
     """The columns that the output shows of an event: all for a variable, else those it returns."""
-    if any(isinstance(column, EventColumn) for column in output.columns):
+    if output.shows_events:
         return list(schema.columns)
     plain = [
         schema.column(column.expression.name)

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from nestream.engine.aggregates import AGGREGATE, without_aggregates
 from nestream.engine.events import Events
 from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import Matches
 from nestream.engine.program import Decided, Measure
+from nestream.model.expression import Aggregate
 from nestream.model.memory import first_rows
 from nestream.model.output import ValueColumn, build_matches
 from nestream.model.vector import Vector
-from nestream.runtime.ahead import in_threads
 from nestream.runtime.compiled import CompiledQuery
 from nestream.runtime.held import (
     describe_events,
@@ -49,6 +50,13 @@ class LocalRun:
         """Take events in the order of time and arrival."""
         self.store.append(events)
 
+    def plan_for(self, events: pa.Table) -> None:
+        """Plan for events like these from here on, where the strategy chooses by statistics."""
+        program = self.program.planned_for(events, self.schema)
+        if program is not self.program:
+            self.program = program
+            self.matcher.go_on_with(program)
+
     def advance(self, watermark: int, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided by a watermark, in the order of the output unless that does not matter."""
         for matches in self.matcher.advance(watermark, in_order=in_order):
@@ -70,11 +78,10 @@ class LocalRun:
     def over(self, events: pa.Table, threads: int = 1) -> Iterator[pa.Table]:
         """The matches over a finite table of events, in any order of arrival, up to the limit of the query.
 
-        With several threads, others build tables of matches while this one looks for more.
+        Several threads work on slices of the events.
         """
         self.append(in_order(events, self.schema))
-        found = in_threads(self.table, self.matcher.advance(END), threads)
-        return first_rows(found, self.compiled.limit)
+        return first_rows(self.matcher.whole(self.table, threads), self.compiled.limit)
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are over a finite table."""
@@ -178,8 +185,8 @@ class LocalRun:
         def values(column: ValueColumn) -> pa.Array:
             return self._values(column, matches)
 
-        events, rows = store.shown(matches.rows)
-        return build_matches(self.output, self.wanted, events, rows, self.schema, values)
+        events, rows, members = store.shown(matches.rows, matches.members)
+        return build_matches(self.output, self.wanted, events, rows, self.schema, values, members)
 
     def values(self, matches: Matches) -> pa.Table | None:
         """What RETURN computes of matches, where it does."""
@@ -189,12 +196,16 @@ class LocalRun:
     def _values(self, column: ValueColumn, bound: Matches) -> pa.Array:
         """The values of a returned expression, NULL where a variable in it is unbound."""
         store = self.store
+        over: list[Aggregate]
 
         def fetch(variable: str, attribute: str) -> Vector:
+            if variable == AGGREGATE:
+                return bound.aggregates[over[int(attribute)]]
             rows = bound.rows[variable]
             vector = store.attribute(attribute).take(np.maximum(rows, 0))
             missing = rows < 0
             return vector.where(~missing) if missing.any() else vector
 
-        vector = store.evaluator.value(column.expression, fetch)
+        expression, over = without_aggregates(column.expression)
+        vector = store.evaluator.value(expression, fetch)
         return vector.column(self.wanted.field(column.name).type, bound.count)

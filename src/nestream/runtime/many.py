@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from nestream.engine.events import Events
+from nestream.engine.in_threads import in_threads
 from nestream.engine.many import Matchers
 from nestream.engine.matcher import END
 from nestream.engine.operator import Matches
 from nestream.model.memory import first_rows
 from nestream.model.together import Gathered
-from nestream.runtime.ahead import in_threads
 from nestream.runtime.compiled import Compiled, CompiledSet
 from nestream.runtime.held import (
     describe_events,
@@ -53,6 +53,11 @@ class SetRun:
         """Take events in the order of time and arrival."""
         self.store.append(events)
 
+    def plan_for(self, events: pa.Table) -> None:
+        """Plan each query for events like these from here on."""
+        for run in self.runs:
+            run.plan_for(events)
+
     def advance(self, watermark: int, *, in_order: bool = True) -> Iterator[pa.Table]:
         """The matches decided by a watermark, each with the name of its query, one query after the other."""
         yield from self._named(self.matchers.decide(watermark, in_order=in_order))
@@ -82,7 +87,7 @@ class SetRun:
         for number, matches in found:
             run = self.runs[number]
             values = run.values(matches)
-            gathered.add(self.names[number], run.output, matches.rows, matches.count, values)
+            gathered.add(self.names[number], run.output, matches.rows, matches.count, values, matches.members)
             if gathered.count >= _ROWS_AT_ONCE:
                 yield gathered
                 gathered = Gathered(self.wanted, self.schema.time)

@@ -22,7 +22,7 @@ from nestream.engine.single.matcher import Ready, SingleMatcher
 from nestream.engine.single.search import TooManyError
 from nestream.engine.single.stacks import position
 from nestream.model.expression import Attribute
-from nestream.model.output import EventColumn
+from nestream.model.output import EventColumn, GroupColumn
 from nestream.runtime.local import LocalRun
 from nestream.runtime.plain_events import as_time, check_of, reader, shown_as
 from nestream.runtime.progress import LEAST, Progress
@@ -67,7 +67,11 @@ class Single:
         """The state for single events; None where the query or its columns need the engine."""
         run = progress.run
         programs = [run.program] if isinstance(run, LocalRun) else [one.program for one in run.runs]
-        known = [one for one in programs if isinstance(one, NativeProgram) and one.keep is None]
+        known = [
+            one
+            for one in programs
+            if isinstance(one, NativeProgram) and one.keep is None and not one.has_groups
+        ]
         columns = run.schema.columns
         if len(known) < len(programs) or any(check_of(datatype) is None for datatype in columns.values()):
             return None
@@ -219,6 +223,8 @@ class Shown:
             if isinstance(column, EventColumn):
                 columns.append((column.name, column.variable))
                 continue
+            if isinstance(column, GroupColumn):
+                return None
             expression = column.expression
             if isinstance(expression, Attribute):
                 columns.append((column.name, _plain(expression, run.schema.column(expression.name))))

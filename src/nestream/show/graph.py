@@ -10,8 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from nestream.logical.explain import leaf_label
-from nestream.logical.nodes import Component, Leaf, Negation, Plan, Proj, WinAnd, WinOr, WinSeq, Witness
-from nestream.model.text import print_expression, print_name
+from nestream.logical.nodes import (
+    Component,
+    Group,
+    Leaf,
+    Negation,
+    Plan,
+    Proj,
+    WinAnd,
+    WinOr,
+    WinSeq,
+    Witness,
+)
+from nestream.model.text import print_expression, print_name, quantity_text
 from nestream.show.rows import NO_ROWS, Rows, rows_over
 
 MOST_NODES = 400
@@ -121,6 +132,10 @@ class _Building:
                 self._node(leaf_label(component), "event", _predicates(component), rows, parent)
             case Negation(body=body):
                 self._add(body, self._node("NOT", "negation", "no match in its interval", rows, parent))
+            case Group(variable=variable, body=body):
+                quantity = quantity_text(component.least, component.most)
+                label = f"GROUP {print_name(variable)} {quantity}"
+                self._add(body, self._node(label, "group", "all matches in its interval", rows, parent))
             case Proj(variables=names, body=body):
                 detail = f"keeps {', '.join(map(print_name, names))}"
                 self._add(body, self._node("PROJ", "projection", detail, rows, parent))

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nestream.logical.nodes import Leaf, Node, WinAnd, WinOr, WinSeq, leaves
+from nestream.logical.nodes import Leaf, Node, WinAnd, WinOr, WinSeq, groups, leaves
 from nestream.logical.text import expression_text
 from nestream.model.columns import computable, to_table
 from nestream.model.counting import showing, showing_matches
 from nestream.model.event_types import ANY_TYPE, named_types
-from nestream.model.output import EventColumn
+from nestream.model.output import EventColumn, GroupColumn, ValueColumn
 from nestream.reference import Event, Interval, Meaning, Order
 from nestream.show.moments import Moments
 from nestream.why.search import root_negations
@@ -92,15 +92,15 @@ def timeline(
     """
     table = to_table(matches)
     shown = [
-        column.name
+        column
         for column in query.plan.output.columns
-        if isinstance(column, EventColumn) and column.name in table.column_names
+        if not isinstance(column, ValueColumn) and column.name in table.column_names
     ]
     rows = [
         {
             "match_start": row["match_start"],
             "match_end": row["match_end"],
-            "events": [{"variable": name, "event": row[name]} for name in shown if row[name] is not None],
+            "events": [entry for column in shown for entry in _entries(column, row[column.name])],
         }
         for row in table.slice(0, most_matches).to_pylist()
     ]
@@ -109,6 +109,21 @@ def timeline(
     if events is not None:
         built.surround(to_table(events, type))
     return built.done()
+
+
+def _entries(column: EventColumn | GroupColumn, cell: Any) -> Iterator[dict[str, Any]]:
+    """The events of a column of a match; those of a group one after the other, under its variable."""
+    if cell is None:
+        return
+    if isinstance(column, EventColumn):
+        yield {"variable": column.name, "event": cell}
+        return
+    for member in cell:
+        if not column.members:
+            yield {"variable": column.name, "event": member}
+        for name in column.members:
+            if member[name] is not None:
+                yield {"variable": f"{column.name}.{name}", "event": member[name]}
 
 
 def timeline_of_rows(
@@ -151,6 +166,7 @@ class _Building:
         self.events: list[dict[str, Any]] = []
         self.matches: list[dict[str, Any]] = []
         named = (leaf for query in self.queries.values() for leaf in leaves(query.plan.root))
+        self.groups = {group.variable for query in self.queries.values() for group in groups(query.plan.root)}
         self.lanes = dict.fromkeys(named_types(name for leaf in named for name in leaf.types))
         self.left_out = {"matches": 0, "events": 0}
         self.more = False
@@ -173,12 +189,16 @@ class _Building:
 
     def _match(self, row: Mapping[str, Any], found: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         bound: dict[str, int] = {}
+        grouped: dict[str, list[int]] = {}
         seen: dict[str, int] = {}
         for variable, event in found:
             known = self._event(event, seen)
-            if known is not None:
+            if known is not None and variable.split(".")[0] in self.groups:
+                grouped.setdefault(variable, []).append(known)
+            elif known is not None:
                 bound[variable] = known
-        at = [self.events[place]["at"] for place in bound.values()]
+        members = [place for places in grouped.values() for place in places]
+        at = [self.events[place]["at"] for place in (*bound.values(), *members)]
         for end_of in ("match_start", "match_end"):
             number = self.moments.number(row.get(end_of))
             at += [] if number is None else [number]
@@ -191,6 +211,7 @@ class _Building:
             {
                 "events": sorted(set(bound.values()), key=lambda place: self.events[place]["at"]),
                 "variables": bound,
+                "groups": grouped,
                 "start": words.time(start),
                 "end": words.time(end),
                 "from": start,

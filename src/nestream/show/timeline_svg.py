@@ -104,6 +104,8 @@ class _Drawing:
 
     def _others(self) -> Iterator[str]:
         taken = {place for match in self.shown.matches for place in match["events"]}
+        for match in self.shown.matches:
+            taken |= {place for places in match["groups"].values() for place in places}
         for event in self.shown.events:
             if event["id"] not in taken:
                 x, y = number(self.x(event["at"])), number(self.y(event))
@@ -114,6 +116,7 @@ class _Drawing:
 
     def _match(self, match: Mapping[str, Any], colour: str, place: int) -> Iterator[str]:
         events = [self.shown.events[number_] for number_ in match["events"]]
+        yield from self._groups(match, colour)
         if not events:  # RETURN computed values: all that is known is the span
             height = number(TOP - 10 + 3 * (place % 4))
             yield (
@@ -141,6 +144,33 @@ class _Drawing:
                     f'<text x="{number(x)}" y="{number(y - 9)}" text-anchor="middle" font-weight="600">'
                     f"{shown}</text>"
                 )
+
+    def _groups(self, match: Mapping[str, Any], colour: str) -> Iterator[str]:
+        """The members of each group as dots under a bracket, in the lanes of their types."""
+        for variable, places in match["groups"].items():
+            members = [self.shown.events[place] for place in places]
+            for lane in dict.fromkeys(event["lane"] for event in members):
+                own = [event for event in members if event["lane"] == lane]
+                y = self.lane[lane]
+                first, last = (number(self.x(end(event["at"] for event in own))) for end in (min, max))
+                top = number(y - 11)
+                told = text_of(f"{variable}: {len(members)} events")
+                yield (
+                    f'<path d="M{first} {number(y - 7)} V{top} H{last} V{number(y - 7)}" fill="none"'
+                    f' stroke="{colour}" stroke-width="1.5"><title>{told}</title></path>'
+                )
+                for event in own:
+                    x = number(self.x(event["at"]))
+                    yield (
+                        f'<circle cx="{x}" cy="{number(y)}" r="3.5" fill="{colour}">'
+                        f"<title>{text_of(variable)}: {_told(event)}</title></circle>"
+                    )
+                if len(self.shown.matches) <= _LABELLED:
+                    middle = number((self.x(own[0]["at"]) + self.x(own[-1]["at"])) / 2)
+                    yield (
+                        f'<text x="{middle}" y="{number(y - 14)}" text-anchor="middle" font-weight="600">'
+                        f"{text_of(cut(variable, 12))}</text>"
+                    )
 
     def _curve(self, before: Mapping[str, Any] | None, event: Mapping[str, Any]) -> str:
         x, y = number(self.x(event["at"])), number(self.y(event))

@@ -63,7 +63,7 @@ class Completing:
                         return self._found(shape, found, binding)
                     hidden = hidden or found
                 continue
-            against = list(self.judge.negations(shape, found, self.reach))
+            against = list(self.judge.constraints(shape, found, self.reach))
             if not against:
                 if self.shown(found):
                     return self._found(shape, found, binding)
@@ -82,7 +82,7 @@ class Completing:
         if not any(
             told.kind == "order" for told in stopped
         ):  # out of order there are no intervals to look at
-            against = [*stopped, *self.judge.negations(shape, binding, self.reach)]
+            against = [*stopped, *self.judge.constraints(shape, binding, self.reach)]
         if against:
             return Completed(None, {}, against)
         if not self.shown(binding):
@@ -94,7 +94,7 @@ class Completing:
         return Completed(ordered, _rest(found, binding), [])
 
     def _is_match(self, shape: Shape, binding: Binding) -> bool:
-        return next(self.judge.negations(shape, binding, self.reach), None) is None
+        return next(self.judge.constraints(shape, binding, self.reach), None) is None
 
     def unshown(self, binding: Binding) -> Obstacle:
         """The obstacle of a match that the output leaves out."""

@@ -11,13 +11,13 @@ from nestream.logical.nodes import Component, Leaf, Node, WinAnd, WinSeq, leaves
 from nestream.logical.text import expression_text
 from nestream.model.diagnostics import Span
 from nestream.model.event_types import said_types
-from nestream.model.expression import variables
+from nestream.model.expression import aggregates, variables
 from nestream.model.text import print_name
 from nestream.model.time import WindowKind
 from nestream.reference import Binding, Event, Interval, Meaning, Order, Part, holds
 from nestream.why.places import Places
 from nestream.why.reach import Reach
-from nestream.why.search import Search, negations, root_negations
+from nestream.why.search import Search, negations, root_groups, root_negations
 from nestream.why.shapes import Shape, pieces
 from nestream.why.words import Words, pattern
 
@@ -133,6 +133,50 @@ class Judge:
             witness = next(self.search.occurrences(body, interval, reach, binding), None)
             if witness is not None:
                 yield self._negation(body, interval, witness, binding, reach)
+
+    # -- groups --------------------------------------------------------------------------------------------
+
+    def groups(self, shape: Shape, binding: Binding, reach: Reach) -> Iterator[Obstacle]:
+        """The groups that have too few members or too many, and the predicates over groups that fail."""
+        found: dict[str, Sequence[Binding]] = {}
+        for group, interval in root_groups(self.meaning, shape.part(binding)):
+            members = self.search.members(group, interval, reach, binding)
+            found[group.variable] = members
+            too_few = len(members) < group.least
+            too_many = group.most is not None and len(members) > group.most
+            if not too_few and not too_many:
+                continue
+            where = self.words.interval_text(interval, _owners(binding))
+            what = (
+                f"{' or '.join(group.body.types)} events"
+                if isinstance(group.body, Leaf)
+                else f"matches of {pattern(group.body)}"
+            )
+            wanted = group.least if too_few else group.most
+            text = (
+                f"only {len(members)} of {wanted} {what} {where}"
+                if too_few
+                else f"{len(members)} {what} {where}, and there may be at most {wanted}"
+            )
+            rows = tuple(event.row for member in members for event in member.values())
+            more = {
+                "group": group.variable,
+                "interval": self.words.interval(interval),
+                "members": len(members),
+                "least": group.least,
+                "most": group.most,
+            }
+            yield Obstacle("group", text, (group.variable,), rows, self.places.negation(group.body), more)
+        for predicate in shape.judged:
+            if not holds(predicate, binding, self.meaning.per_microsecond, found):
+                text = self.words.failed(predicate, binding, found)
+                names = tuple(dict.fromkeys(one.group or "" for one in aggregates(predicate)))
+                yield Obstacle("predicate", text, names, (), self.places.predicate(predicate, names))
+
+    def constraints(self, shape: Shape, binding: Binding, reach: Reach) -> Iterator[Obstacle]:
+        """The negations that have a match and the groups that do not pass."""
+        yield from self.negations(shape, binding, reach)
+        yield from self.groups(shape, binding, reach)
 
     def _negation(
         self, body: Node, interval: Interval, witness: Part, binding: Binding, reach: Reach

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nestream.logical.nodes import Leaf, Node, Proj, WinOr, is_constraint
+from nestream.logical.nodes import Group, Leaf, Negation, Node, Proj, WinOr, is_constraint
 from nestream.model.expression import Attribute, Comparison, Expression, variables
 from nestream.model.schema import EventError
 from nestream.model.time import WindowKind
@@ -83,11 +83,24 @@ class Search:
                 yield shape.part(found)
 
     def stopped(self, part: Part, limits: Interval, reach: Reach, binding: Binding) -> bool:
-        """Whether a negation in the part has a match."""
-        return any(
+        """Whether a negation in the part has a match, or one of its groups does not pass."""
+        if any(
             next(self.occurrences(body, interval, reach, binding), None) is not None
             for body, interval in negations(self.meaning, part, limits)
-        )
+        ):
+            return True
+        found: dict[str, Sequence[Binding]] = {}
+        for group, interval in groups_of(self.meaning, part, limits):
+            members = self.members(group, interval, reach, binding)
+            if len(members) < group.least or (group.most is not None and len(members) > group.most):
+                return True
+            found[group.variable] = members
+        return not self.meaning.judged(part, binding, found)
+
+    def members(self, group: Group, interval: Interval, reach: Reach, binding: Binding) -> list[Binding]:
+        """The members of a group in an interval."""
+        found = [part.binding for part in self.occurrences(group.body, interval, reach, binding)]
+        return self.meaning.in_order(group, found)
 
     def count(self, tried: int) -> None:
         """Note how many events were tried; raise where they are too many."""
@@ -107,20 +120,47 @@ def negations(meaning: Meaning, part: Part, limits: Interval) -> Iterator[tuple[
     place = 0
     for component in node.components:
         interval = meaning.place_limits(part, place, component, limits)
-        if is_constraint(component):
-            body: Any = getattr(component, "body", None)
-            assert body is not None, "a bound query has no constraints but negations"
-            yield body, interval
-        else:
+        if isinstance(component, Negation):
+            yield component.body, interval
+        elif not is_constraint(component):
             yield from negations(meaning, part.parts[place], interval)
+            place += 1
+
+
+def groups_of(meaning: Meaning, part: Part, limits: Interval) -> Iterator[tuple[Group, Interval]]:
+    """The groups in the positive part of a match, each with the interval that it looks at."""
+    node = part.node
+    if isinstance(node, Leaf):
+        return
+    if isinstance(node, WinOr | Proj):
+        yield from groups_of(meaning, part.parts[0], limits)
+        return
+    place = 0
+    for component in node.components:
+        interval = meaning.place_limits(part, place, component, limits)
+        if isinstance(component, Group):
+            yield component, interval
+        elif not is_constraint(component):
+            yield from groups_of(meaning, part.parts[place], interval)
             place += 1
 
 
 def root_negations(meaning: Meaning, part: Part) -> Iterator[tuple[Node, Interval]]:
     """The same for a whole match: of a root OR the branch that was taken is the root."""
+    root = _root(part)
+    yield from negations(meaning, root, meaning.root_limits(root))
+
+
+def root_groups(meaning: Meaning, part: Part) -> Iterator[tuple[Group, Interval]]:
+    """The groups of a whole match, with their intervals."""
+    root = _root(part)
+    yield from groups_of(meaning, root, meaning.root_limits(root))
+
+
+def _root(part: Part) -> Part:
     while isinstance(part.node, WinOr | Proj):
         (part,) = part.parts
-    yield from negations(meaning, part, meaning.root_limits(part))
+    return part
 
 
 class _Problem:

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import islice, pairwise, product
 
 from nestream.logical.nodes import Leaf, Node, Proj, WinAnd, WinOr, WinSeq, positive
-from nestream.model.expression import Comparison, Expression, conjuncts
+from nestream.model.expression import Comparison, Expression, aggregates, conjuncts
 from nestream.reference import Binding, Event, Part
 
 MOST_SHAPES = 4096
@@ -43,7 +43,16 @@ class Shape:
 
     @cached_property
     def predicates(self) -> tuple[Expression, ...]:
-        """Every predicate that a binding of the shape must satisfy."""
+        """Every predicate that a binding of the shape must satisfy, those over groups apart."""
+        return tuple(predicate for predicate in self._written if not any(aggregates(predicate)))
+
+    @cached_property
+    def judged(self) -> tuple[Expression, ...]:
+        """The predicates that mention groups through aggregates."""
+        return tuple(predicate for predicate in self._written if any(aggregates(predicate)))
+
+    @cached_property
+    def _written(self) -> tuple[Expression, ...]:
         return tuple(predicate for shape in self.walk() for predicate in shape.node.predicates)
 
     @cached_property

@@ -13,7 +13,9 @@ from typing import Any
 from nestream.logical.explain import leaf_label
 from nestream.logical.nodes import Component, Leaf, Negation, WinAnd, WinOr, WinSeq
 from nestream.logical.text import expression_text
+from nestream.model.aggregates import kind_of
 from nestream.model.expression import (
+    Aggregate,
     Arithmetic,
     Attribute,
     Call,
@@ -21,14 +23,17 @@ from nestream.model.expression import (
     Expression,
     Literal,
     Negative,
+    Previous,
+    aggregates,
     attributes,
+    plain_variables,
 )
 from nestream.model.functions import FUNCTIONS
 from nestream.model.schema import Kind, Schema
 from nestream.model.text import print_expression, print_name, print_value
 from nestream.model.time import Duration, counted
 from nestream.model.zones import zone_named
-from nestream.reference import Event, Interval, Limit, holds, value
+from nestream.reference import Event, Interval, Limit, Members, holds, value
 
 _INSTEAD = {"=": "≠", "!=": "=", "<": "≥", "<=": ">", ">": "≤", ">=": "<"}
 _TIMES = (Kind.TIMESTAMP, Kind.ZONED)
@@ -149,23 +154,31 @@ class Words:
 
     # -- values --------------------------------------------------------------------------------------------
 
-    def failed(self, formula: Expression, binding: Mapping[str, Event]) -> str:
+    def failed(self, formula: Expression, binding: Mapping[str, Event], groups: Members | None = None) -> str:
         """Why a formula does not hold: itself, and the values that were compared."""
         text = print_expression(formula)
         if isinstance(formula, Comparison):
             for left, right in pairwise(formula.operands):
                 pair = Comparison(formula.operator, (left, right))
-                if not holds(pair, binding, self.scale):
-                    return f"{text}: {self._compared(pair, binding, len(formula.operands) > 2)}"
+                if not holds(pair, binding, self.scale, groups):
+                    return f"{text}: {self._compared(pair, binding, len(formula.operands) > 2, groups)}"
         shown = []
-        for part in dict.fromkeys(attributes(formula)):
-            shown.append(f"{print_expression(part)} is {self.value(part, binding)}")
+        plain = plain_variables(formula)
+        parts: list[Expression] = [part for part in attributes(formula) if part.variable in plain]
+        for part in dict.fromkeys((*parts, *aggregates(formula))):
+            shown.append(f"{print_expression(part)} is {self.value(part, binding, groups)}")
         return f"{text}: {', '.join(shown)}" if shown else f"{text} does not hold"
 
-    def _compared(self, pair: Comparison, binding: Mapping[str, Event], named: bool) -> str:
+    def _compared(
+        self,
+        pair: Comparison,
+        binding: Mapping[str, Event],
+        named: bool,
+        groups: Members | None = None,
+    ) -> str:
         left, right = pair.operands
-        values = [value(part, binding, self.scale) for part in pair.operands]
-        texts = [self.value(part, binding) for part in pair.operands]
+        values = [value(part, binding, self.scale, groups) for part in pair.operands]
+        texts = [self.value(part, binding, groups) for part in pair.operands]
         if named:
             texts = [
                 f"{print_expression(part)} {text}" if isinstance(part, Attribute) else text
@@ -175,11 +188,13 @@ class Words:
             return f"{texts[0]} beside {texts[1]}, and a comparison with NULL does not hold"
         return f"{texts[0]} {_INSTEAD[pair.operator]} {texts[1]}"
 
-    def value(self, expression: Expression, binding: Mapping[str, Event]) -> str:
+    def value(
+        self, expression: Expression, binding: Mapping[str, Event], groups: Members | None = None
+    ) -> str:
         """The value of an expression as the language would write it."""
         if isinstance(expression, Literal):
             return print_value(expression.value)
-        found = value(expression, binding, self.scale)
+        found = value(expression, binding, self.scale, groups)
         if found is None:
             return "NULL"
         kind = self._kind(expression)
@@ -202,6 +217,10 @@ class Words:
                 return Kind.TIMESTAMP
             case Negative(operand=operand):
                 return self._kind(operand)
+            case Aggregate(function=function, operand=operand):
+                return kind_of(function, self._kind(operand))
+            case Previous(operands=operands):
+                return self._kind(operands[0])
             case Call(function=function, arguments=arguments):
                 return FUNCTIONS[function].gives or self._kind(arguments[FUNCTIONS[function].least - 1])
             case Arithmetic(operator=operator, left=left, right=right):

@@ -8,7 +8,7 @@ import pytest
 
 import nestream
 from nestream.model.time import Window, WindowKind
-from nestream.papers.optimize.cost import Model
+from nestream.papers.optimize.cost import Model, Objective
 from nestream.papers.optimize.describe import shape_of
 from nestream.papers.optimize.operators import Costing, Operator
 from nestream.papers.optimize.rates import Rates
@@ -100,7 +100,11 @@ def test_a_suffix_is_not_shared_where_hardly_any_of_its_rows_is_part_of_a_match(
     chosen = shapes("A B C D", "E B C D")
     frequent = dict.fromkeys("ABCDE", 0.2)
     costing = Costing(
-        chosen, Model(steady({**frequent, "A": 0.0001, "E": 0.0001} if rare == "A" else frequent))
+        chosen,
+        Model(
+            steady({**frequent, "A": 0.0001, "E": 0.0001} if rare == "A" else frequent),
+            objective=Objective.ROWS,
+        ),
     )
     gain = costing.cost(frozenset((0,))) + costing.cost(frozenset((1,))) - costing.cost(frozenset((0, 1)))
     assert (gain < 0) == (rare == "A")

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from nestream.papers.optimize.cost import Model
+from nestream.papers.optimize.cost import Model, Objective
 from nestream.papers.optimize.operators import Costing, Operator
 from nestream.papers.optimize.placement import Placement
 from nestream.papers.optimize.plan_finder import find_plan
@@ -27,13 +27,14 @@ def rules(random: Random, number: int) -> list[Shape]:
 
 
 def test_placing_finds_the_groups_of_the_mixed_workload() -> None:
-    placement = Placement.of(Costing(shapes(*MIXED), Model()))
+    placement = Placement.of(Costing(shapes(*MIXED), Model(objective=Objective.ROWS)))
     assert set(placement.groups.values()) == {frozenset((0, 1, 2)), frozenset((3, 4)), frozenset((5, 6))}
 
 
 def test_adding_an_expression_to_a_thousand_takes_milliseconds() -> None:
     chosen = rules(Random(5), 1_050)
-    placement = Placement.of(Costing(chosen[:1_000], Model(steady(dict.fromkeys(TYPES, 1 / 40), 1_000_000))))
+    known = steady(dict.fromkeys(TYPES, 1 / 40), 1_000_000)
+    placement = Placement.of(Costing(chosen[:1_000], Model(known, objective=Objective.ROWS)))
     spent = []
     for one in chosen[1_000:]:
         begin = time.process_time()

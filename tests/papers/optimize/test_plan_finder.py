@@ -22,7 +22,7 @@ def grouped(plan: SharedPlan) -> list[tuple[tuple[int, ...], Operator]]:
 @pytest.mark.parametrize("events", [0, 10_000, 1_000_000])
 def test_the_mixed_workload_has_the_three_groups_of_the_paper(events: int) -> None:
     known = steady(dict.fromkeys(TICKERS, 0.1), events) if events else Statistics()
-    plan = find_plan(shapes(*MIXED), Model(known))
+    plan = find_plan(shapes(*MIXED), Model(known, objective=Objective.ROWS))
     assert grouped(plan) == [
         ((0, 1, 2), Operator.MARKING),
         ((3, 4), Operator.SUFFIX),
@@ -30,6 +30,16 @@ def test_the_mixed_workload_has_the_three_groups_of_the_paper(events: int) -> No
     ]
     assert plan.groups[1].length == 4
     assert plan.cost.rows < plan.alone.rows
+
+
+@pytest.mark.parametrize("events", [0, 10_000, 1_000_000])
+def test_no_plan_is_estimated_to_take_longer_than_each_expression_alone(events: int) -> None:
+    """Even a search that has no effort to spend does not share what costs more than it saves."""
+    known = steady(dict.fromkeys(TICKERS, 0.1), events) if events else Statistics()
+    for chosen in (shapes(*MIXED), *(random_set(Random(seed), 6) for seed in range(30))):
+        for search in (Search(), Search(effort=0.0)):
+            plan = find_plan(chosen, Model(known), search)
+            assert plan.cost.nanoseconds <= plan.alone.nanoseconds
 
 
 @pytest.mark.parametrize(("objective", "better"), [(Objective.ROWS, 10), (Objective.TIME, 0)])

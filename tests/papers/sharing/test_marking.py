@@ -228,3 +228,49 @@ def test_groups_with_more_constraints_than_room_are_split(monkeypatch: pytest.Mo
     for program in (whole, split):
         found_in_groups = pa.concat_tables(list(local(chosen, events, program).over(events)))
         assert rows(found_in_groups) == rows(chosen.match(events, strategy="reference"))
+
+
+# -- branches as they are written --------------------------------------------------------------------------
+
+WRITTEN = [
+    "OR(SEQ(A a, !B b, C c), SEQ(A x, !D d, C y)) WITHIN 9",
+    "OR(SEQ(A a, !B b, C c), SEQ(A x, !B b2, C y), SEQ(A u, C v)) WITHIN 9",
+    "OR(SEQ(A a, B b, !SEQ(C c, D d), E e, a.id = b.id = e.id),"
+    " SEQ(A x, B y, !(D d2, d2.id = x.id), E z, x.id = y.id = z.id)) WITHIN 12",
+    "OR(SEQ(A a, !(B b, b.x < c.x), C c, a.x < c.x), SEQ(A x, !D d, C y, x.x < y.x)) WITHIN 9",
+    "OR(SEQ(A a, !SEQ(B b, D d), C c), SEQ(A x, !E e, C y)) WITHIN 9",
+]
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+@pytest.mark.parametrize("cost_in_time", [True, False])
+def test_branches_as_written_give_their_matches_by_their_own_variables(text: str, cost_in_time: bool) -> None:
+    for seed in range(6):
+        history = dense_history(Random(seed), 60)
+        chosen = query(text)
+        wanted = chosen.match(history, strategy="reference")
+        options = {"cost_in_time": cost_in_time}
+        assert rows(chosen.match(history, strategy="flat", options=options)) == rows(wanted)
+        stream, found = chosen.stream(schema=history.schema, strategy="flat", options=options), []
+        for start in range(0, 60, 7):
+            found += rows(stream.push_batch(history.slice(start, 7)))
+        assert sorted(found + rows(stream.finish_batch())) == sorted(rows(wanted))
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_branches_as_written_are_marked_together_whatever_their_variables(text: str) -> None:
+    history = dense_history(Random(1), 60)
+    run = query(text).prepare(history, strategy="flat", options={"cost_in_time": False})
+    program = run.compiled().program
+    assert isinstance(program, BlockProgram)
+    (group,) = program.groups
+    assert group.operator is Sharing.MARKING
+    assert len({member.names for member in group.members}) == text.count("SEQ(A")
+
+
+def test_the_same_negation_of_two_branches_is_one_column() -> None:
+    history = dense_history(Random(1), 60)
+    run = query(WRITTEN[1]).prepare(history, strategy="flat", options={"cost_in_time": False})
+    program = run.compiled().program
+    assert isinstance(program, BlockProgram)
+    assert len(EMap.of_group(program.groups[0]).columns) == 1

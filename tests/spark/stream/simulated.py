@@ -115,13 +115,14 @@ class SimulatedStream:
         buckets: int = 3,
         delay: int = 0,
         after: int = 0,
+        strategy: str = "auto",
     ) -> None:
         query = nestream.query(text)
-        compiled = query.prepare(schema.empty_table(), order=order).compiled()
+        compiled = query.prepare(schema.empty_table(), order=order, strategy=strategy).compiled()
         partitioning = stream_partitioning(compiled.scope)
         task = Task(compiled, partitioning)
         self.numbers = spread(buckets, 3) if partitioning.kind == "key" else (0,)
-        self.task = stream_task(task, schema, f"{text} {order}", self.numbers, whole=True)
+        self.task = stream_task(task, schema, f"{text} {order} {strategy}", self.numbers, whole=True)
         self.wanted = task.wanted
         self.handle = Handle()
         self.delay = delay

@@ -160,6 +160,21 @@ def put_aside(file: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
+def test_a_stream_is_matched_by_the_strategy_that_is_asked_for(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder.spark, "stop", lambda: None)  # the session of all the tests
+    folder.add(events((0, "A", 1), (100, "A", 2), (101, "B", 2), (300, "Z", 0)))
+    out = folder.path / "out"
+    command = ["stream", KEYED, "--from", str(folder.path / "in"), "--to", str(out), "--once"]
+    refused = call(*command, "--strategy", "reference")
+    assert refused.exit_code == 2
+    assert "does not run on streams" in refused.stderr
+    found = call(*command, "--strategy", "flat")
+    assert found.exit_code == 0, found.stderr
+    assert "1 match" in found.stderr
+
+
 @pytest.mark.slow
 def test_ctrl_c_ends_a_stream_cleanly_and_the_same_command_goes_on(folder: Folder) -> None:
     query = "SEQ(A a, !D d, B b, !C c) WHERE [id] WITHIN 20 seconds"

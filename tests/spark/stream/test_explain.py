@@ -90,3 +90,15 @@ def test_state_and_the_moment_of_a_match_follow_from_the_query(
 def test_a_stream_without_watermark_is_refused_as_by_match(spark: SparkSession) -> None:
     with pytest.raises(nestream.EventError, match=r'withWatermark\("ts", "10 seconds"\)'):
         nestream.query("SEQ(A a, B b) WITHIN 5 s").explain(events=stream(spark, None))
+
+
+def test_a_strategy_that_is_planned_by_statistics_says_so(spark: SparkSession) -> None:
+    query = nestream.query("OR(SEQ(A a, !B b, C c), SEQ(A x, !D d, C y)) WHERE a.id = c.id WITHIN 5 s")
+    before = jobs(spark)
+    said = query.explain(events=stream(spark), strategy="flat")
+    assert jobs(spark) == before
+    assert "Sharing: 2 expressions in" in said
+    assert any(
+        line.startswith("  optimizer: each bucket is planned anew at a micro") for line in section(said)
+    )
+    assert "optimizer" not in query.explain(events=stream(spark))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from random import Random
 
@@ -19,7 +20,7 @@ CASES = 150
 MANY = 20_000
 
 
-def simulated(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+def simulated(text: str, table: pa.Table, *, order: str, seed: int, strategy: str = "auto") -> pa.Table:
     """Runs a query over random micro-batches, with failures, restarts and events as late as they may be."""
     chance = Random(seed)
     delay = lateness(table) // timedelta(microseconds=1)
@@ -30,6 +31,7 @@ def simulated(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
         buckets=chance.choice((1, 2, 5)),
         delay=delay,
         after=chance.choice((0, 1)),
+        strategy=strategy,
     )
     done = 0
     while done < table.num_rows:
@@ -48,15 +50,24 @@ def simulated(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     return stream.matches
 
 
-def check(first: int, count: int) -> None:
+def check(first: int, count: int, strategy: str = "auto") -> None:
+    run = partial(simulated, strategy=strategy)
     for case in islice(stream_cases(SEED, first), count):
-        assert_same_matches(
-            case.text, case.table, simulated, order=case.order, seed=case.seed, name=case.name
-        )
+        assert_same_matches(case.text, case.table, run, order=case.order, seed=case.seed, name=case.name)
 
 
 def test_random_micro_batches_with_failures_give_the_matches_of_the_reference() -> None:
     check(0, CASES)
+
+
+@pytest.mark.parametrize("strategy", ["flat", "views-balanced"])
+def test_random_micro_batches_give_the_matches_of_the_reference_by_the_strategies_of_the_papers(
+    strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each micro-batch is planned anew, however few its events are and however little they have changed."""
+    monkeypatch.setattr("nestream.papers.flat.FEWEST", 1)
+    monkeypatch.setattr("nestream.papers.flat.DRIFT", 1.0)
+    check(5 * CASES, 40, strategy)
 
 
 @pytest.mark.slow

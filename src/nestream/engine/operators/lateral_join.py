@@ -8,17 +8,18 @@ within the budget whatever the fan-out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
 
-from nestream.engine.block import Block, Negation
+from nestream.engine.block import Block, Negation, closure
 from nestream.engine.evaluation import Bindings, Evaluation, Mask, Stack, places_in
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import extend
 from nestream.engine.operators.alike import alike
 from nestream.engine.operators.derived import occurs
+from nestream.engine.operators.group_filter import GroupFilter, filters
 from nestream.engine.operators.operator import Asked
 from nestream.engine.pieces import pieces
 from nestream.engine.program import Edge, Equality
@@ -46,6 +47,7 @@ class LateralJoin:
         self.root = root or block
         self.negation = negation
         self._inner: dict[int, LateralJoin] = {}
+        self.groups = GroupFilter(block, self.root, LateralJoin) if filters(block) else None
 
     def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
         """The matches, in no particular order."""
@@ -106,7 +108,9 @@ class LateralJoin:
             return
         remaining = [name for name in self.block.leaves if name not in bindings.rows]
         if not remaining:
-            yield bindings
+            passed = bindings if self.groups is None else self.groups.passed(evaluation, bindings)
+            if passed.count:
+                yield passed
             return
         name = self._next_leaf(evaluation, remaining, bindings, ranges)
         stack, first, end = self._range(evaluation, name, bindings, ranges)
@@ -326,16 +330,35 @@ class LateralJoin:
         """Which partial matches a match of the negation is found for."""
         if id(negation) not in self._inner:
             self._inner[id(negation)] = LateralJoin(negation.block, self.root, negation)
-        inner = self._inner[id(negation)]
         found = np.zeros(bindings.count, bool)
-        around = Bindings(dict(bindings.rows), bindings.count, np.arange(bindings.count, dtype=np.int32))
-        for predicate in negation.block.predicates:
-            if not variables(predicate) & set(negation.block.leaves):
-                around = around.only(evaluation.satisfied(predicate, around))
-        for match in inner._extended(evaluation, around, {}, found):
+        for match in self._inner[id(negation)].inside(evaluation, bindings, found):
             assert match.outer is not None
             found[match.outer] = True
         return found
+
+    def inside(self, evaluation: Evaluation, bindings: Bindings, found: Mask | None) -> Iterator[Bindings]:
+        """The matches of an inner block for each outer match, whose number is their `outer`.
+
+        With `found`, none of the outer matches for which one was already found.
+        """
+        around = Bindings(dict(bindings.rows), bindings.count, np.arange(bindings.count, dtype=np.int32))
+        for predicate in self.block.predicates:
+            if not variables(predicate) & set(self.block.leaves):
+                around = around.only(evaluation.satisfied(predicate, around))
+        return self._extended(evaluation, around, {}, found)
+
+    def members(self, evaluation: Evaluation, bindings: Bindings) -> tuple[Stack, Rows, Rows] | None:
+        """For each outer match the places of a stack that hold all matches of an inner block of one event.
+
+        None where something besides an interval and a key decides which these are.
+        """
+        (name, *others) = self.block.leaves
+        block = self.block
+        if others or block.predicates or block.apart or block.negations or block.groups:
+            return None
+        if self._not_looked_up(name, set(bindings.rows) | {name}):
+            return None
+        return self._range(evaluation, name, bindings, {})
 
 
 def first_of(bindings: Bindings, root: Block) -> Rows:
@@ -348,16 +371,6 @@ def last_of(bindings: Bindings, root: Block) -> Rows:
     """The rows of the last events of the outer matches."""
     found: Rows = np.maximum.reduce([bindings.rows[name] for name in root.leaves])
     return found
-
-
-def closure(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    """Every pair that follows from the pairs."""
-    reach = frozenset(order)
-    while True:
-        more = {(a, d) for a, b in reach for c, d in reach if b == c} - reach
-        if not more:
-            return reach
-        reach |= more
 
 
 def ranges_of(block: Block, asked: Asked, length: int) -> Iterator[Ranges]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from nestream.language.build_formula import span_of
-from nestream.language.build_pattern import no_repetition
+from nestream.language.build_pattern import misplaced_repetition
 from nestream.language.explain.situation import (
     END,
     PATTERN_KEYWORDS,
@@ -180,11 +180,11 @@ def _repetition(at: Situation) -> Explanation | None:
         and at.is_name(at.index + 1)
         and at.clause == "PATTERN"
     ):
-        return Explanation(no_repetition(span_of(at.before).to(span_of(at.after))))
+        return Explanation(misplaced_repetition(span_of(at.before).to(span_of(at.after))))
     if at.token != "[" or not at.is_name(at.index - 1) or at.clause != "PATTERN":
         return None
     if at.after == "]" or at.after.type == "NUMBER":
-        return Explanation(no_repetition(span_of(at.before).to(at.span)))
+        return Explanation(misplaced_repetition(span_of(at.before).to(at.span)))
     name = at.after[1:-1] if at.after.type == "STRING" else str(at.after)
     plain = re.fullmatch(r"\w+", name) and at.at(at.index + 2) == "]"
     return Explanation(
@@ -194,33 +194,6 @@ def _repetition(at: Situation) -> Explanation | None:
             at.span,
             hint="an attribute is written after a dot",
             suggestion=f"{at.before}.{name}" if plain else None,
-        )
-    )
-
-
-def _second_dot(at: Situation) -> Explanation | None:
-    """`a.b.c`, and `[a.x]`."""
-    if at.token != "." or not at.is_name(at.index - 1) or "-" in at.before:
-        return None
-    if at.openers and at.at(at.openers[-1]) == "[":
-        return Explanation(
-            Diagnostic(
-                "unexpected-token",
-                "brackets take attributes without variables",
-                span_of(at.before).to(span_of(at.after)),
-                hint="all events agree on the attribute",
-                suggestion=f"[{at.after}]",
-            )
-        )
-    if at.at(at.index - 2) != "." or not at.is_name(at.index - 3) or not at.is_name(at.index + 1):
-        return None
-    return Explanation(
-        Diagnostic(
-            "unexpected-token",
-            "an attribute has no fields",
-            span_of(at.at(at.index - 3)).to(span_of(at.after)),
-            hint="make the field a column of its own; quote a column with a dot in its name with backticks",
-            suggestion=f"{at.at(at.index - 3)}.`{at.before}.{at.after}`",
         )
     )
 
@@ -330,7 +303,6 @@ HABITS: tuple[Callable[[Situation], Explanation | None], ...] = (
     _missing_and,
     _comparison_in_words,
     _repetition,
-    _second_dot,
     _variables_in_any,
     _exists_without_variables,
 )

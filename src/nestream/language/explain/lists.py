@@ -42,7 +42,7 @@ def _operator_without_parentheses(at: Situation) -> Explanation | None:
         return None
     word = at.before.upper()
     components = at.source(at.index, at.clause_end) if not at.openers and at.token.type not in CLAUSES else ""
-    components = components.strip("[]<>")
+    components = components.strip("[]<>{}")
     shown = 0 < len(components) <= 80
     return Explanation(
         Diagnostic(

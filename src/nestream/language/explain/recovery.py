@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lark import Token
 
-from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitive, Query, parts
+from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitive, Query, Repeated, parts
 from nestream.language.build_formula import span_of
 from nestream.language.build_pattern import is_unreadable
 from nestream.language.explain.situation import Repair, Situation, sign_after
@@ -87,7 +87,7 @@ def without_problems(query: Query, problems: Sequence[Diagnostic]) -> Query | No
             case Composite(components=components, predicates=predicates):
                 inner = tuple(map(checked, components))
                 return replace(pattern, components=inner, predicates=kept(predicates))
-            case Negation(body=body) | Exists(body=body):
+            case Repeated(body=body) | Negation(body=body) | Exists(body=body):
                 return replace(pattern, body=checked(body))
 
     where = kept(tuple(conjuncts(query.where))) if query.where is not None else ()

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import pyarrow as pa
+
 from nestream.engine.operator import Execution, Measured
 from nestream.engine.program import Edge, Equality, Interval, Program
 from nestream.model.expression import Expression, variables
+from nestream.model.schema import Schema
 from nestream.papers.options import Options
 
 if TYPE_CHECKING:
@@ -183,6 +186,8 @@ class Member:
     block: int
     start: int = 0
     own: tuple[Constraint, ...] = ()
+    names: tuple[str, ...] = ()
+    """For marking, its variables in the order of those of the core; empty where they are the same."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +211,17 @@ class BlockProgram(Program):
     """How inner queries are kept, where views answer some of them."""
     sharing: Explained | None = None
     """Why the groups are these, where the Plan-Finder chose them."""
+
+    @property
+    def is_planned_by_statistics(self) -> bool:
+        """Whether the Plan-Finder has something to group."""
+        return self.sharing is not None and len(self.sharing.shapes) > 1
+
+    def planned_for(self, events: pa.Table, schema: Schema) -> BlockProgram:
+        """The program with groups for events like these, where they differ from those it was planned for."""
+        from nestream.papers.flat import replanned
+
+        return replanned(self, events, schema) if self.is_planned_by_statistics else self
 
     def start(self, limit: int) -> Execution:
         """The blocks at work, with the prefixes and views that they keep."""

@@ -63,7 +63,7 @@ class Objective(StrEnum):
     """What a plan should have the least of."""
 
     ROWS = "rows"
-    """Partial matches: the work that the paper shares. Where two plans build equally many, time decides."""
+    """Partial matches, the cost of the paper. Where two plans build equally many, time decides."""
     TIME = "time"
     """Nanoseconds on this engine."""
 
@@ -74,7 +74,7 @@ class Model:
 
     statistics: Statistics = field(default_factory=Statistics)
     constants: Constants = field(default_factory=Constants)
-    objective: Objective = Objective.ROWS
+    objective: Objective = Objective.TIME
 
     def weight(self, cost: Cost) -> float:
         """What is to be the least."""

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from nestream.logical.nodes import (
     Component,
+    Group,
     Leaf,
     Negation,
     Node,
@@ -28,7 +29,7 @@ from nestream.model.expression import (
     transform,
     variables,
 )
-from nestream.model.text import print_expression
+from nestream.model.text import print_expression, quantity_text
 from nestream.papers.optimize.shape import EVENT, Constraint, Joint, Shape, Step
 
 
@@ -67,7 +68,9 @@ def _around(body: Node, ordered: bool) -> list[Node]:
         return [] if isinstance(body, Leaf) else [body]
     inside = {id(part) for node in walk(body) if is_constraint(node) for part in walk(node)}
     return [
-        node for node in walk(body) if not isinstance(node, Negation | Witness) and id(node) not in inside
+        node
+        for node in walk(body)
+        if not isinstance(node, Negation | Group | Witness) and id(node) not in inside
     ]
 
 
@@ -130,7 +133,9 @@ def _constraints(components: Sequence[Component], places: Mapping[str, int]) -> 
 def _constraint(part: Component, gap: int, places: Mapping[str, int]) -> Constraint:
     inner = {leaf.variable: f"n{number}" for number, leaf in enumerate(leaves(part))}
     outer = {name: f"{place - gap:+d}" for name, place in places.items()}
-    formulas = [p for node in walk(part) if not isinstance(node, Negation | Witness) for p in node.predicates]
+    formulas = [
+        p for node in walk(part) if not isinstance(node, Negation | Group | Witness) for p in node.predicates
+    ]
     linked = {places[v] for f in formulas for v in variables(f) if v in places}
     absent, chain = _occurring(part)
     first, last, key = gap - 1, gap, _link(formulas, inner, places)
@@ -180,6 +185,8 @@ def _text(part: Component, names: Mapping[str, str]) -> str:
             head = said_types(types, "|")
         case Negation(body=body):
             return f"!{_text(body, names)}"
+        case Group(body=body):
+            return f"({_text(body, names)}){quantity_text(part.least, part.most)}"
         case Witness(chain=chain, absent=absent):
             inside = [
                 *([f"!{_text(absent, names)}"] if absent else []),

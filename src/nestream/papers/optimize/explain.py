@@ -70,9 +70,12 @@ class Explained:
 
     def _matches(self, group: Group) -> float:
         shapes = [self.shapes[member] for member in group.members]
-        if group.operator is Operator.MARKING:  # a match is given once
-            length = len(shapes[0])
-            return self.model.rows(shapes[0], 0, length, constrained=False) * self.model.some(shapes, 0)
+        if group.operator is Operator.MARKING:  # a match is given once by each set of names
+            whole = self.model.rows(shapes[0], 0, len(shapes[0]), constrained=False)
+            named: dict[tuple[str, ...], list[Shape]] = {}
+            for shape in shapes:
+                named.setdefault(shape.names, []).append(shape)
+            return sum(whole * self.model.some(own, 0) for own in named.values())
         return sum(map(self.model.matches, shapes))
 
     def json(self) -> dict[str, Any]:

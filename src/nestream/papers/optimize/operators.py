@@ -130,9 +130,9 @@ def _marking(costing: Costing, members: tuple[int, ...]) -> Group | None:
         return None
     shapes = [costing.shapes[member] for member in members]
     cost = costing.model.marking(shapes)
-    if costing.compared(members[0], together=len(members)) != Cost():
-        for member in members:
-            cost += costing.compared(member, together=len(members))
+    together = Counter(frozenset(shape.names) for shape in shapes)
+    for member, shape in zip(members, shapes, strict=True):
+        cost += costing.compared(member, together=together[frozenset(shape.names)])
     return Group(members, Operator.MARKING, len(shapes[0]), (0,) * len(members), cost)
 
 

@@ -84,7 +84,7 @@ class Finder:
         begin = self.total(start)
         if self.search.effort is not None:
             self.iterations = min(self.iterations, int(begin.nanoseconds * self.search.effort / CHANGE))
-        best, stopped = self.improved(start), "plateau"
+        best, stopped = self.improved(self.cheaper(start, alone)), "plateau"
         cost, unchanged = best.cost(self.costing), 0
         while unchanged < self.search.plateau and size > 2:
             if self.over:
@@ -97,6 +97,10 @@ class Finder:
                 unchanged += 1
         groups = tuple(self.groups(best))
         return SharedPlan(groups, self.total(best), begin, self.total(alone), self.tried, stopped)
+
+    def cheaper(self, one: Partition, other: Partition) -> Partition:
+        """The cheaper of two partitions; so no plan is dearer than every expression alone."""
+        return other if other.cost(self.costing) < one.cost(self.costing) else one
 
     def groups(self, partition: Partition) -> Iterator[Group]:
         """The groups of a partition, each with its operator."""

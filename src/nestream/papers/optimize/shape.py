@@ -168,10 +168,13 @@ class Shape:
 
     @cached_property
     def marked(self) -> Hashable | None:
-        """What expressions must have in common to be told apart by marks alone: all but their constraints."""
+        """What expressions must have in common to be told apart by marks alone: all but their constraints.
+
+        Variables do not matter: a row is given to each expression that it satisfies, by its own names.
+        """
         if not self.is_chain:
             return None
-        return (self.context, self.owner, self.names, self.steps, frozenset(self.joints), self.key)
+        return (self.context, self.owner, self.steps, frozenset(self.joints), self.key)
 
 
 def _classes(joints: tuple[Joint, ...]) -> list[dict[int, str]]:

@@ -17,7 +17,7 @@ from nestream.papers.engine.program import (
     Sharing,
     Witness,
 )
-from nestream.papers.plan.likeness import Steps, is_sharable
+from nestream.papers.plan.likeness import Steps, is_sharable, renamed, translated, translated_block
 from nestream.physical.choices import choices
 
 MOST_COLUMNS = 64
@@ -46,7 +46,15 @@ class Choice(Protocol):
 
 def shared(program: BlockProgram, plan: Plan, chosen: Sequence[Choice]) -> BlockProgram:
     """The program with its blocks in the groups that were chosen."""
-    return grouped(program, plan, tuple(_as_chosen(program, plan, chosen)))
+    return grouped(program, plan, tuple(_as_chosen(program, blocks_of_expressions(plan), chosen)))
+
+
+def regrouped(
+    program: BlockProgram, blocks: Sequence[Sequence[int]], chosen: Sequence[Choice]
+) -> BlockProgram:
+    """A program that runs already with its blocks in other groups; `blocks` are those of each expression."""
+    found = tuple(_as_chosen(program, blocks, chosen))
+    return replace(program, groups=found, distinct=program.distinct or _repeats(program, found))
 
 
 def grouped(program: BlockProgram, plan: Plan, found: tuple[Group, ...]) -> BlockProgram:
@@ -56,18 +64,21 @@ def grouped(program: BlockProgram, plan: Plan, found: tuple[Group, ...]) -> Bloc
 
 def _repeats(program: BlockProgram, groups: Sequence[Group]) -> bool:
     """Whether two groups, or blocks beside them, bind the same variables."""
+    bound = [frozenset(block.leaves) for block in program.blocks]
     by_marks = [{m.block for m in group.members} for group in groups if group.operator is Sharing.MARKING]
-    units = [min(numbers) for numbers in by_marks]
-    units += [n for n in range(len(program.blocks)) if not any(n in numbers for numbers in by_marks)]
-    return len({frozenset(program.blocks[n].leaves) for n in units}) < len(units)
+    units = [names for numbers in by_marks for names in {bound[n] for n in numbers}]
+    units += [names for n, names in enumerate(bound) if not any(n in numbers for numbers in by_marks)]
+    return len(set(units)) < len(units)
 
 
 # -- as chosen ---------------------------------------------------------------------------------------------
 
 
-def _as_chosen(program: BlockProgram, plan: Plan, chosen: Sequence[Choice]) -> Iterator[Group]:
+def _as_chosen(
+    program: BlockProgram, blocks: Sequence[Sequence[int]], chosen: Sequence[Choice]
+) -> Iterator[Group]:
     """The groups of a choice; an expression that is no single block, or fits no other, is run alone."""
-    numbers = [own[0] if len(own) == 1 else None for own in blocks_of_expressions(plan)]
+    numbers = [own[0] if len(own) == 1 else None for own in blocks]
     operators = {operator.value: operator for operator in Sharing}
     for choice in chosen:
         members = [numbers[n] for n in choice.members if numbers[n] is not None]
@@ -112,9 +123,18 @@ def blocks_of_expressions(plan: Plan) -> list[range]:
 
 
 def _told_apart_by_marks(program: BlockProgram, one: int, other: int) -> bool:
-    """Whether two blocks differ in their constraints alone."""
+    """Whether two blocks differ in their constraints alone, and perhaps in the names of their variables."""
     first, second = (replace(program.blocks[n], negations=(), witnesses=()) for n in (one, other))
-    return first == second and program.decided[one] is program.decided[other] and first.levels is None
+    if len(first.leaves) != len(second.leaves) or program.decided[one] is not program.decided[other]:
+        return False
+    return first == translated_block(second, _names(first, second)) and first.levels is None
+
+
+def _names(first: Block, other: Block) -> dict[str, str]:
+    """For each variable of a block that of the first one in its place, where sequences have other names."""
+    if first.leaves.keys() == other.leaves.keys() or first.chain is None or other.chain is None:
+        return {}
+    return dict(zip(other.chain, first.chain, strict=True))
 
 
 def _marking(blocks: Sequence[Block], numbers: Sequence[int]) -> Iterator[Group]:
@@ -133,22 +153,46 @@ def _marking(blocks: Sequence[Block], numbers: Sequence[int]) -> Iterator[Group]
 
 
 def _columns(blocks: Sequence[Block], numbers: Sequence[int]) -> list[Constraint]:
-    """The different constraints of some blocks."""
+    """The different constraints of some blocks, in terms of the first."""
     found: list[Constraint] = []
+    for constraints in _in_terms_of_the_first(blocks, numbers):
+        found += [part for part in constraints if part not in found]
+    return found
+
+
+def _in_terms_of_the_first(blocks: Sequence[Block], numbers: Sequence[int]) -> list[list[Constraint]]:
+    """The constraints of each block, by the variables of the first; what says the same is the same."""
+    first = blocks[numbers[0]]
+    own = {name: name for name in first.leaves}
+    known: list[tuple[Constraint, Constraint]] = []
+    found: list[list[Constraint]] = []
     for number in numbers:
-        found += [part for part in blocks[number].constraints if part not in found]
+        names = _names(first, blocks[number])
+        said: list[Constraint] = []
+        for constraint in blocks[number].constraints:
+            part = translated(constraint, names) if names else constraint
+            spelled = renamed(part, own)
+            same = next((one for form, one in known if form == spelled), None)
+            if same is None:
+                known.append((spelled, same := part))
+            said += [same] if same not in said else []
+        found.append(said)
     return found
 
 
 def _marking_group(blocks: Sequence[Block], numbers: Sequence[int]) -> Group:
     first = blocks[numbers[0]]
-    common = [c for c in first.constraints if all(c in blocks[n].constraints for n in numbers)]
+    said = _in_terms_of_the_first(blocks, numbers)
+    common = [c for c in said[0] if all(c in constraints for constraints in said)]
     core = replace(
         first,
         negations=tuple(part for part in common if isinstance(part, Negation)),
         witnesses=tuple(part for part in common if isinstance(part, Witness)),
     )
-    members = [Member(n, 0, tuple(c for c in blocks[n].constraints if c not in common)) for n in numbers]
+    members = []
+    for number, constraints in zip(numbers, said, strict=True):
+        names = tuple(_names(first, blocks[number]))
+        members.append(Member(number, 0, tuple(c for c in constraints if c not in common), names))
     return Group(Sharing.MARKING, tuple(members), core)
 
 

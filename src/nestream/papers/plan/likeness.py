@@ -14,7 +14,7 @@ from nestream.engine.program import Edge, Equality, Interval
 from nestream.model.expression import Attribute, Expression, transform, variables
 from nestream.papers.engine.chain import is_chain
 from nestream.papers.engine.context import needed
-from nestream.papers.engine.program import Block, Constraint, Negation, Witness, WitnessStep
+from nestream.papers.engine.program import Block, Constraint, Negation, Stair, Witness, WitnessStep
 
 Names = Mapping[str, str]
 
@@ -143,6 +143,48 @@ def localised(constraint: Constraint, block: Block, names: tuple[str, ...]) -> C
 
 
 # -- other names -------------------------------------------------------------------------------------------
+
+
+def translated(constraint: Constraint, names: Names) -> Constraint:
+    """The constraint, ready to be run, with other names for the variables of the match."""
+    if isinstance(constraint, Witness):
+        steps = [_renamed_step(step, names, step.variable) for step in constraint.steps]
+        absent = steps.pop(0) if constraint.absent is not None else None
+        return Witness(_renamed_interval(constraint.interval, names), tuple(steps), absent)
+    link = constraint.link
+    return replace(
+        constraint,
+        interval=_renamed_interval(constraint.interval, names),
+        block=translated_block(constraint.block, names),
+        stair=constraint.stair and _translated_stair(constraint.stair, names),
+        link=link and (names.get(link[0], link[0]), link[1]),
+    )
+
+
+def translated_block(block: Block, names: Names) -> Block:
+    """A block with other names for some variables, its own or those of what is around it."""
+    every = {**{name: name for name in block.leaves}, **names}
+    bare = _renamed_block(replace(block, negations=(), witnesses=()), every, 1)
+    return replace(
+        block,
+        leaves=bare.leaves,
+        order=bare.order,
+        apart=bare.apart,
+        equalities=bare.equalities,
+        predicates=bare.predicates,
+        chain=bare.chain,
+        key=bare.key,
+        negations=tuple(translated(inner, names) for inner in block.negations),  # type: ignore[misc]
+        witnesses=tuple(translated(inner, names) for inner in block.witnesses),  # type: ignore[misc]
+    )
+
+
+def _translated_stair(stair: Stair, names: Names) -> Stair:
+    return replace(
+        stair,
+        items=tuple(_translated_stair(item, names) for item in stair.items),
+        gaps=tuple(tuple(translated(n, names) for n in gap) for gap in stair.gaps),  # type: ignore[misc]
+    )
 
 
 def renamed(constraint: Constraint, names: Names, depth: int = 1) -> Constraint:

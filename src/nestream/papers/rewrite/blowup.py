@@ -14,6 +14,7 @@ from math import prod
 
 from nestream.logical.nodes import (
     Component,
+    Group,
     Leaf,
     Negation,
     Proj,
@@ -103,7 +104,7 @@ def _width(component: Component) -> int:
             return sum(map(_width, branches))
         case WinSeq(components=inner) | WinAnd(components=inner):
             return prod(map(_width, inner))
-        case Leaf() | Negation() | Witness() | Proj():
+        case Leaf() | Negation() | Group() | Witness() | Proj():
             return 1
 
 

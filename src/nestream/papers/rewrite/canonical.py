@@ -15,6 +15,7 @@ from typing import Any
 
 from nestream.logical.nodes import (
     Component,
+    Group,
     Leaf,
     Negation,
     Proj,
@@ -56,7 +57,7 @@ def _gathered(component: Component) -> list[Expression]:
     """The predicates of the positive part, up to the ORs in it."""
     if isinstance(component, WinOr) or is_constraint(component):
         return []
-    assert not isinstance(component, Negation | Witness)
+    assert not isinstance(component, Negation | Group | Witness)
     own = [formula for predicate in component.predicates for formula in conjuncts(predicate)]
     return own + [formula for inner in children(component) for formula in _gathered(inner)]
 

@@ -10,7 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from nestream.logical.nodes import Component, Leaf, Negation, Node, Proj, WinAnd, WinOr, WinSeq, Witness, walk
+from nestream.logical.nodes import (
+    Component,
+    Group,
+    Leaf,
+    Negation,
+    Node,
+    Proj,
+    WinAnd,
+    WinOr,
+    WinSeq,
+    Witness,
+    walk,
+)
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ def disjuncts(root: Node) -> tuple[Node, ...]:
     return tuple(
         disjunct
         for branch in root.components
-        if not isinstance(branch, Negation | Witness)
+        if not isinstance(branch, Negation | Group | Witness)
         for disjunct in disjuncts(branch)
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nestream.logical.invariants import check_plan
-from nestream.logical.nodes import Component, Leaf, Negation, Plan, WinOr, Witness
+from nestream.logical.nodes import Component, Group, Leaf, Negation, Plan, WinOr, Witness
 from nestream.logical.text import expression_text
 from nestream.papers.rewrite.blowup import frozen_parts
 from nestream.papers.rewrite.canonical import canonical
@@ -142,7 +142,7 @@ class _Normalising:
         self.steps.append(Step(rule.name, self.plan))
 
     def checked(self, stage: str, root: Component) -> Plan:
-        assert not isinstance(root, Negation | Witness)
+        assert not isinstance(root, Negation | Group | Witness)
         return check_plan(replace(self.plan, root=root), stage)
 
     # -- what stays nested ---------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from nestream.logical.nodes import (
     Component,
+    Group,
     Leaf,
     Negation,
     Node,
@@ -25,7 +26,7 @@ from nestream.model.expression import Expression, conjuncts
 
 def with_predicates(component: Component, predicates: Sequence[Expression]) -> Node:
     """The component with further predicates. Constraints have none of their own and are not asked for any."""
-    assert not isinstance(component, Negation | Witness | Proj)
+    assert not isinstance(component, Negation | Group | Witness | Proj)
     if not predicates:
         return component
     return replace(component, predicates=tuple(dict.fromkeys((*component.predicates, *predicates))))
@@ -39,7 +40,7 @@ def with_components(node: Operator, components: Iterable[Component]) -> Operator
 def children(component: Component) -> tuple[Component, ...]:
     """What is directly in a component."""
     match component:
-        case Negation(body=body) | Proj(body=body):
+        case Negation(body=body) | Group(body=body) | Proj(body=body):
             return (body,)
         case WinSeq(components=inner) | WinAnd(components=inner) | WinOr(components=inner):
             return inner
@@ -52,9 +53,9 @@ def with_children(component: Component, inner: Sequence[Component]) -> Component
     if all(new is old for new, old in zip(inner, children(component), strict=True)):
         return component
     match component:
-        case Negation() | Proj():
+        case Negation() | Group() | Proj():
             (body,) = inner
-            assert not isinstance(body, Negation | Witness)
+            assert not isinstance(body, Negation | Group | Witness)
             return replace(component, body=body)
         case WinSeq() | WinAnd() | WinOr():
             return with_components(component, inner)
@@ -64,7 +65,7 @@ def with_children(component: Component, inner: Sequence[Component]) -> Component
 
 def positive_parts(component: Component) -> Iterator[Node]:
     """The component and its positive parts, outermost first; of an OR all branches."""
-    if isinstance(component, Negation | Witness) or is_constraint(component):
+    if isinstance(component, Negation | Group | Witness) or is_constraint(component):
         return
     yield component
     for inner in children(component):
@@ -86,7 +87,7 @@ def without_predicates(component: Component) -> Component:
     if is_constraint(component):
         return component
     bare = with_children(component, [without_predicates(inner) for inner in children(component)])
-    assert not isinstance(bare, Negation | Witness | Proj)
+    assert not isinstance(bare, Negation | Group | Witness | Proj)
     return replace(bare, predicates=())
 
 

@@ -12,7 +12,7 @@ from nestream.papers.engine.context import Bindings, Round
 from nestream.papers.engine.join import _pieces, _split
 from nestream.papers.engine.program import Block, Witness
 from nestream.papers.engine.stack import Stack, expand
-from nestream.papers.sharing.marking import EMap, Facts, marked, mask_of
+from nestream.papers.sharing.marking import EMap, Facts, Marked, marked, mask_of
 
 Gap = tuple[str, str]
 Range = tuple[Ints, Ints | None]
@@ -142,5 +142,6 @@ class MarkedChain(Chain):
             held = self.emap.alive(facts, known)
             if held is not None and not held.all():
                 bindings, facts = bindings.only(held), facts[held]
+        found = Marked(bindings.rows, bindings.count, bindings.outer, facts)
         covered = self.emap.covered(facts)
-        return bindings if covered.all() else bindings.only(covered)
+        return found if covered.all() else found.only(covered)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from nestream.papers.engine.chain import Chain
 from nestream.papers.engine.context import Bindings, Round
@@ -11,7 +12,7 @@ from nestream.papers.engine.program import Group
 from nestream.papers.engine.runs import BlockRun
 from nestream.papers.sharing.marked_chain import MarkedChain
 from nestream.papers.sharing.marked_join import MarkedJoin
-from nestream.papers.sharing.marking import EMap
+from nestream.papers.sharing.marking import EMap, Marked
 
 
 class MarkingRun(BlockRun):
@@ -20,6 +21,25 @@ class MarkingRun(BlockRun):
     def __init__(self, round: Round, group: Group, limit: int, *, by_last: bool) -> None:
         super().__init__(round, group.core, limit, by_last=by_last)
         self.emap = EMap.of_group(group)
+        order = group.core.chain or tuple(group.core.leaves)
+        owned: dict[tuple[str, ...], list[int]] = {}
+        for member in group.members:
+            owned.setdefault(member.names or order, []).append(self.emap.mask(member.own))
+        self.order = order
+        self.expressions = {names: replace(self.emap, masks=tuple(masks)) for names, masks in owned.items()}
+        """By the variables that they bind, the expressions that bind them."""
+
+    def run(self, first: int, end: int) -> Iterator[Bindings]:
+        """The matches that are decided in a range of positions, for each expression by its own variables."""
+        for found in super().run(first, end):
+            if len(self.expressions) == 1:
+                yield found
+                continue
+            assert isinstance(found, Marked)
+            for names, emap in self.expressions.items():
+                part = found.only(emap.covered(found.facts))
+                rows = {own: part.rows[name] for own, name in zip(names, self.order, strict=True)}
+                yield Bindings(rows, part.count, part.outer)
 
     def new_chain(self, since: int) -> Chain:
         """The common steps as a chain with marks."""

@@ -46,6 +46,10 @@ class EMap:
         masks = [sum(bit(columns.index(part)) for part in constraints) for constraints in expressions]
         return cls(tuple(columns), tuple(dict.fromkeys(masks)))
 
+    def mask(self, constraints: Sequence[Constraint]) -> int:
+        """The mask of an expression."""
+        return mask_of(map(self.columns.index, constraints))
+
     @classmethod
     def of_group(cls, group: Group) -> EMap:
         """The map of a group's blocks."""

@@ -25,6 +25,7 @@ from nestream.model.schema import EventError, Schema
 from nestream.runtime.compiled import Compiled, CompiledSet
 from nestream.runtime.many import AnyRun, started
 from nestream.runtime.spark.columns import (
+    attribute_of,
     key_of,
     match_schema,
     named,
@@ -142,7 +143,7 @@ def relevant_events(program: Scope, schema: Schema, plan: Partitioning) -> Colum
     condition = pushed_filter(program, schema)
     if plan.key is not None and not any(outline.null_keys for outline in program.outlines):
         # a lone event with a NULL key can match: its negations then have nothing to equal
-        condition = condition & named(schema.column(plan.key)).isNotNull()
+        condition = condition & attribute_of(schema.column(plan.key), plan.key).isNotNull()
     return condition | named(schema.time).isNull() | named(schema.type).isNull()
 
 
@@ -158,7 +159,7 @@ def _distributed(df: DataFrame, task: Task, partitions: int | None) -> tuple[Dat
     keys = []
     if plan.key is not None:
         name = task.schema.column(plan.key)
-        keys = [key_of(task.carried(name), task.schema.columns[name])]
+        keys = [key_of(task.carried(name), plan.key, task.schema)]
     if plan.kind == "key":
         return df.repartition(*numbers, *keys), order
     if plan.kind == "single":
@@ -209,6 +210,7 @@ def _partition(task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
             for batch in events:
                 if run is None:
                     run = task.run(batch.schema)
+                    run.plan_for(pa.Table.from_batches([batch]))
                 run.append(batch)
                 waiting += batch.num_rows
                 if number is None and waiting >= ROWS_AT_ONCE:

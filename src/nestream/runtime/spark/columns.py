@@ -36,8 +36,8 @@ from nestream.model.expression import (
     transform,
 )
 from nestream.model.functions import FUNCTIONS
-from nestream.model.output import EventColumn, Output
-from nestream.model.schema import EventError, Kind, Schema
+from nestream.model.output import EventColumn, GroupColumn, Output
+from nestream.model.schema import EventError, Kind, Schema, path_of
 from nestream.model.text import print_expression, print_name
 
 UNREAD, RAW = "nestream unread", "nestream raw"
@@ -73,9 +73,18 @@ def _is_collated(datatype: DataType) -> bool:
     return type(datatype) is StringType and datatype != StringType()
 
 
-def key_of(name: str, datatype: pa.DataType) -> Column:
-    """A key column to hash by, equal wherever values are: decimals of any scale have one float."""
-    return named(name).cast("double") if arrow.is_decimal(datatype) else named(name)
+def attribute_of(name: str, attribute: str) -> Column:
+    """An attribute, given the name of its column: a field, where it is one of a struct."""
+    column = named(name)
+    for field in path_of(attribute):
+        column = column.getField(field)
+    return column
+
+
+def key_of(name: str, key: str, schema: Schema) -> Column:
+    """A key to hash by, equal wherever values are: decimals of any scale have one float."""
+    column = attribute_of(name, key)
+    return column.cast("double") if arrow.is_decimal(schema.datatype(key)) else column
 
 
 def session_zone(df: DataFrame) -> str:
@@ -146,6 +155,9 @@ def match_schema(output: Output, events: StructType, wanted: pa.Schema, time: st
     for column in output.columns:
         if isinstance(column, EventColumn):
             fields.append(StructField(column.name, events, True))
+        elif isinstance(column, GroupColumn):
+            parts = [StructField(name, events, True) for name in column.members]
+            fields.append(StructField(column.name, ArrayType(StructType(parts) if parts else events)))
         else:
             datatype = _value_type(column.expression, events, wanted.field(column.name).type)
             fields.append(StructField(column.name, datatype))
@@ -255,7 +267,7 @@ def _operand(part: Expression, schema: Schema) -> Column | None:
     """An attribute, or a function of one that Spark computes as the engine does."""
     match part:
         case Attribute() if _plain(part, schema):
-            return named(schema.column(part.name))
+            return attribute_of(schema.column(part.name), part.name)
         case Call(function=function, arguments=(argument, *rest)) if FUNCTIONS[function].spark:
             column, constants = _operand(argument, schema), [_constant(value) for value in rest]
             if column is None or any(constant is None for constant in constants):

@@ -19,6 +19,8 @@ from nestream.runtime.spark.statistics import planned
 from nestream.runtime.spark.stream import stream_partitioning
 from nestream.runtime.spark.stream_checks import buckets_of, watermark_delay
 
+BATCH_PLANNED = "each partition is planned for its first events"
+STREAM_PLANNED = "each bucket is planned anew at a micro-batch if the share of a type has doubled or halved"
 _MOST_PARTITIONS = "as many as Spark finds useful, at most spark.sql.shuffle.partitions"
 
 
@@ -117,6 +119,8 @@ def explain_dataframe_text(described: dict[str, Any]) -> str:
     if described["unread"]:
         lines[-1] += f" (not {', '.join(described['unread'])})"
     lines.append(f"  filters: {described['filter']}")
+    if "optimizer" in described:
+        lines.append(f"  optimizer: {described['optimizer']}")
     if "zone" in described:
         lines.append(f"  zone: {described['zone']}, the session's, for times that name none")
     if streaming:

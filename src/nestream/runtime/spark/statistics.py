@@ -22,7 +22,7 @@ from nestream.model.lengths import Length, in_resolution, length_of_time
 from nestream.model.schema import Schema
 from nestream.runtime.compiled import Compiled
 from nestream.runtime.spark.batch import relevant_events
-from nestream.runtime.spark.columns import named
+from nestream.runtime.spark.columns import attribute_of, named
 from nestream.runtime.spark.partitioning import Partitioning, choose, possible
 from nestream.runtime.spark.shipping import shipped
 
@@ -36,6 +36,11 @@ _CHEAP = frozenset(
 """The parts of a plan that read and choose; a plan with others, such as a join, is not computed twice."""
 _UNITS = {"": 1, **{unit: 1 << 10 * power for power, unit in enumerate("KMGTP", 1)}}
 _COUNTED = pa.schema([("key", pa.string()), ("found", pa.int64()), ("rows", pa.int64())])
+
+
+def first_events(df: DataFrame, count: int = 20_000) -> pa.Table:
+    """Some events of the first partitions, to plan from."""
+    return df.limit(count).toArrow()
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,7 @@ def sampled(df: DataFrame, compiled: Compiled, plan: Partitioning) -> Sample:
     """Look at the first rows of every partition: which key has the most of the events that matter?"""
     assert plan.key is not None
     matters = F.coalesce(relevant_events(compiled.scope, compiled.schema, plan), F.lit(False))
-    key = named(compiled.schema.column(plan.key)).cast("string")
+    key = attribute_of(compiled.schema.column(plan.key), plan.key).cast("string")
     looked = df.select(F.when(matters, key).alias("key"))
     counts = looked.mapInArrow(shipped(_counted), "key string, found long, rows long").groupBy("key")
     summed = counts.agg(F.sum("found").alias("found"), F.sum("rows").alias("rows"))

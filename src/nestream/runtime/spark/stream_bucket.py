@@ -87,9 +87,11 @@ class Bucket:
     def settle(self, watermark: int, typed: Any) -> Iterator[pa.Table]:
         """Hand the engine the events that the watermark has reached, and give what is decided by then."""
         ready = self.waiting.settled(watermark)
-        if ready is not None:
-            for batch in ready.to_batches():
-                self.run.append(typed(batch))
+        batches = [typed(batch) for batch in ready.to_batches()] if ready is not None else []
+        if batches:
+            self.run.plan_for(pa.Table.from_batches(batches))
+        for batch in batches:
+            self.run.append(batch)
         return self.run.advance(watermark, in_order=False)
 
     @property

@@ -14,7 +14,7 @@ OR(!(B b, b.id = a.id), !SEQ(C c, D d, c.id = a.id))
 
 from __future__ import annotations
 
-from nestream.logical.nodes import Component, Negation, Proj, WinAnd, WinOr, Witness, constraints
+from nestream.logical.nodes import Component, Group, Negation, Proj, WinAnd, WinOr, Witness, constraints
 from nestream.papers.rewrite.rule import Outcome, Place, Refused, Rule
 from nestream.papers.rewrite.rules.conjunction import take_apart
 
@@ -32,7 +32,7 @@ def _apply(component: Component, place: Place) -> Outcome:
 
 def negated(part: Component) -> Negation:
     """The negation of an expression that binds events."""
-    assert not isinstance(part, Negation | Witness | Proj)
+    assert not isinstance(part, Negation | Group | Witness | Proj)
     return Negation(part)
 
 

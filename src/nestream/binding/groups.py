@@ -1,0 +1,238 @@
+"""Binds aggregates: finds the group that each is over, and says what a predicate mentions around groups.
+
+An aggregate mentions its group as a whole, as if the group were a variable of the expression that it is a
+component of. Inside the aggregate the variables of a member are seen too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from difflib import get_close_matches
+
+from nestream.binding.scopes import AGGREGATED, Scopes, member_variables
+from nestream.model.diagnostics import Diagnostic
+from nestream.model.expression import (
+    PATH_MARK,
+    Aggregate,
+    Attribute,
+    Expression,
+    Literal,
+    Previous,
+    attributes,
+    children,
+    transform,
+    walk,
+)
+from nestream.model.text import print_expression, print_name
+
+
+def mentioned(expression: Expression, scopes: Scopes) -> dict[str, Expression]:
+    """What an expression mentions: each variable, or group as a whole, with the part that first does."""
+    found: dict[str, Expression] = {}
+    for name, part in _mentions(expression, scopes, None):
+        found.setdefault(name, part)
+    return found
+
+
+def _mentions(part: Expression, scopes: Scopes, inside: str | None) -> Iterator[tuple[str, Expression]]:
+    if isinstance(part, Attribute):
+        name = part.variable
+        if name is not None and (inside is None or scopes.group_of(name) != inside):
+            yield name, part
+        return
+    if isinstance(part, Aggregate):
+        inside = part.group or ""
+        yield AGGREGATED + inside, part
+    for child in children(part):
+        yield from _mentions(child, scopes, inside)
+
+
+class GroupBinding:
+    """Binds the aggregates of expressions; what is wrong with them is in `diagnostics`."""
+
+    def __init__(self, scopes: Scopes) -> None:
+        self.scopes = scopes
+        self.diagnostics: list[Diagnostic] = []
+
+    def bound(self, expression: Expression) -> Expression | None:
+        """The expression with the group of every aggregate, None where something is wrong with one."""
+        before = len(self.diagnostics)
+        self._check_nesting(expression)
+        if len(self.diagnostics) > before:
+            return None
+        changed = transform(expression, self._part)
+        return changed if len(self.diagnostics) == before else None
+
+    def _report(
+        self, code: str, message: str, at: Expression, hint: str, suggestion: str | None = None
+    ) -> None:
+        self.diagnostics.append(Diagnostic(code, message, at.span, hint=hint, suggestion=suggestion))
+
+    def _check_nesting(self, expression: Expression, inside: Expression | None = None) -> None:
+        """Report an aggregate in an aggregate, and PREV in PREV or outside an aggregate."""
+        if isinstance(expression, Aggregate) and inside is not None:
+            self._report(
+                "nested-aggregate",
+                f"`{print_expression(expression)}` stands inside another aggregate",
+                expression,
+                "an aggregate is over the members of one group: compute the two side by side",
+            )
+            return
+        if isinstance(expression, Previous):
+            if inside is None:
+                self._report(
+                    "misplaced-prev",
+                    f"`{print_expression(expression)}` stands outside an aggregate",
+                    expression,
+                    "PREV is the value of the member before, for each member of a group: write it in an "
+                    "aggregate",
+                    f"EVERY(f.x > {print_expression(expression)})",
+                )
+                return
+            if isinstance(inside, Previous):
+                self._report(
+                    "nested-prev",
+                    "PREV stands inside PREV",
+                    expression,
+                    "PREV reaches one member back: compare each member with the one before it",
+                )
+                return
+        within = expression if isinstance(expression, Aggregate | Previous) else inside
+        for child in children(expression):
+            self._check_nesting(child, within)
+
+    def _part(self, part: Expression) -> Expression:
+        if isinstance(part, Attribute):
+            return self._attribute(part)
+        if isinstance(part, Aggregate) and part.group is None:
+            return self._aggregate(part)
+        return part
+
+    def _attribute(self, part: Attribute) -> Expression:
+        """`p.b.x` as `b.x`, where `p` is a group of matches with a variable `b`."""
+        scope = self.scopes.groups.get(part.variable or "")
+        of_matches = scope is not None and scope.group is not None and scope.group.variable is not None
+        if part.inner is None:
+            if of_matches and part.variable is not None:
+                names = self._members(part.variable)
+                self._report(
+                    "group-of-matches",
+                    f"`{part.variable}` is a group of matches, which have no attribute of their own",
+                    part,
+                    f"write which event of a match is meant: {', '.join(f'`{name}`' for name in names)}",
+                    f"{print_name(part.variable)}.{print_name(names[0])}.{print_name(part.name)}"
+                    if names
+                    else None,
+                )
+            return part
+        if not of_matches or part.variable is None:  # a field of a struct
+            return replace(part, name=PATH_MARK.join((part.inner, part.name)), inner=None)
+        if part.inner not in self._members(part.variable):
+            names = self._members(part.variable)
+            close = get_close_matches(part.inner, names, 1)
+            self._report(
+                "unknown-variable",
+                f"the matches of `{part.variable}` have no variable `{part.inner}`",
+                part,
+                f"did you mean `{close[0]}`?"
+                if close
+                else f"they have {', '.join(f'`{name}`' for name in names)}",
+            )
+        else:
+            return Attribute(part.inner, part.name, part.span)
+        return part
+
+    def _members(self, group: str) -> list[str]:
+        """The variables that a member of a group binds."""
+        return members(self.scopes, group)
+
+    def _aggregate(self, part: Aggregate) -> Expression:
+        word, operand = part.function.upper(), part.operand
+        if isinstance(operand, Attribute) and operand.variable is None:
+            return self._over_variable(part, operand)
+        names = [name for a in attributes(operand) if (name := a.variable) is not None]
+        unknown = [name for name in names if name not in self.scopes.of]
+        if unknown:
+            return replace(part, group="")  # reported as an unknown variable
+        groups = list(dict.fromkeys(found for name in names if (found := self.scopes.group_of(name))))
+        around = {id(scope) for group in groups for scope in self.scopes.groups[group].path[:-1]}
+        groups = [group for group in groups if id(self.scopes.groups[group]) not in around]
+        if len(groups) == 1:
+            own = self._members(groups[0])
+            outside = [n for n in names if self.scopes.group_of(n) == groups[0] and n not in own]
+            if outside:
+                self._report(
+                    "negated-variable",
+                    f"`{outside[0]}` is negated in the group `{groups[0]}`, so no member has an event for it",
+                    part,
+                    "use a variable that every member binds",
+                )
+            return replace(part, group=groups[0])
+        if groups:
+            self._report(
+                "two-groups",
+                f"`{print_expression(part)}` mentions two groups",
+                part,
+                f"an aggregate is over the members of one: write one for `{groups[0]}` and one for "
+                f"`{groups[1]}`",
+            )
+        else:
+            self._report(
+                "aggregate-without-group",
+                f"`{print_expression(part)}` mentions no group",
+                part,
+                f"{word} is over the members of a group, as `f` in `Failure+ f`"
+                + (
+                    f": `{names[0]}` is a single event, so write `{print_expression(operand)}`"
+                    if names
+                    else ""
+                ),
+                print_expression(operand) if names else None,
+            )
+        return part
+
+    def _over_variable(self, part: Aggregate, operand: Attribute) -> Expression:
+        """`COUNT(f)`, and other aggregates of a variable alone."""
+        name, word = operand.name, part.function.upper()
+        if name not in self.scopes.groups:
+            single = name in self.scopes.of
+            message = f"`{name}` is a single event, not a group" if single else f"there is no group `{name}`"
+            groups = ", ".join(f"`{group}`" for group in self.scopes.groups)
+            self._report(
+                "aggregate-without-group",
+                message,
+                part,
+                f"the groups are {groups}" if groups else "write a group as `Failure+ f`",
+            )
+            return part
+        if part.function != "count" or part.distinct:
+            inner = f"{print_name(name)}.x"
+            hint = (
+                f"every member is another event: write COUNT({print_name(name)}), or COUNT(DISTINCT {inner})"
+                if part.distinct
+                else f"write which value of a member is meant, as in {word}({inner})"
+            )
+            self._report("aggregate-of-events", f"{word} takes a value, not an event", part, hint)
+            return part
+        return replace(part, group=name, operand=Literal(True))
+
+    def plain_mentions(self, expression: Expression) -> list[Attribute]:
+        """The attributes of members that the expression mentions outside aggregates."""
+        names = mentioned(expression, self.scopes)
+        return [
+            part
+            for name, part in names.items()
+            if isinstance(part, Attribute) and name in self.scopes.of and self.scopes.group_of(name)
+        ]
+
+
+def members(scopes: Scopes, group: str) -> list[str]:
+    """The variables that a member of a group binds, in the order of the text."""
+    scope = scopes.groups[group]
+    return [name for name in member_variables(scope) if name not in scope.hidden]
+
+
+def has_aggregate(expression: Expression) -> bool:
+    """Whether an expression mentions a group as a whole."""
+    return any(isinstance(part, Aggregate) for part in walk(expression))

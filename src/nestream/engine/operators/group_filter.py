@@ -1,0 +1,184 @@
+"""The groups of candidates: how many members each has, who they are, and whether the aggregates pass.
+
+The members of a group that sees the candidate through an interval and a key alone are a range of a stack, so
+counting them is a subtraction. Those of any other group are found as the matches of a negation are, by a
+lateral join, and then reduced candidate by candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nestream.engine.aggregates import AGGREGATE, Expanded, aggregate_values, without_aggregates
+from nestream.engine.block import Block, Group
+from nestream.engine.evaluation import Bindings, Evaluation, Mask
+from nestream.engine.kernels import Rows
+from nestream.engine.kernels.chain import extend
+from nestream.engine.pieces import Counts, pieces
+from nestream.model.expression import Aggregate, aggregates
+from nestream.model.vector import Vector
+
+if TYPE_CHECKING:
+    from nestream.engine.operators.lateral_join import LateralJoin
+
+UNBOUND = -1
+_FEW = 4096
+"""How many candidates are joined at a time where the number of members is not known before."""
+
+
+def filters(block: Block) -> bool:
+    """Whether the groups of a block can drop a candidate."""
+    return bool(block.judged) or any(group.least > 0 or group.most is not None for group in block.groups)
+
+
+class GroupFilter:
+    """The groups of a block's matches; `join` makes the lateral joins that find members."""
+
+    def __init__(self, block: Block, root: Block, join: type[LateralJoin]) -> None:
+        self.block = block
+        self.root = root
+        self._make = join
+        self._joins: dict[int, LateralJoin] = {}
+        self.judged = [without_aggregates(predicate) for predicate in block.judged]
+
+    def passed(self, evaluation: Evaluation, bindings: Bindings) -> Bindings:
+        """The candidates that have as many members as they must, and whose aggregates pass."""
+        for group in self.block.groups:
+            if bindings.count and (group.least > 0 or group.most is not None):
+                counts = self.counts(evaluation, group, bindings)
+                kept = counts >= group.least
+                if group.most is not None:
+                    kept &= counts <= group.most
+                bindings = bindings.only(kept)
+        if not self.judged or not bindings.count:
+            return bindings
+        wanted = list(dict.fromkeys(one for f in self.block.judged for one in aggregates(f)))
+        kept = np.zeros(bindings.count, bool)
+        for piece in self.pieces(evaluation, bindings, {one.group or "" for one in wanted}):
+            some = bindings.only(np.arange(piece.start, piece.stop))
+            found, _ = self.computed(evaluation, some, wanted, frozenset())
+            kept[piece] = self._satisfied(evaluation, some, found)
+        return bindings.only(kept)
+
+    def _satisfied(
+        self, evaluation: Evaluation, bindings: Bindings, found: Mapping[Aggregate, Vector]
+    ) -> Mask:
+        passed = np.ones(bindings.count, bool)
+        for formula, over in self.judged:
+
+            def fetch(variable: str, attribute: str, over: list[Aggregate] = over) -> Vector:
+                if variable == AGGREGATE:
+                    return found[over[int(attribute)]]
+                return evaluation.events.attribute(attribute).take(bindings.rows[variable])
+
+            passed &= evaluation.events.evaluator.satisfied(formula, fetch, bindings.count)
+        return passed
+
+    # -- members -------------------------------------------------------------------------------------------
+
+    def _join(self, group: Group, number: int) -> LateralJoin:
+        one = group.alternatives[number]
+        if id(one) not in self._joins:
+            self._joins[id(one)] = self._make(one.block, self.root, one)
+        return self._joins[id(one)]
+
+    def counts(self, evaluation: Evaluation, group: Group, bindings: Bindings) -> Counts:
+        """How many members each candidate has."""
+        total = np.zeros(bindings.count, np.int64)
+        for number in range(len(group.alternatives)):
+            join = self._join(group, number)
+            places = join.members(evaluation, bindings)
+            if places is not None:
+                total += np.maximum(places[2] - places[1], 0)
+                continue
+            for match in join.inside(evaluation, bindings, None):
+                assert match.outer is not None
+                total += np.bincount(match.outer, minlength=bindings.count)
+        return total
+
+    def expanded(self, evaluation: Evaluation, group: Group, bindings: Bindings) -> Expanded:
+        """The members of each candidate in the order of time, one after the other."""
+        outer: list[npt.NDArray[np.int64]] = []
+        rows: dict[str, list[Rows]] = {name: [] for name in group.variables}
+        for number in range(len(group.alternatives)):
+            for match in self._found(evaluation, self._join(group, number), bindings):
+                assert match.outer is not None
+                outer.append(match.outer.astype(np.int64))
+                for name, parts in rows.items():
+                    bound = name in self._join(group, number).block.leaves
+                    parts.append(match.rows[name] if bound else np.full(match.count, UNBOUND, np.int32))
+        empty = np.empty(0, np.int32)
+        columns = {name: np.concatenate([empty, *parts]) for name, parts in rows.items()}
+        whose = np.concatenate([np.empty(0, np.int64), *outer])
+        order = self._order(evaluation, whose, columns)
+        if order is not None:
+            whose = whose[order]
+            columns = {name: column[order] for name, column in columns.items()}
+        return Expanded(whose, columns, bindings)
+
+    def _found(self, evaluation: Evaluation, join: LateralJoin, bindings: Bindings) -> Iterator[Bindings]:
+        places = join.members(evaluation, bindings)
+        if places is None:
+            yield from join.inside(evaluation, bindings, None)
+            return
+        stack, first, end = places
+        total = int(np.maximum(end - first, 0).sum())
+        if total:
+            (name,) = join.block.leaves
+            number = np.arange(bindings.count, dtype=np.int32).reshape(1, -1)
+            longer, _ = extend(number, first, first, end, total)
+            yield Bindings({name: stack.rows[longer[0]]}, total, longer[1])
+
+    def _order(
+        self, evaluation: Evaluation, whose: npt.NDArray[np.int64], columns: Mapping[str, Rows]
+    ) -> npt.NDArray[np.int64] | None:
+        """The order of members: by candidate, by the time of the last event, by the positions."""
+        if len(columns) == 1:
+            (only,) = columns.values()
+            steps = (whose[1:] > whose[:-1]) | ((whose[1:] == whose[:-1]) & (only[1:] > only[:-1]))
+            return None if steps.all() else np.lexsort((only, whose))
+        last = np.maximum.reduce(list(columns.values()))
+        by: list[npt.NDArray[Any]] = [
+            *reversed(list(columns.values())),
+            evaluation.events.moments[last],
+            whose,
+        ]
+        return np.lexsort(by)
+
+    # -- aggregates ----------------------------------------------------------------------------------------
+
+    def pieces(self, evaluation: Evaluation, bindings: Bindings, groups: set[str]) -> Iterator[slice]:
+        """Candidates so few at a time that the members of some groups can be held."""
+        total = np.zeros(bindings.count, np.int64)
+        for group in self.block.groups:
+            if group.variable not in groups:
+                continue
+            for number in range(len(group.alternatives)):
+                places = self._join(group, number).members(evaluation, bindings)
+                if places is None:
+                    starts = range(0, bindings.count, _FEW)
+                    yield from (slice(at, min(at + _FEW, bindings.count)) for at in starts)
+                    return
+                total += np.maximum(places[2] - places[1], 0)
+        yield from pieces(total, evaluation.limit)
+
+    def computed(
+        self, evaluation: Evaluation, bindings: Bindings, wanted: list[Aggregate], listed: frozenset[str]
+    ) -> tuple[dict[Aggregate, Vector], dict[str, Expanded]]:
+        """Aggregates of candidates, and the members of the groups that are listed."""
+        found: dict[Aggregate, Vector] = {}
+        members: dict[str, Expanded] = {}
+        for group in self.block.groups:
+            own = [one for one in wanted if one.group == group.variable]
+            if not own and group.variable not in listed:
+                continue
+            expanded = self.expanded(evaluation, group, bindings)
+            for one in own:
+                found[one] = aggregate_values(evaluation.events, one, expanded)
+            if group.variable in listed:
+                members[group.variable] = expanded
+        return found, members
