@@ -31,7 +31,11 @@ def explain_native(
     depth = 1
     keep = scope.keep if isinstance(scope, Program) else None
     if keep is not None:
-        lines.append(f"  Keep {keep}, of the matches in the order of the output")
+        one = operators[0] if len(operators) == 1 and not scope.distinct else None
+        how = "of the matches in the order of the output"
+        if isinstance(one, Chain) and one.chooses(keep):
+            how = "one match an event, without building the others"
+        lines.append(f"  Keep {keep}, {how}")
         depth += 1
     if len(operators) > 1:
         lines.append("  " * depth + "Union" + (", then Distinct" if scope.distinct else ""))

@@ -31,6 +31,7 @@ from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked
 from nestream.engine.operators.prepared_chain import PreparedChain
 from nestream.model.expression import variables
+from nestream.model.keep import Keep, Kept
 
 _FEW = 32
 """Of how many triggers matches are built to estimate how many there are."""
@@ -204,6 +205,21 @@ class Chain:
             else:
                 kept = prepared.kept(np.ascontiguousarray(longer), stop)
                 yield from self._extended(prepared, kept, stop)
+
+    def chooses(self, keep: Keep) -> bool:
+        """Whether the matches that are kept can be found without building the others."""
+        per_last = keep.kind is Kept.LAST and keep.per == self.names[-1:]
+        per_first = keep.kind is Kept.FIRST and keep.per == self.names[:1] and keep.every is None
+        return (per_last or per_first) and not (self.filters or self.late or self.block.groups)
+
+    def chosen(self, evaluation: Evaluation, keep: Keep) -> Bindings | None:
+        """The matches that are kept, one an event; None where the others must be built to know them."""
+        if not self.chooses(keep):
+            return None
+        prepared = PreparedChain(self, evaluation, None, [])
+        if any(prepared.filters(level) for level in range(len(prepared.steps))):
+            return None
+        return prepared.latest() if keep.kind is Kept.LAST else prepared.earliest()
 
     # -- counting ------------------------------------------------------------------------------------------
 

@@ -7,9 +7,9 @@ prefixes. Backward, `extensions` gives the predecessors of partial matches and `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -259,6 +259,53 @@ class PreparedChain:
             columns, reach, self.start, self.lowest, self.end, level, stop, most, at, until
         )
         return int(total), int(looked_at)
+
+    # -- one match an event --------------------------------------------------------------------------------
+
+    def latest(self) -> Bindings:
+        """For each last event the match that KEEP LAST keeps: with the last predecessor at every step.
+
+        Latest starts do not go down, so the last predecessor leads to the latest start; every event of this
+        match is as late as in any other with the same last event.
+        """
+        columns = [np.arange(self.steps[-1].first, self.steps[-1].begin[-1], dtype=np.int32)]
+        for _ in self.steps[1:]:
+            columns.append(self.end[columns[-1]] - np.int32(1))
+        return self._as_rows(columns[::-1])
+
+    def earliest(self) -> Bindings | None:
+        """For each first event the match that KEEP FIRST keeps: with the first successor at every step.
+
+        The ends of the ranges of predecessors do not go down. Where their beginnings do not either, the
+        successors of an event are a range, and the first of them that reaches the last step leads to the
+        earliest end. None where they do, as negations that look at another attribute than the key can make
+        them.
+        """
+        spans = [slice(step.first, int(step.begin[-1])) for step in self.steps]
+        if any((self.lowest[span][1:] < self.lowest[span][:-1]).any() for span in spans[1:]):
+            return None
+        alive = np.arange(spans[-1].stop - spans[-1].start + 1)
+        # by the number of a place in its step, the number of the first from there on that reaches the end
+        following: list[npt.NDArray[np.int64]] = []
+        for before, span in zip(reversed(spans[:-1]), reversed(spans[1:]), strict=True):
+            here = np.arange(before.start, before.stop)
+            first = alive[np.searchsorted(self.end[span], here, "right")]
+            reached = first < np.searchsorted(self.lowest[span], here, "right")
+            following.append(np.where(reached, first, -1))
+            found = np.where(reached, np.arange(len(here)), len(here))
+            alive = np.append(np.minimum.accumulate(found[::-1])[::-1], len(here))
+        columns = [np.arange(spans[0].stop - spans[0].start)]
+        for step in reversed(following):
+            columns = [column[step[columns[-1]] >= 0] for column in columns]
+            columns.append(step[columns[-1]])
+        columns = [column + span.start for column, span in zip(columns, spans, strict=True)]
+        fits = self.evaluation.reach[self.ends[columns[-1]]] <= self.ends[columns[0]]
+        return self._as_rows([column[fits] for column in columns])
+
+    def _as_rows(self, columns: Sequence[npt.NDArray[Any]]) -> Bindings:
+        """Matches, given by their places in each step, as rows; every step has one variable."""
+        rows = {name: self.ends[column] for name, column in zip(self.chain.names, columns, strict=True)}
+        return Bindings(rows, len(columns[0]))
 
     # -- filters -------------------------------------------------------------------------------------------
 
