@@ -146,10 +146,11 @@ def _feed_slowly(
 
 def _wait_for_change(job: Killed, sink: Path, what: int) -> None:
     """Wait until something was written, or a checkpoint saved; not for ever, as all may be done."""
-    state = (lambda: _written(sink), lambda: _saved(job.checkpoint))[what]
-    before, end = state(), time.monotonic() + 0.5
-    while state() == before and time.monotonic() < end:
-        pass
+    end = time.monotonic() + 0.5
+    before = _written(sink) if what == 0 else _saved(job.checkpoint)
+    while time.monotonic() < end:
+        if before != (_written(sink) if what == 0 else _saved(job.checkpoint)):
+            return
 
 
 def _written(sink: Path) -> object:
