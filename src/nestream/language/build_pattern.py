@@ -76,7 +76,6 @@ class PatternBuilder(FormulaBuilder):
         self.neel_plus_sign: Span | None = None
         self.formula_on_component = False
         self._parts = 0
-        self._variables: list[str] = []
         self.blamed: dict[Diagnostic, Span] = {}
         """The predicate that each late component comes after."""
 

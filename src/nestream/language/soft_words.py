@@ -62,7 +62,7 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
         if not word or (before is not None and before == ".") or (after is not None and after == "."):
             found.append(token)
         elif (word in _INFIX and _is_infix(found, after)) or (
-            word in _STEPS and in_pattern and _is_step(before, tokens[place + 1 : place + 3])
+            word in _STEPS and in_pattern and _is_step(before, tokens[place + 1 : place + 4])
         ):
             found.append(_retyped(token, word))
         elif not depth and word in _OF_KEEP and _is_of_keep(word, found, after, in_pattern):
@@ -125,7 +125,9 @@ def _is_step(before: Token | None, following: Sequence[Token]) -> bool:
     """At the beginning of a component, before a type and a variable, or before ANY."""
     if before is not None and before.type not in _BEFORE_A_COMPONENT:
         return False
-    types = [token.type for token in following]
+    if len(following) == 3 and following[1].upper() == "KEEP" and following[2].upper() in _KEPT:
+        return False  # `next a KEEP FIRST`: an event of the type `next`
+    types = [token.type for token in following[:2]]
     return types[:1] == ["ANY"] or (len(types) == 2 and set(types) <= _NAMES)
 
 
