@@ -46,6 +46,8 @@ else:  # loaded when they are used: parsing and printing a query needs none of t
     (started,) = lazy("nestream.runtime.many", "started")
     Compiler, Stream = lazy("nestream.runtime.stream", "Compiler", "Stream")
 
+SPLITTING = ("partition_by", "partitions", "slice_length", "statistics")
+"""The arguments that say how Spark splits the events."""
 COUNTED = 2.0
 """For how many seconds the matches of a result that may not fit in memory are counted."""
 
@@ -164,8 +166,10 @@ class Matching(ABC):
             return self.as_of(as_of).match(events, threads=threads, **how, **on_spark)
         if is_dataframe(events):
             return self.on_spark(events, **how, **on_spark)
-        if on_spark:
-            raise TypeError(f"{', '.join(on_spark)} only applies to Spark DataFrames")
+        for name in on_spark:
+            if name not in SPLITTING:
+                raise TypeError(f"unknown argument {name!r}: use one of {', '.join((*how, 'threads'))}")
+            raise TypeError(f"{name} only applies to Spark DataFrames")
         found = self.batches(events, threads=threads, **how)
         return collected(found, lambda: self.count_within(COUNTED, events, **how))
 

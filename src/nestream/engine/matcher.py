@@ -118,10 +118,24 @@ class Matcher:
         if self.keeper is None:
             yield from found if sorted_already or not in_order else self._all_in_order(found)
         elif at_once:
-            yield from self.keeper.all_of(found if sorted_already else self._all_in_order(found))
+            chosen = self._chosen(cache)
+            if chosen is None:
+                yield from self.keeper.all_of(found if sorted_already else self._all_in_order(found))
+            else:
+                self.decided = targets
+                yield from self._pieces(chosen)
         else:
             found = iter(list(found))  # how far it is decided is known when all is found
             yield from self.keeper.up_to(found, self._frontier(), self.watermark)
+
+    def _chosen(self, cache: EvaluationCache | None) -> list[Matches] | None:
+        """The matches that KEEP keeps of all there are, where they can be found without the others."""
+        keep = self.program.keep
+        if keep is None or self.given is not None or len(self.program.outlines) > 1:
+            return None
+        (operator,) = self.operators(cache, at_once=True)
+        found = operator.chosen(keep)
+        return None if found is None else self._sorted([found], repeated=False)
 
     def _frontier(self) -> int:
         """A time: all the matches that end before it have been found."""

@@ -13,10 +13,12 @@ from nestream.engine.evaluation import Evaluation, Window
 from nestream.engine.events import Events
 from nestream.engine.explain import explain_native, explain_native_json
 from nestream.engine.operator import EvaluationCache, Execution, Matches, Measured, Operator, Span
+from nestream.engine.operators.chain import Chain
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked, PhysicalOperator
 from nestream.engine.program import Decided, Program
 from nestream.engine.shown_groups import ShownGroups
+from nestream.model.keep import Keep
 
 _FEW = 4096
 """How many events are not worth a sample: if they have too many matches, they are halved."""
@@ -132,6 +134,12 @@ class RunningOperator(Operator):
         join = LateralJoin(self.physical.block)
         found = join.within(self.evaluation, self._asked(first, end), rows)
         return (Matches(part.rows, part.count) for part in found)
+
+    def chosen(self, keep: Keep) -> Matches | None:
+        """Of all matches those that KEEP keeps, where the others need not be built."""
+        physical = self.physical
+        found = physical.chosen(self.evaluation, keep) if isinstance(physical, Chain) else None
+        return None if found is None else Matches(found.rows, found.count)
 
     def counts(self, first: int, end: int) -> Iterator[int]:
         """How many matches a range of positions has, in parts."""

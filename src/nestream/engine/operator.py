@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from nestream.engine.events import Events
 from nestream.model.expression import Aggregate
+from nestream.model.keep import Keep
 from nestream.model.output import Members
 from nestream.model.vector import Vector
 
@@ -71,6 +72,10 @@ class Operator(ABC):
         size = max(1, self.promising(first, end))
         parts = (self.run(at, min(at + size, end)) for at in range(first, end, size))
         return (matches.count for part in parts for matches in part)
+
+    def chosen(self, keep: Keep) -> Matches | None:
+        """Of all matches those that KEEP keeps, in any order; None where all must be built to know them."""
+        return None
 
 
 class EvaluationCache:

@@ -79,7 +79,9 @@ def _repeats(tokens: Sequence[Token], place: int) -> bool:
     after = tokens[place + 1 : place + 3]
     if not after or after[0] in {",", ")", ":"} or after[0].type in _AFTER_A_COMPONENT:
         return True
-    return _is_name(after[0]) and not (len(after) > 1 and after[1] in {".", "("})
+    if len(after) > 1 and (after[1] in {".", "("} or after[1].type == "STRING" or after[1].upper() == "WHEN"):
+        return False  # an attribute, a call, TIMESTAMP '...', or CASE WHEN
+    return _is_name(after[0])
 
 
 def _is_name(token: Token) -> bool:

@@ -9,19 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING, Any
 
 from nestream.model.arithmetic import PLACES, places
-from nestream.model.columns import field_of, result_type
 from nestream.model.expression import Arithmetic, Attribute, Expression, Literal, attributes, children
+from nestream.model.lazy import Lazy, lazy
 from nestream.model.schema import Kind, Schema
 
-Rows = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from nestream.model.columns import field_of, result_type
+else:
+    field_of, result_type = lazy("nestream.model.columns", "field_of", "result_type")
+    np, pa, pc = Lazy("numpy"), Lazy("pyarrow"), Lazy("pyarrow.compute")
+
+
+if TYPE_CHECKING:
+    Rows = npt.NDArray[np.int64]
+else:
+    Rows = Any
 _FEW = 4096
 UNBOUND = -1
 """The row number of a variable that the branch taken left unbound."""

@@ -23,7 +23,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nestream.engine.block import Block, Negation, Term
+from nestream.engine.block import Block, Group, Negation, Term, why_no_range
 from nestream.engine.evaluation import Bindings, Evaluation
 from nestream.engine.kernels import Rows
 from nestream.engine.operators.gaps import Gap, gaps_of
@@ -31,11 +31,22 @@ from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked
 from nestream.engine.operators.prepared_chain import PreparedChain
 from nestream.model.expression import variables
+from nestream.model.keep import Keep, Kept
 
 _FEW = 32
 """Of how many triggers matches are built to estimate how many there are."""
 _SOME = 4096
 """How many triggers are counted at a time, so that counting can be given up."""
+
+
+@dataclass(frozen=True)
+class CountedGroup:
+    """A group in a gap, with the leaf and key of its members and the terms of the step that equal the key."""
+
+    group: Group
+    leaf: int
+    key: tuple[str, ...]
+    terms: tuple[Term, ...]
 
 
 @dataclass(frozen=True)
@@ -83,7 +94,13 @@ class Chain:
                 self.late.append(negation)
             else:
                 self.gaps.setdefault(place[0], []).append((negation, place[1]))
-        self.composites = list(self._composites())
+        self.counted: dict[str, list[CountedGroup]] = {}
+        """The groups that a step counts in the gap before it."""
+        for group in block.groups:
+            found = self._counted_group(group)
+            if found is not None:
+                self.counted.setdefault(found[0], []).append(found[1])
+        self.composites = [] if self.counted else list(self._composites())
 
     def _gap(self, negation: Negation) -> tuple[str, tuple[Term, ...]] | None:
         """The step after the gap that a derived negation looks at, if that step knows the negation's key."""
@@ -92,6 +109,30 @@ class Chain:
             if (interval.after, interval.before) == ((left,), (right,)) and negation.derived is not None:
                 terms = tuple(self._own_term(term, right) for term in negation.link)
                 return None if None in terms else (right, tuple(term for term in terms if term))
+        return None
+
+    def _counted_group(self, group: Group) -> tuple[str, CountedGroup] | None:
+        """The step after the gap of a group whose members are a range that this step can count back."""
+        interval = group.interval
+        if why_no_range(group) is not None or (group.least == 0 and group.most is None):
+            return None
+        for left, right in pairwise(self.names):
+            if (interval.after, interval.before) != ((left,), (right,)):
+                continue
+            block = group.alternatives[0].block
+            ((name, leaf),) = block.leaves.items()
+            own: list[str] = []
+            terms: list[Term] = []
+            for equality in block.equalities:
+                mine, theirs = equality.left, equality.right
+                if mine[0] != name:
+                    mine, theirs = theirs, mine
+                term = self._own_term(theirs, right)
+                if term is None:
+                    return None
+                own.append(mine[1])
+                terms.append(term)
+            return right, CountedGroup(group, leaf, tuple(own), tuple(terms))
         return None
 
     def _own_term(self, term: Term, name: str) -> Term | None:
@@ -204,6 +245,21 @@ class Chain:
             else:
                 kept = prepared.kept(np.ascontiguousarray(longer), stop)
                 yield from self._extended(prepared, kept, stop)
+
+    def chooses(self, keep: Keep) -> bool:
+        """Whether the matches that are kept can be found without building the others."""
+        per_last = keep.kind is Kept.LAST and keep.per == self.names[-1:]
+        per_first = keep.kind is Kept.FIRST and keep.per == self.names[:1] and keep.every is None
+        return (per_last or per_first) and not (self.filters or self.late or self.block.groups)
+
+    def chosen(self, evaluation: Evaluation, keep: Keep) -> Bindings | None:
+        """The matches that are kept, one an event; None where the others must be built to know them."""
+        if not self.chooses(keep):
+            return None
+        prepared = PreparedChain(self, evaluation, None, [])
+        if any(prepared.filters(level) for level in range(len(prepared.steps))):
+            return None
+        return prepared.latest() if keep.kind is Kept.LAST else prepared.earliest()
 
     # -- counting ------------------------------------------------------------------------------------------
 
