@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.engine.kernels import Kernel, chain, order, scan, search, stack, staircase, warm
+from nestream.engine.kernels import Kernel, chain, order, ranges, scan, search, stack, staircase, sums, warm
 from nestream.engine.kernels import product as products
 from nestream.engine.ordering import in_output_order
 
@@ -324,7 +324,7 @@ def test_groups_of_one_moment_are_sorted_together(form: str, drawn: list[tuple[i
 def test_every_kernel_is_compiled_in_advance() -> None:
     called = {kernel.__name__ for kernel, _ in warm.CALLS}
     inner = {"first_at_least", "first_in_window", "before", "sort_part"}  # only other kernels call these
-    modules = (chain, order, products, scan, search, stack, staircase)
+    modules = (chain, order, products, ranges, scan, search, stack, staircase, sums)
     declared = {
         name for module in modules for name, value in vars(module).items() if isinstance(value, Kernel)
     }

@@ -8,7 +8,7 @@ when it is first asked for, once for all the queries of a set.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -64,9 +64,18 @@ class Stack:
 
     rows: Rows
     begin: Rows
+    _measured: dict[int, tuple[Rows, Rows]] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def by(self, measure: Rows) -> Rows:
+        """A measure of events, by row, for each place; gathered once."""
+        if measure is self.rows:
+            return self.rows
+        if id(measure) not in self._measured:
+            self._measured[id(measure)] = measure, measure[self.rows]
+        return self._measured[id(measure)][1]
 
 
 class Evaluation:
@@ -138,6 +147,5 @@ class Evaluation:
 
 def places_in(stack: Stack, measure: Rows, number: Rows, wanted: npt.NDArray[Any]) -> Rows:
     """For each query the first place of its key whose measure (by row) is not less than the wanted row."""
-    values = stack.rows if measure is stack.rows else measure[stack.rows]
-    found: Rows = places(values, stack.begin, number, wanted)
+    found: Rows = places(stack.by(measure), stack.begin, number, wanted)
     return found

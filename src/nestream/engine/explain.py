@@ -9,7 +9,7 @@ from nestream.engine.block import Block, Negation, why_no_range
 from nestream.engine.operator import Measured
 from nestream.engine.operators.chain import Chain
 from nestream.engine.operators.derived import MatchStair
-from nestream.engine.operators.grouped import Grouped
+from nestream.engine.operators.grouped import Grouped, counted_by
 from nestream.engine.operators.operator import PhysicalOperator
 from nestream.engine.program import EVENT, Decided, Edge, Interval, Program, Scope
 from nestream.model.event_types import ANY_TYPE
@@ -85,16 +85,18 @@ def _inside(operator: PhysicalOperator, scope: Scope) -> Iterator[str]:
             yield f"Derived ({names}): a composite step where that is less work{otherwise}"
     for negation in block.negations:
         yield from _negation(negation, scope)
-    yield from _groups(block, scope)
+    yield from _groups(block, scope, counted_by(operator))
 
 
-def _groups(block: Block, scope: Scope) -> Iterator[str]:
+def _groups(block: Block, scope: Scope, counted: frozenset[str] = frozenset()) -> Iterator[str]:
     """The groups of a block, how their members are found, and the predicates over them."""
     for group in block.groups:
         quantity = quantity_text(group.least, group.most)
         where = interval_text(group.interval)
         reason = why_no_range(group)
         how = "members are a range of a stack" if reason is None else f"members by LateralJoin, as {reason}"
+        if group.variable in counted:
+            how += ", counted back from the step after it"
         yield f"Group {print_name(group.variable)} {quantity} {where}: {how}"
         for one in group.alternatives:
             yield from (f"  {_scan(name, leaf, scope)}" for name, leaf in one.block.leaves.items())

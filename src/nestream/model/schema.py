@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from nestream.model.expression import (
     COLUMN_MARK,
@@ -20,7 +19,13 @@ from nestream.model.expression import (
     TYPE_ATTRIBUTE,
     column_name,
 )
+from nestream.model.lazy import Lazy
 from nestream.model.plain import plain_type, repeated_names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = Lazy("pyarrow")
 
 
 class Kind(StrEnum):

@@ -16,6 +16,7 @@ from nestream.engine.kernels.chain import (
 )
 from nestream.engine.kernels.order import by_group, groups_of
 from nestream.engine.kernels.product import combinations, combine, ranges_before
+from nestream.engine.kernels.ranges import extremes, prefix_sums
 from nestream.engine.kernels.scan import of_known_types, of_types
 from nestream.engine.kernels.search import latest, places, raised_bounds
 from nestream.engine.kernels.stack import (
@@ -28,10 +29,12 @@ from nestream.engine.kernels.stack import (
     window_starts,
 )
 from nestream.engine.kernels.staircase import latest_starts
+from nestream.engine.kernels.sums import stretch_sums
 
 _ROWS = np.zeros(1, np.int32)
 _BEGIN = np.array((0, 1), np.int32)
 _LONG = np.zeros(1, np.int64)
+_FLOATS = np.zeros(1, np.float64)
 _GRID = np.zeros((1, 1), np.int32)
 
 CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
@@ -60,6 +63,12 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (combine, (_GRID, _GRID + 1, 1)),
     (groups_of, (_GRID, _ROWS)),
     (by_group, (_GRID, _BEGIN, _ROWS, _ROWS)),
+    (prefix_sums, (_FLOATS,)),
+    *(
+        (extremes, (some, 1, 32, some, some, some.reshape(1, 1), _LONG, _LONG + 1))
+        for some in (_LONG, _FLOATS)
+    ),
+    (stretch_sums, (np.zeros(1, np.float64), np.array((0, 1), np.int64))),
 )
 
 

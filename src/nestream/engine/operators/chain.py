@@ -23,7 +23,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nestream.engine.block import Block, Negation, Term
+from nestream.engine.block import Block, Group, Negation, Term, why_no_range
 from nestream.engine.evaluation import Bindings, Evaluation
 from nestream.engine.kernels import Rows
 from nestream.engine.operators.gaps import Gap, gaps_of
@@ -37,6 +37,16 @@ _FEW = 32
 """Of how many triggers matches are built to estimate how many there are."""
 _SOME = 4096
 """How many triggers are counted at a time, so that counting can be given up."""
+
+
+@dataclass(frozen=True)
+class CountedGroup:
+    """A group in a gap, with the leaf and key of its members and the terms of the step that equal the key."""
+
+    group: Group
+    leaf: int
+    key: tuple[str, ...]
+    terms: tuple[Term, ...]
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,13 @@ class Chain:
                 self.late.append(negation)
             else:
                 self.gaps.setdefault(place[0], []).append((negation, place[1]))
-        self.composites = list(self._composites())
+        self.counted: dict[str, list[CountedGroup]] = {}
+        """The groups that a step counts in the gap before it."""
+        for group in block.groups:
+            found = self._counted_group(group)
+            if found is not None:
+                self.counted.setdefault(found[0], []).append(found[1])
+        self.composites = [] if self.counted else list(self._composites())
 
     def _gap(self, negation: Negation) -> tuple[str, tuple[Term, ...]] | None:
         """The step after the gap that a derived negation looks at, if that step knows the negation's key."""
@@ -93,6 +109,30 @@ class Chain:
             if (interval.after, interval.before) == ((left,), (right,)) and negation.derived is not None:
                 terms = tuple(self._own_term(term, right) for term in negation.link)
                 return None if None in terms else (right, tuple(term for term in terms if term))
+        return None
+
+    def _counted_group(self, group: Group) -> tuple[str, CountedGroup] | None:
+        """The step after the gap of a group whose members are a range that this step can count back."""
+        interval = group.interval
+        if why_no_range(group) is not None or (group.least == 0 and group.most is None):
+            return None
+        for left, right in pairwise(self.names):
+            if (interval.after, interval.before) != ((left,), (right,)):
+                continue
+            block = group.alternatives[0].block
+            ((name, leaf),) = block.leaves.items()
+            own: list[str] = []
+            terms: list[Term] = []
+            for equality in block.equalities:
+                mine, theirs = equality.left, equality.right
+                if mine[0] != name:
+                    mine, theirs = theirs, mine
+                term = self._own_term(theirs, right)
+                if term is None:
+                    return None
+                own.append(mine[1])
+                terms.append(term)
+            return right, CountedGroup(group, leaf, tuple(own), tuple(terms))
         return None
 
     def _own_term(self, term: Term, name: str) -> Term | None:

@@ -202,6 +202,16 @@ class LateralJoin:
         number = columns[0] if len(own) == 1 else numbering.combine(tuple(own), columns)
         return evaluation.stack(leaf, tuple(own)), number
 
+    def looked_up(self, bindings: Bindings) -> tuple[str, ...] | None:
+        """The attributes of an inner block of one event by which `members` looks it up."""
+        (name,) = self.block.leaves
+        own: list[str] = []
+        for equality in self._equalities:
+            for mine, theirs in ((equality.left, equality.right), (equality.right, equality.left)):
+                if mine[0] == name and theirs[0] in bindings.rows and mine[1] not in own:
+                    own.append(mine[1])
+        return tuple(own) or None
+
     @cached_property
     def _order(self) -> frozenset[tuple[str, str]]:
         """The order of the variables with all that follows from it: neighbours may be bound last."""

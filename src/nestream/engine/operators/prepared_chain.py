@@ -18,12 +18,14 @@ from nestream.engine.block import Negation
 from nestream.engine.evaluation import Bindings, Evaluation, Stack
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import count_through, extend_prefixes, extend_through, running_maximum
+from nestream.engine.kernels.search import places
 from nestream.engine.kernels.stack import places_between, sorted_by_key, taken
+from nestream.engine.operators.derived import keys_of
 from nestream.engine.operators.operator import Asked
 from nestream.model.expression import Expression, variables
 
 if TYPE_CHECKING:
-    from nestream.engine.operators.chain import Chain, Composite
+    from nestream.engine.operators.chain import Chain, Composite, CountedGroup
 
 _EMPTY = np.empty(0, np.int32)
 _SAMPLE = 1024
@@ -158,15 +160,22 @@ class PreparedChain:
         if self.steps:
             before, evaluation = self.steps[-1], self.evaluation
             first = int(before.begin[-1])
+            bound, low = self._bound(names[0], own), self._low(names[0], own)
+            firsts = own
+            if names[0] in self.chain.counted:
+                rows, begin, bound, low = self._with_counts(
+                    rows, begin, bound, taken(low, own) if len(low) else own
+                )
+                firsts = np.arange(len(low), dtype=np.int32)
             stay, begin, own, lowest, end = extend_prefixes(
                 self.ends,
                 before.begin,
                 self.start,
                 rows[names[-1]],
                 begin,
-                rows[names[0]],
-                self._bound(names[0], rows[names[0]]),
-                self._low(names[0], rows[names[0]]),
+                firsts,
+                bound,
+                low,
                 evaluation.reach,
             )
             self.lowest[first : first + len(stay)] = lowest
@@ -179,6 +188,55 @@ class PreparedChain:
         if composite:
             return Step(rows, first, begin + np.int32(first), own)
         return Step({names[0]: self.ends[here]}, first, begin + np.int32(first), None)
+
+    def _with_counts(
+        self, rows: Mapping[str, Rows], begin: Rows, bound: Rows, low: Rows
+    ) -> tuple[Mapping[str, Rows], Rows, Rows, Rows]:
+        """The candidates of a step that have as many members before them as its groups ask for.
+
+        With them, for each: the first row at which a predecessor may stand, and the first that is too late.
+        """
+        name = next(iter(rows))
+        for counted in self.chain.counted[name]:
+            latest, most = self._counted(counted, rows[name])
+            if latest is not None:  # a predecessor comes before as many members as there must be
+                kept = latest >= 0
+                low = np.minimum(low[kept], self.evaluation.low[latest[kept]])
+                rows = {variable: column[kept] for variable, column in rows.items()}
+                begin = np.concatenate(([0], np.cumsum(kept, dtype=np.int32))).astype(np.int32)[begin]
+                bound = bound[kept] if len(bound) else bound
+                most = None if most is None else most[kept]
+            if most is not None:  # and not before more than there may be
+                bound = most if not len(bound) else np.maximum(bound, most)
+        return rows, begin, bound, low
+
+    def _counted(self, counted: CountedGroup, rows: Rows) -> tuple[Rows | None, Rows | None]:
+        """For each event r of a step, what a group before it says of its predecessors.
+
+        The row of the m-th latest member before r, -1 where there are fewer than m; and the first row at
+        which a predecessor has no more than n members after it, -1 where any has. Neither goes down with r.
+        """
+        evaluation, group = self.evaluation, counted.group
+        stack = evaluation.stack(counted.leaf, counted.key or None)
+        number = np.zeros(len(rows), np.int32)
+        if counted.key:
+            terms = [(attribute, rows) for _, attribute in counted.terms]
+            number = keys_of(evaluation, counted.key, terms)
+        end = places(stack.rows, stack.begin, number, evaluation.low[rows])
+        begin = stack.begin[np.maximum(number, 0)]
+
+        def latest(count: int) -> Rows:
+            place = end - np.int64(count)
+            exists = (number >= 0) & (place >= begin)
+            found = np.full(len(rows), -1, np.int32)
+            found[exists] = stack.rows[place[exists]]
+            return found
+
+        least = latest(group.least) if group.least > 0 else None
+        if group.most is None:
+            return least, None
+        beyond = latest(group.most + 1)
+        return least, np.where(beyond < 0, np.int32(-1), evaluation.low[beyond])
 
     def _bound(self, name: str, rows: Rows) -> Rows:
         """For each event the first row at which its predecessor may stand, given the negations of the gap."""
