@@ -15,6 +15,14 @@ from nestream.binding.declare import Declarations, declare, negation_with, span_
 from nestream.binding.groups import GroupBinding, mentioned
 from nestream.binding.inner_windows import check_inner_window, window_conditions
 from nestream.binding.keep import bind_keep
+from nestream.binding.named_expressions import (
+    MOST_BRANCHES,
+    apart,
+    branch_choices,
+    expand,
+    too_many,
+    wrong_attributes,
+)
 from nestream.binding.output import bind_output
 from nestream.binding.scopes import AGGREGATED, Scope, Scopes, Unseen
 from nestream.binding.where import (
@@ -154,9 +162,21 @@ class _Binding:
                     )
                 )
                 return
-        place = self.scopes.innermost(names, written)
-        if self.reaches(predicate, place):
-            placed[place].append(predicate)
+        if branch_choices(predicate, self.scopes) > MOST_BRANCHES:
+            self.diagnostics.append(too_many(predicate))
+            return
+        for chosen, expanded in expand(predicate, self.scopes):
+            inside = max(chosen, key=lambda branch: len(branch.path), default=written)
+            names = frozenset(mentioned(expanded, self.scopes))
+            if chosen and (
+                not set(chosen) <= set(inside.path)
+                or any(self.scopes.unseen(name, inside) is not None for name in names)
+            ):
+                self.diagnostics.append(apart(predicate, self.scopes))
+                return
+            place = self.scopes.innermost(names, inside)
+            if self.reaches(expanded, place):
+                placed[place].append(expanded)
 
     def reaches(self, predicate: Expression, place: Scope) -> bool:
         """Whether a predicate with aggregates stands with its groups, not in what is beside them."""
@@ -203,7 +223,9 @@ class _Binding:
                         hint=f"for a subtraction write `{part.variable}.{base} - {rest}`",
                     )
                 )
-        return not unknown
+        wrong = list(wrong_attributes(predicate, self.scopes))
+        self.diagnostics += wrong
+        return not unknown and not wrong
 
     def unknown_variable(self, part: Attribute) -> Diagnostic:
         name = part.variable or ""

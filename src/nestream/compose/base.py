@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.event_types import named_types
-from nestream.model.expression import Attribute, Expression, attributes, column_name
+from nestream.model.expression import END_ATTRIBUTE, Attribute, Expression, attributes, column_name
 from nestream.model.lazy import Lazy, lazy
 from nestream.model.schema import Order, Schema
 from nestream.model.time import WindowKind
@@ -97,10 +97,10 @@ class Matching(ABC):
 
     @property
     def attributes_read(self) -> tuple[str, ...]:
-        """The attributes that are read, time and type among them."""
+        """The attributes that are read, time and type among them, but not the end of an event."""
         formulas = (formula for plan in self.plans for formula in expressions(plan))
-        read = (column_name(part.name) for formula in formulas for part in attributes(formula))
-        return tuple(dict.fromkeys(read))
+        read = dict.fromkeys(column_name(part.name) for formula in formulas for part in attributes(formula))
+        return tuple(name for name in read if name != END_ATTRIBUTE)
 
     @property
     def computed(self) -> tuple[str, ...]:
@@ -311,4 +311,4 @@ class Matching(ABC):
 def _names(formulas: Iterable[Expression]) -> tuple[str, ...]:
     """The attributes that formulas read, without time and type."""
     read = dict.fromkeys(column_name(part.name) for formula in formulas for part in attributes(formula))
-    return tuple(name for name in read if name not in ("ts", "type"))
+    return tuple(name for name in read if name not in ("ts", "te", "type"))

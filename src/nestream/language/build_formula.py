@@ -100,6 +100,7 @@ class FormulaBuilder:
         self._depths: dict[int, int] = {}
         self._alive: list[object] = []
         self._lowest_integers: dict[Span, str] = {}
+        self._variables: list[str] = []
 
     def report(
         self, code: str, message: str, span: Span, hint: str | None = None, suggestion: str | None = None
@@ -173,6 +174,17 @@ class FormulaBuilder:
 
     def attribute(self, children: Children) -> Attribute:
         variable, *inner, name = (child for child in children if isinstance(child, Name))
+        for before, part in zip((variable, *inner), inner, strict=False):
+            left, _, right = part.text.rpartition("-")
+            quoted = self.text[part.span.start : part.span.start + 1] == "`"
+            if left and right in self._variables and not quoted:
+                self.report(
+                    "hyphen-in-name",
+                    f"`{shortened(f'{before.text}.{part.text}')}` is read as one name",
+                    span_over(children),
+                    hint="names may contain hyphens: put spaces around a minus",
+                    suggestion=f"{before.text}.{left} - {right}.{name.text}",
+                )
         # of a group of matches the first part after it is their variable, else all are fields of a struct
         path = PATH_MARK.join(part.text for part in (*inner[1:], name))
         return Attribute(variable.text, path, span_over(children), inner[0].text if inner else None)

@@ -6,13 +6,22 @@ number of a match is its first event and the greatest its last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nestream.model.arithmetic import PLACES, places
-from nestream.model.expression import Arithmetic, Attribute, Expression, Literal, attributes, children
+from nestream.model.expression import (
+    END_ATTRIBUTE,
+    TIME_ATTRIBUTE,
+    Arithmetic,
+    Attribute,
+    Expression,
+    Literal,
+    attributes,
+    children,
+)
 from nestream.model.lazy import Lazy, lazy
 from nestream.model.schema import Kind, Schema
 
@@ -48,6 +57,39 @@ class EventColumn:
         """The column's name: the variable."""
         return self.variable
 
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The variables whose single events the column shows."""
+        return (self.variable,)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that the column shows."""
+        return ()
+
+
+@dataclass(frozen=True)
+class CompositeColumn:
+    """An output column that holds the match of an expression: a struct of its parts, and of `ts` and `te`."""
+
+    variable: str
+    parts: tuple[EventColumn | GroupColumn | CompositeColumn, ...]
+
+    @property
+    def name(self) -> str:
+        """The column's name: the variable of the expression."""
+        return self.variable
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The variables whose single events the column shows."""
+        return tuple(name for part in self.parts for name in part.events)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that the column shows."""
+        return tuple(name for part in self.parts for name in part.groups)
+
 
 @dataclass(frozen=True)
 class GroupColumn:
@@ -64,6 +106,16 @@ class GroupColumn:
         """The column's name: the variable of the group."""
         return self.variable
 
+    @property
+    def events(self) -> tuple[str, ...]:
+        """None: its events are members."""
+        return ()
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Itself."""
+        return (self.variable,)
+
 
 @dataclass(frozen=True)
 class ValueColumn:
@@ -71,6 +123,19 @@ class ValueColumn:
 
     name: str
     expression: Expression
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """None: it shows a value."""
+        return ()
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """None: it shows a value."""
+        return ()
+
+
+Column: TypeAlias = EventColumn | GroupColumn | CompositeColumn | ValueColumn
 
 
 @dataclass(frozen=True)
@@ -84,13 +149,26 @@ class Output:
 
     kept: tuple[str, ...]
     distinct: bool
-    columns: tuple[EventColumn | GroupColumn | ValueColumn, ...]
+    columns: tuple[Column, ...]
     groups: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[EventColumn | GroupColumn | ValueColumn, ...]:
+        """The columns, with the parts of expressions in their places."""
+        return tuple(part for column in self.columns for part in _parts(column))
 
     @property
     def shows_events(self) -> bool:
         """Whether a column holds whole events."""
-        return any(isinstance(column, EventColumn | GroupColumn) for column in self.columns)
+        return not all(isinstance(column, ValueColumn) for column in self.columns)
+
+
+def _parts(column: Column) -> Iterator[EventColumn | GroupColumn | ValueColumn]:
+    if not isinstance(column, CompositeColumn):
+        yield column
+        return
+    for part in column.parts:
+        yield from _parts(part)
 
 
 @dataclass(frozen=True)
@@ -113,12 +191,10 @@ def output_schema(output: Output, schema: Schema, kinds: Mapping[str, Kind]) -> 
     """The columns of the matches, known before any event is."""
     fields = []
     for column in output.columns:
-        if isinstance(column, EventColumn):
-            fields.append(pa.field(column.name, event_type(schema)))
-        elif isinstance(column, GroupColumn):
-            fields.append(pa.field(column.name, group_type(column, schema)))
-        else:
+        if isinstance(column, ValueColumn):
             fields.append(pa.field(column.name, value_type(column, schema, kinds[column.name])))
+        else:
+            fields.append(pa.field(column.name, column_type(column, schema)))
     time = schema.columns[schema.time]
     return pa.schema([*fields, pa.field("match_start", time), pa.field("match_end", time)])
 
@@ -126,6 +202,19 @@ def output_schema(output: Output, schema: Schema, kinds: Mapping[str, Kind]) -> 
 def event_type(schema: Schema) -> pa.DataType:
     """The struct that holds an event."""
     return pa.struct([pa.field(name, datatype) for name, datatype in schema.columns.items()])
+
+
+def column_type(column: EventColumn | GroupColumn | CompositeColumn, schema: Schema) -> pa.DataType:
+    """The type of a column that shows events."""
+    match column:
+        case EventColumn():
+            return event_type(schema)
+        case GroupColumn():
+            return group_type(column, schema)
+        case CompositeColumn(parts=parts):
+            time = schema.columns[schema.time]
+            fields = [pa.field(part.name, column_type(part, schema)) for part in parts]
+            return pa.struct([*fields, pa.field(TIME_ATTRIBUTE, time), pa.field(END_ATTRIBUTE, time)])
 
 
 def group_type(column: GroupColumn, schema: Schema) -> pa.DataType:
@@ -189,12 +278,9 @@ def build_matches(
             first, last = spanned(members[name], first, last)
     columns: list[pa.Array | pa.ChunkedArray] = []
     for place, column in enumerate(output.columns):
-        if isinstance(column, EventColumn):
-            columns.append(
-                _struct(events, rows[column.name], wanted.field(place).type, column.name in unbound)
-            )
-        elif isinstance(column, GroupColumn):
-            columns.append(_group(events, members[column.name], column, wanted.field(place).type))
+        if not isinstance(column, ValueColumn):
+            datatype = wanted.field(place).type
+            columns.append(_shown(events, column, datatype, rows, members, schema.time))
         elif isinstance(column.expression, Attribute):
             name = column.expression.variable or ""
             attribute = column.expression.name
@@ -205,6 +291,34 @@ def build_matches(
             columns.append(values(column))
     columns += [_times_at(at, output, columns, events, rows, schema) for at in (first, last)]
     return pa.Table.from_arrays([_as(c, f.type) for c, f in zip(columns, wanted, strict=True)], schema=wanted)
+
+
+def _shown(
+    events: pa.Table,
+    column: EventColumn | GroupColumn | CompositeColumn,
+    datatype: pa.DataType,
+    rows: Mapping[str, Rows],
+    members: Mapping[str, Members],
+    time: str,
+) -> pa.Array:
+    """A column that shows events."""
+    if isinstance(column, EventColumn):
+        own = rows[column.name]
+        return _struct(events, own, datatype, bool((own == UNBOUND).any()))
+    if isinstance(column, GroupColumn):
+        return _group(events, members[column.name], column, datatype)
+    parts = [
+        _plain(_shown(events, part, datatype.field(place).type, rows, members, time))
+        for place, part in enumerate(column.parts)
+    ]
+    bound = [rows[name] for name in column.events]
+    last = np.maximum.reduce(bound)
+    first = np.minimum.reduce([np.where(r == UNBOUND, last, r) for r in bound])
+    unbound = bool((last == UNBOUND).any())
+    times = [_plain(_take(events.column(time), edge, unbound)) for edge in (first, last)]
+    fields = [datatype.field(place) for place in range(datatype.num_fields)]
+    columns = [_as(c, field.type) for c, field in zip([*parts, *times], fields, strict=True)]
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=pa.array(last == UNBOUND))
 
 
 def _times_at(

@@ -27,7 +27,7 @@ from nestream.logical.nodes import Group as LogicalGroup
 from nestream.logical.nodes import Negation as LogicalNegation
 from nestream.logical.nodes import Plan
 from nestream.model.expression import aggregates, conjuncts, variables
-from nestream.model.output import GroupColumn, ValueColumn
+from nestream.model.output import ValueColumn
 from nestream.model.schema import Schema
 from nestream.physical.choices import Chosen, choices
 from nestream.physical.deriving import derive
@@ -76,7 +76,7 @@ def _shown_groups(plan: Plan, blocks: Sequence[Block]) -> ShownGroups | None:
     columns = plan.output.columns
     returned = [column.expression for column in columns if isinstance(column, ValueColumn)]
     shown = ShownGroups(
-        listed=frozenset(column.variable for column in columns if isinstance(column, GroupColumn)),
+        listed=frozenset(name for column in columns for name in column.groups),
         spanned=frozenset(
             group.variable
             for block in blocks

@@ -21,6 +21,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructFi
 from nestream.engine.program import LeafSpec, Scope
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
+    END_ATTRIBUTE,
     TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
     And,
@@ -36,7 +37,7 @@ from nestream.model.expression import (
     transform,
 )
 from nestream.model.functions import FUNCTIONS
-from nestream.model.output import EventColumn, GroupColumn, Output
+from nestream.model.output import CompositeColumn, EventColumn, GroupColumn, Output, ValueColumn
 from nestream.model.schema import EventError, Kind, Schema, path_of
 from nestream.model.text import print_expression, print_name
 
@@ -153,16 +154,31 @@ def match_schema(output: Output, events: StructType, wanted: pa.Schema, time: st
     """The columns of the matches, with the types of the events' own columns."""
     fields = []
     for column in output.columns:
-        if isinstance(column, EventColumn):
-            fields.append(StructField(column.name, events, True))
-        elif isinstance(column, GroupColumn):
-            parts = [StructField(name, events, True) for name in column.members]
-            fields.append(StructField(column.name, ArrayType(StructType(parts) if parts else events)))
-        else:
+        if isinstance(column, ValueColumn):
             datatype = _value_type(column.expression, events, wanted.field(column.name).type)
             fields.append(StructField(column.name, datatype))
+        else:
+            fields.append(_shown_field(column, events, time))
     moment = events[time].dataType
     return StructType([*fields, StructField("match_start", moment), StructField("match_end", moment)])
+
+
+def _shown_field(
+    column: EventColumn | GroupColumn | CompositeColumn, events: StructType, time: str
+) -> StructField:
+    """The column that shows an event, the members of a group, or the match of an expression."""
+    match column:
+        case EventColumn():
+            return StructField(column.name, events, True)
+        case GroupColumn(members=members):
+            parts = [StructField(name, events, True) for name in members]
+            return StructField(column.name, ArrayType(StructType(parts) if parts else events))
+        case CompositeColumn(parts=inner):
+            moment = events[time].dataType
+            edges = [StructField(name, moment) for name in (TIME_ATTRIBUTE, END_ATTRIBUTE)]
+            return StructField(
+                column.name, StructType([*(_shown_field(part, events, time) for part in inner), *edges])
+            )
 
 
 def set_match_schema(events: StructType, time: str) -> StructType:
