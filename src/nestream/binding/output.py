@@ -8,18 +8,26 @@ from difflib import get_close_matches
 from nestream.binding.declare import Declarations
 from nestream.binding.groups import GroupBinding, has_aggregate, members, mentioned
 from nestream.binding.scopes import AGGREGATED, group_names
-from nestream.language.ast import ReturnExpression, ReturnVariable
+from nestream.language.ast import IntoType, ReturnExpression, ReturnVariable
 from nestream.model.diagnostics import Diagnostic, Span
-from nestream.model.expression import Attribute, Expression
-from nestream.model.output import EventColumn, GroupColumn, Output, ValueColumn
+from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE, Attribute, Expression
+from nestream.model.output import START, EventColumn, GroupColumn, Output, ValueColumn
 from nestream.model.text import print_expression, print_name
 
 MATCH_START = "match_start"
 MATCH_END = "match_end"
+RESERVED = {
+    TIME_ATTRIBUTE: "the end of its match",
+    TYPE_ATTRIBUTE: "the name after INTO",
+    START: "the start of its match",
+}
+"""The attributes that every event made by INTO has."""
 
 
 def bind_output(
-    returns: Sequence[ReturnVariable | ReturnExpression], declared: Declarations
+    returns: Sequence[ReturnVariable | ReturnExpression],
+    declared: Declarations,
+    into: IntoType | None = None,
 ) -> tuple[Output, list[Diagnostic]]:
     """The output of a query and the problems of its RETURN clause."""
     scopes = declared.scopes
@@ -31,13 +39,16 @@ def bind_output(
         binding.shown(name) for name in declared.shown if name in visible or name in groups
     )
     binding.check_names(columns, returns)
+    if into is not None:
+        binding.check_into(columns, returns)
     bare = bool(returns) and all(isinstance(column, EventColumn) for column in columns)
     kept = tuple(column.name for column in columns) if bare else visible
     shown = () if bare else groups
     if len(visible) < len(targets) and not bare:
         binding.check_dropped(columns, returns)
         shown = ()
-    return Output(kept, set(kept) != set(targets), columns, shown), binding.diagnostics
+    made = None if into is None else into.name
+    return Output(kept, set(kept) != set(targets), columns, shown, made), binding.diagnostics
 
 
 class _OutputBinding:
@@ -175,3 +186,36 @@ class _OutputBinding:
                     )
                 )
             seen.add(column.name)
+
+    def check_into(
+        self,
+        columns: Sequence[EventColumn | GroupColumn | ValueColumn],
+        returns: Sequence[ReturnVariable | ReturnExpression],
+    ) -> None:
+        """Report what cannot be an attribute of the events that the matches become."""
+        for column, item in zip(columns, returns, strict=True):
+            if not isinstance(column, ValueColumn):
+                self.diagnostics.append(
+                    Diagnostic(
+                        "into-without-value",
+                        f"`{column.name}` is a whole {_words(column)}, and INTO makes attributes of values",
+                        item.span,
+                        hint="return the attributes that are needed",
+                        suggestion=f"{print_name(column.name)}.id AS id"
+                        if isinstance(column, EventColumn)
+                        else f"COUNT({print_name(column.name)}) AS count",
+                    )
+                )
+            elif column.name in RESERVED:
+                self.diagnostics.append(
+                    Diagnostic(
+                        "reserved-attribute",
+                        f"an event made by INTO has `{column.name}` already: {RESERVED[column.name]}",
+                        item.span,
+                        hint="choose another name",
+                    )
+                )
+
+
+def _words(column: EventColumn | GroupColumn) -> str:
+    return "event" if isinstance(column, EventColumn) else "group"

@@ -21,6 +21,8 @@ from nestream.model.expression import Arithmetic, Attribute, Expression, Literal
 from nestream.model.schema import Kind, Schema
 
 Rows = npt.NDArray[np.int64]
+START = "start"
+"""The attribute with the start of its match, in an event that INTO makes."""
 UNBOUND = -1
 """The row number of a variable that the branch taken left unbound."""
 
@@ -67,13 +69,15 @@ class Output:
 
     `kept` are the variables left after EXISTS and a bare RETURN list, in the order of the output;
     `distinct` says that some variable was dropped, so that several bindings may give the same match.
-    `groups` are the groups that `match_start` and `match_end` span as well.
+    `groups` are the groups that `match_start` and `match_end` span as well. `into` is the type of the events
+    that the matches become for other queries of a set.
     """
 
     kept: tuple[str, ...]
     distinct: bool
     columns: tuple[EventColumn | GroupColumn | ValueColumn, ...]
     groups: tuple[str, ...] = ()
+    into: str | None = None
 
     @property
     def shows_events(self) -> bool:

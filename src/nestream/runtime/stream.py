@@ -44,8 +44,8 @@ from nestream.runtime.intake import (
     without_role,
 )
 from nestream.runtime.local import LocalRun
-from nestream.runtime.many import AnyRun, started
 from nestream.runtime.progress import Progress
+from nestream.runtime.runs import AnyRun, started
 from nestream.runtime.single import Single
 from nestream.runtime.state import SavedState, StateError
 from nestream.runtime.waiting import Times
