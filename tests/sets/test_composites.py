@@ -25,8 +25,10 @@ VIOLATION = (
 )
 
 
-def found(texts: dict[str, str], events: object = EVENTS, **how: str) -> dict[str, list[dict[str, object]]]:
-    each = nestream.queries(texts).match_each(events, **how)
+def found(
+    texts: dict[str, str], events: object = EVENTS, order: str = "time"
+) -> dict[str, list[dict[str, object]]]:
+    each = nestream.queries(texts).match_each(events, order=order)
     return {name: table.to_pylist() for name, table in each.items()}
 
 

@@ -19,7 +19,7 @@ from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration, DurationError
 from nestream.runtime.compiled import CompiledLayers, CompiledQuery, CompiledSet
 
-AnyCompiled = TypeVar("AnyCompiled", CompiledQuery, CompiledSet, CompiledLayers)
+AnyCompiled = TypeVar("AnyCompiled", CompiledQuery, CompiledSet | CompiledLayers)
 
 
 def dataframe_of(events: Any, settings: Settings) -> tuple[Any, Schema]:

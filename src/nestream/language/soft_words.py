@@ -83,7 +83,8 @@ def _repeats(tokens: Sequence[Token], place: int) -> bool:
     after = tokens[place + 1 : place + 3]
     if not after or after[0] in {",", ")", ":"} or after[0].type in _AFTER_A_COMPONENT:
         return True
-    return _is_name(after[0]) and not (len(after) > 1 and after[1] in {".", "("})
+    begins_a_value = len(after) > 1 and (after[1] in {".", "("} or after[1].type == "STRING")
+    return _is_name(after[0]) and not begins_a_value
 
 
 def _is_name(token: Token) -> bool:
