@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from benchmarks import pushed
 from benchmarks.parts import (
     Columns,
     Part,
@@ -44,27 +45,20 @@ UNKEYED = {"unkeyed-3": 100, "unkeyed-6": 100, "unkeyed-6-never": 200}
 KEYED = [name for name in PATTERNS if name not in UNKEYED]
 GROWTH, WINDOWS = (0.2, 1.0, 4.0), (1, 2, 4)
 BUDGET = 512 * 2**20
-SEVERAL = 0.5
-"""Nested and unkeyed queries should take at most half the time of the peers."""
+HALF = 0.5
+"""Queries with a negation should take at most half the time of the peers."""
 LINEAR = 1.1
 """The exponent up to which growth counts as linear."""
 WAYS = {"count": {"by": "count"}, "batches": {"by": "batches"}, "match": {}}
-FEW = 0.04
-"""The share of the events that are pushed one at a time."""
-STARTS = {
-    "import": "`import nestream`",
-    "fmt": "`nestream fmt`, one query",
-    "run": "`nestream run`, 1,000 events",
-}
 SAME_WORK = (
-    "The best formulations use buckets and bounds as the engine does, so all of them do much the same work: "
-    "the peers in two threads, nestream in one, and nestream sorts the matches, which the peers do not."
+    "The best formulations use buckets and bounds as the engine does, so all of them do much the same work, "
+    "and nestream also sorts the matches, which the peers do not."
 )
 MEMORY = (
-    "The engine holds positions, codes and keys of the events that a query takes as eight-byte numbers; the "
-    "columns of the input are one and two bytes wide. Memory grows with the events, not with the matches."
+    "The engine holds the times and positions of the events that a query takes in eight bytes each, and some "
+    "numbers of four bytes; the columns of the input are one and two bytes wide. Memory grows with the "
+    "events, not with the matches."
 )
-PUSHED = "Every push has a cost of its own, in Python, whatever it brings."
 
 
 def query(name: str) -> tuple[str, int]:
@@ -97,7 +91,7 @@ def _one(name: str, shape: str, measure: str = "together", share: float = 1.0, *
 
 
 def _benchmarks() -> Iterator[Benchmark]:
-    counted = {"count": True}
+    counted = {"count": True, "how": {"threads": 1}}
     yield Benchmark("read", "together", SASE, together="keyed", task={"do": "read"})
     for name in PATTERNS:
         yield _one(name, name, task=counted, together="unkeyed" if name in UNKEYED else "keyed")
@@ -112,15 +106,9 @@ def _benchmarks() -> Iterator[Benchmark]:
         yield _one(f"memory/{name}", name, "memory", ways=WAYS)
     both = {way: WAYS[way] for way in ("count", "batches")}
     yield _one("memory/budget", "unkeyed-3", "memory", window=5_700, ways=both)
-    for name, size, share in (("events", 1, FEW), ("batches", 1_000, 1.0)):
-        task = {"by": "push", "size": size, "count": True}
-        yield _one(f"stream/{name}", "flat", share=share, task=task, told={"size": size})
     for name in ("lines", "table"):
         yield _one(f"first/{name}", "flat", "alone", task={"do": "first", "terminal": name == "table"})
-    few = 1_000 / EVENTS
-    for name in STARTS:
-        task = {"do": "start", "command": name}
-        yield _one(f"start/{name}", "flat", "alone", few, task=task, told={"command": name})
+    yield from pushed.benchmarks(*query("flat"), FIVE_COLUMNS, 1_000 / EVENTS)
 
 
 def slope(line: Sequence[tuple[float, float]]) -> float:
@@ -158,8 +146,20 @@ def best(result: Result, peer: str) -> Result | None:
     return min(done, key=lambda one: float(one["ratio"])) if done else None
 
 
-def _over_peer(name: str, peer: str) -> Callable[[Results], float | None]:
-    return lambda results: 1 / found["ratio"] if (found := best(results[f"beside/{name}"], peer)) else None
+def over_peers(results: Iterable[Result], threads: int) -> float | None:
+    """nestream's time as a multiple of that of the fastest peer with as many threads."""
+    peers = [one for result in results for one in result.get("peers", ()) if one["threads"] == threads]
+    ratios = [float(one["ratio"]) for one in peers if "ratio" in one]
+    return 1 / min(ratios) if ratios else None
+
+
+def _over_peers(name: str, threads: int) -> Callable[[Results], float | None]:
+    return lambda results: over_peers([results[f"beside/{name}"]], threads)
+
+
+def in_threads(threads: int) -> str:
+    """The number of threads in the title of a target."""
+    return "one thread" if threads == 1 else f"{threads} threads"
 
 
 def _exponent(name: str) -> Callable[[Results], float | None]:
@@ -173,7 +173,8 @@ def _wide(results: Results) -> float:
 
 def _targets() -> Iterator[Target]:
     for name in KEYED:
-        yield Target(f"{titled(name)} against the read", 3, "times", quotient(f"{name}|best", "read|best"))
+        title = f"{titled(name)}, one thread, against Arrow's read in one thread"
+        yield Target(title, 1.5, "times", quotient(f"{name}|best", "read|best"))
     for name in KEYED[1:]:
         title = f"{titled(name)} against the flat query"
         yield Target(title, 1.5, "times", quotient(f"{name}|best", "flat|best"))
@@ -182,25 +183,21 @@ def _targets() -> Iterator[Target]:
         rate = quotient(f"{name}|events", f"{name}|best", 1e-6)
         yield Target(title, wanted, "million events a second", rate, at_least=True)
     for name in PATTERNS:
-        for peer in ("Polars", "DuckDB"):
-            title = f"{titled(name)} against the best of {peer}"
-            most = 1.0 if name == "flat" else SEVERAL
-            yield Target(title, most, "times", _over_peer(name, peer), why=SAME_WORK)
+        for threads in (1, 2):
+            title = f"{titled(name)} against the best of Polars and DuckDB, {in_threads(threads)}"
+            most = HALF if name.startswith("not") else 1.0
+            yield Target(title, most, "times", _over_peers(name, threads), why=SAME_WORK)
     for name in ("flat", "not-seq"):
         yield Target(f"{titled(name)}: growth with the events", LINEAR, "exponent", _exponent(name))
     yield Target("window ×4: growth of the time against that of the matches", 1, "times", _wide)
     for name in PATTERNS:
         share = quotient(f"memory/{name}|batches|beyond", f"memory/{name}|input")
-        yield Target(f"{titled(name)}: memory in batches", 0.5, "of the input", share, why=MEMORY)
+        title = f"{titled(name)}: memory in batches"
+        yield Target(title, 1.0, "of the columns read", share, why=MEMORY)
     for way in ("count", "batches"):
         title = f"20 matches an event: memory of `{way}` beyond the input"
         yield Target(title, BUDGET / 1e6, "MB", figure(f"memory/budget|{way}|beyond", 1e-6))
-    for name, title, wanted in (
-        ("events", "one event at a time", 2e4),
-        ("batches", "1,000 events at a time", 1e6),
-    ):
-        rate = quotient(f"stream/{name}|events", f"stream/{name}|best")
-        yield Target(title, wanted, "events a second", rate, at_least=True, why=PUSHED)
+    yield from pushed.targets()
     for name, where in (("lines", "in a pipe"), ("table", "on a terminal")):
         title = f"first matches {where}, after the file is read"
         yield Target(title, 2, "seconds", figure(f"first/{name}|after"))
@@ -312,25 +309,11 @@ def _others(results: Results) -> list[Part]:
         "`batches`, each dropped": held("batches"),
         "`match`": held("match"),
     }
-    streams: Columns = {
-        "": lambda result: (
-            "one event at a time" if result["size"] == 1 else f"{result['size']:,} events at a time"
-        ),
-        "events": "{events:,}",
-        "matches": "{matches:,}",
-        "time": time,
-        "events/s": lambda result: f"{result['events'] / result['best']:,.0f}",
-    }
     first: Columns = {
         "": lambda result: str(result["where"]),
         "from the start of the command": time,
         "to start Python and read the file": "{read:.2f} s",
         "after that": "{after:.2f} s",
-    }
-    starts: Columns = {
-        "": lambda result: STARTS[result["command"]],
-        "time": time,
-        "of it, Python alone": "{python:.3f} s",
     }
     firsts = [
         {**results[f"first/{name}"], "where": where}
@@ -352,9 +335,8 @@ def _others(results: Results) -> list[Part]:
             "less the matches that it returns. The last query has about 20 matches an event: a hundred "
             "million at five million events.",
         ),
-        *table("Streaming the flat query", streams, below(results, "stream")),
+        *pushed.parts(results),
         *table("First matches of `nestream run`", first, firsts),
-        *table("Cold starts", starts, below(results, "start")),
     ]
 
 

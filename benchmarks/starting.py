@@ -11,7 +11,7 @@ from typing import Any
 
 Task = dict[str, Any]
 NESTREAM = (sys.executable, "-c", "from nestream.cli.main import main; main()")
-READ = "import nestream.cli.main, sys, pyarrow.parquet as pq; pq.read_table(sys.argv[1]); print()"
+READ = "import nestream.cli.run, sys, pyarrow.parquet as pq; pq.read_table(sys.argv[1]); print()"
 
 
 def start(task: Task) -> Task:
@@ -19,7 +19,7 @@ def start(task: Task) -> Task:
     commands = {
         "python": (sys.executable, "-c", "pass"),
         "import": (sys.executable, "-c", "import nestream"),
-        "fmt": (*NESTREAM, "fmt", task["query"]),
+        **{name: (*NESTREAM, name, task["query"]) for name in ("fmt", "check", "explain")},
         "run": (*NESTREAM, "run", task["query"], task["path"], "--format", "jsonl"),
     }
     command = commands[task["command"]]

@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import pyarrow as pa
-
-from nestream.engine.keeper import keep_keys
-from nestream.engine.program import LeafSpec, Program
 from nestream.logical.nodes import Plan, has_groups
-from nestream.model.schema import Schema
+from nestream.model.lazy import lazy
 from nestream.model.time import Duration
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from nestream.engine.keeper import keep_keys
+    from nestream.engine.program import LeafSpec, Program
+    from nestream.model.schema import Schema
+else:
+    (keep_keys,) = lazy("nestream.engine.keeper", "keep_keys")
 
 OWN = frozenset({"memory"})
 """The options of the core itself. Every other one is a switch of the papers' engine."""

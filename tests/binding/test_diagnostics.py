@@ -30,6 +30,126 @@ class Problem:
 
 PROBLEMS = [
     Problem(
+        "SEQ(A a, SEQ(B b, C c) s, s.id = a.id) WITHIN 9",
+        "expression-attribute",
+        "s.id",
+        "`s` is an expression: it has `ts` and `te`, and no attribute `id`",
+        "write which event is meant: `b`, `c`",
+        "b.id",
+    ),
+    Problem(
+        "SEQ(A a, B+ b, !X x, C+ c, D d) WITHIN 9",
+        "adjacent-groups",
+        "B+ b, !X x, C+ c",
+        "two groups have no single event between them",
+        "put a single event between them, or write one group of both types",
+        "ANY(B, C)+ x",
+    ),
+    Problem(
+        "SEQ(A a, B+ b, !(C c, c.x > MAX(b.x)), D d) WITHIN 9",
+        "aggregate-inside",
+        "MAX(b.x)",
+        "`MAX(b.x)` stands inside a negation beside the group",
+        "write the condition around both, or compare with single events",
+        None,
+    ),
+    Problem(
+        "SEQ(A a, B+ b, C c, SUM(b) > 3) WITHIN 9",
+        "aggregate-of-events",
+        "SUM(b)",
+        "SUM takes a value, not an event",
+        "write which value of a member is meant, as in SUM(b.x)",
+        None,
+    ),
+    Problem(
+        "SEQ(A a, B b, SUM(a.x) > 3) WITHIN 9",
+        "aggregate-without-group",
+        "SUM(a.x)",
+        "`SUM(a.x)` mentions no group",
+        "SUM is over the members of a group, as `f` in `Failure+ f`: `a` is a single event, so write `a.x`",
+        "a.x",
+    ),
+    Problem(
+        "SEQ(A a, B+ b, C c) WHERE [id] OR a.x = 1 WITHIN 9",
+        "equivalence-over-group",
+        "[id]",
+        "`[id]` stands under OR or NOT, and the pattern has a group",
+        "join it with AND alone, or compare the attributes of the single events",
+        None,
+    ),
+    Problem(
+        "SEQ(A a, (SEQ(B b, C c))+ p, D d, MAX(p.x) > 1) WITHIN 9",
+        "group-of-matches",
+        "p.x",
+        "`p` is a group of matches, which have no attribute of their own",
+        "write which event of a match is meant: `b`, `c`",
+        "p.b.x",
+    ),
+    Problem(
+        "EXISTS c : SEQ(A a, B+ b, C c) WITHIN 9 RETURN a.x AS x, COUNT(b) AS n",
+        "group-with-exists",
+        "COUNT(b) AS n",
+        "`n` depends on the events that EXISTS drops",
+        "leave EXISTS out, or return single events alone",
+        None,
+    ),
+    Problem(
+        "SEQ(A a, B+ b, C c) WITHIN 9 RETURN b.x AS x",
+        "grouped-variable",
+        "b.x",
+        "`b` stands for each member of a group",
+        "return the whole group, or a value of it",
+        "b, or FIRST(b.x) AS x",
+    ),
+    Problem(
+        "A+ a WITHIN 9",
+        "misplaced-group",
+        "A+ a",
+        "a group has no single event beside it",
+        "write it in a SEQ or AND with a single event, as in `SEQ(A a, B+ b)`",
+        None,
+    ),
+    Problem(
+        "SEQ(A a, B b, PREV(a.x) > 1) WITHIN 9",
+        "misplaced-prev",
+        "PREV(a.x)",
+        "`PREV(a.x)` stands outside an aggregate",
+        "PREV is the value of the member before, for each member of a group: write it in an aggregate",
+        "EVERY(f.x > PREV(a.x))",
+    ),
+    Problem(
+        "SEQ(A a, B+ b, C c, MAX(b.x + MIN(b.x)) > 1) WITHIN 9",
+        "nested-aggregate",
+        "MIN(b.x)",
+        "`MIN(b.x)` stands inside another aggregate",
+        "an aggregate is over the members of one group: compute the two side by side",
+        None,
+    ),
+    Problem(
+        "SEQ(A a, B+ b, C c, EVERY(b.x > PREV(PREV(b.x)))) WITHIN 9",
+        "nested-prev",
+        "PREV(b.x)",
+        "PREV stands inside PREV",
+        "PREV reaches one member back: compare each member with the one before it",
+        None,
+    ),
+    Problem(
+        "SEQ(A a, B+ b, C c, D+ d, E e, SUM(b.x + d.x) > 1) WITHIN 9",
+        "two-groups",
+        "SUM(b.x + d.x)",
+        "`SUM(b.x + d.x)` mentions two groups",
+        "an aggregate is over the members of one: write one for `b` and one for `d`",
+        None,
+    ),
+    Problem(
+        "SEQ(A a, (SEQ(B b, C c))+, D d) WITHIN 9",
+        "unnamed-group",
+        "(SEQ(B b, C c))+",
+        "a group of matches needs a name",
+        "name it after its number, as in `(SEQ(B b, C c))+ p`",
+        None,
+    ),
+    Problem(
         "SEQ(A a, B b)",
         "missing-window",
         "SEQ(A a, B b)",
@@ -56,6 +176,22 @@ PROBLEMS = [
         "3",
         "EVERY does not go with KEEP DISJOINT",
         "write KEEP FIRST ... EVERY, which keeps a match again after so much time",
+    ),
+    Problem(
+        "SEQ(A a, B b) WHERE [a.id] WITHIN 9",
+        "equivalence-with-variable",
+        "[a.id]",
+        "brackets take attributes without variables",
+        "all events agree on the attribute",
+        "[id]",
+    ),
+    Problem(
+        "SEQ(A a, B b, a.x.y = 1) WITHIN 9",
+        "unknown-field",
+        "a.x.y",
+        "`a.x` has no fields: it is an integer",
+        "write `a.x`; quote a column with a dot in its name with backticks",
+        events=(("ts", 1), ("type", "A"), ("x", 1)),
     ),
     Problem(
         "SEQ(NEXT A a, B b) WITHIN 9",
@@ -521,6 +657,11 @@ def test_the_same_is_told_as_data() -> None:
     }
 
 
+def test_a_group_of_no_members_is_a_warning() -> None:
+    (found,) = nestream.query("SEQ(A a, B{0} b, C c) WITHIN 9").warnings
+    assert (found.code, found.suggestion) == ("group-of-none", "!B b")
+
+
 def test_every_code_of_binding_is_tested_here() -> None:
     text = "\n".join(path.read_text() for path in SOURCES.glob("*.py"))
     codes = set(re.findall(r'(?:Diagnostic|report)\(\s*"([a-z-]+)"', text))
@@ -531,5 +672,6 @@ def test_every_code_of_binding_is_tested_here() -> None:
         "step-as-type",
         "unbounded-keys",
         "too-many-alternatives",
+        "group-of-none",
     }
     assert codes <= tested

@@ -136,10 +136,12 @@ def _holds_events(datatype: pa.DataType) -> bool:
     """Whether a column holds an event, or the members of a group: a list of events or of structs of them."""
     if pa.types.is_list(datatype):
         inner = datatype.value_type
-        return _holds_events(inner) or any(
-            _holds_events(inner.field(place).type) for place in range(inner.num_fields)
-        )
-    return LABEL_COLUMN in _fields(datatype)
+        return _holds_events(inner)
+    if not pa.types.is_struct(datatype):
+        return False
+    return LABEL_COLUMN in _fields(datatype) or any(
+        _holds_events(datatype.field(place).type) for place in range(datatype.num_fields)
+    )
 
 
 def _fields(datatype: pa.DataType) -> list[str]:
@@ -162,9 +164,11 @@ def _write_match(row: dict[str, Any], events: set[str], time: str) -> str:
             texts = [" ".join("-" if one is None else one[LABEL_COLUMN] for one in own) for own in members]
             parts.append("{" + (" " if whole else ", ").join(texts) + "}")
             times += [one[time] for own in members for one in own if one is not None]
-        else:
+        elif LABEL_COLUMN in cell:
             parts.append(cell[LABEL_COLUMN])
             times.append(cell[time])
+        else:
+            parts.append(_expression(cell, time, times))
     shown = " ".join(parts)
     if times and (min(times), max(times)) == (start, end):
         return shown
@@ -181,6 +185,23 @@ def _shown(value: Any) -> str:
     if isinstance(value, timedelta):
         return _shown_size(value)
     return str(value)
+
+
+def _expression(cell: dict[str, Any], time: str, times: list[Any]) -> str:
+    """The match of an expression with a variable: its parts in parentheses."""
+    parts = []
+    for name, part in cell.items():
+        if isinstance(part, dict) and LABEL_COLUMN in part:
+            parts.append(part[LABEL_COLUMN])
+            times.append(part[time])
+        elif isinstance(part, dict):
+            parts.append(_expression(part, time, times))
+        elif isinstance(part, list):
+            parts.append("{" + " ".join(one[LABEL_COLUMN] for one in part) + "}")
+            times += [one[time] for one in part]
+        elif name not in ("ts", "te"):
+            parts.append("-")
+    return f"({' '.join(parts)})"
 
 
 def _shown_time(moment: Any) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import nestream
+from nestream.engine.operators.prepared_chain import PreparedChain
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64())])
 
@@ -98,3 +100,55 @@ def test_why_names_what_is_kept_instead() -> None:
     events = [event(1, "A"), event(2, "B"), event(3, "B")]
     found = nestream.query("SEQ(A a, B b) WITHIN 5 KEEP FIRST PER a").why(events, [0, 2])
     assert "this is a match, but KEEP FIRST PER a keeps another" in " ".join(str(found).split())
+
+
+@pytest.mark.parametrize("keep", ["FIRST PER a", "LAST PER c"])
+@pytest.mark.parametrize("order", ["time", "arrival"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "SEQ(A a, B b, C c) WITHIN 9",
+        "SEQ(A a, B b, C c) WHERE [id] WITHIN 14",
+        "SEQ(A a, !D d, B b, C c) WHERE [id] WITHIN 20",
+        "SEQ(A a, B b, !D d, C c, c.ts - b.ts BETWEEN 2 AND 5) WITHIN 12",
+        "SEQ(A a, NEXT B b, D d, C c) WITHIN 15 EVENTS",
+        "SEQ(A a, C c) WITHIN UNBOUNDED",
+    ],
+)
+def test_one_match_an_event_is_kept_without_building_the_others(
+    pattern: str, keep: str, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = Random(pattern)
+    events = [event(n // 2, chance.choice("ABCD"), chance.randrange(2)) for n in range(90)]
+    query = nestream.query(f"{pattern} KEEP {keep}")
+    expected = query.match(events, order=order, strategy="reference")
+    assert expected.num_rows
+
+    def built(*_: Any) -> None:
+        raise AssertionError("matches that are not kept are built")
+
+    monkeypatch.setattr(PreparedChain, "extensions", built)
+    assert query.match(events, order=order).equals(expected)
+    assert query.count(events, order=order) == expected.num_rows
+    assert "without building the others" in query.explain()
+
+
+def test_a_negation_on_another_attribute_than_the_key_leaves_successors_that_are_no_range() -> None:
+    chance = Random(5)
+    events = [event(n, chance.choice("ABCD"), chance.randrange(3)) for n in range(120)]
+    for keep in ("FIRST PER a", "LAST PER c"):
+        query = nestream.query(f"SEQ(A a, !(D d, d.id = b.id), B b, C c) WITHIN 30 KEEP {keep}")
+        assert query.match(events).equals(query.match(events, strategy="reference"))
+
+
+@pytest.mark.parametrize("kind", ["FIRST", "LAST", "LONGEST", "SHORTEST"])
+@pytest.mark.parametrize("per", ["", "PER b.s", "PER a, b.id", "PER a.x, b.s", "PER b.id + a.id, a.s"])
+def test_many_matches_are_chosen_from_as_few_are(kind: str, per: str) -> None:
+    chance = Random(kind + per)
+    rows = [
+        {**event(n, chance.choice("AB"), chance.randrange(3)), "x": chance.choice((0.5, None, 2.0))}
+        for n in range(80)
+    ]
+    events = [{**row, "s": chance.choice(("u", None, "v"))} for row in rows]
+    query = nestream.query(f"SEQ(A a, B b) WITHIN 40 KEEP {kind} {per}")
+    assert query.match(events).equals(query.match(events, strategy="reference"))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.engine.kernels import Kernel, chain, order, scan, search, stack, staircase, warm
+from nestream.engine.kernels import Kernel, chain, order, ranges, scan, search, stack, staircase, sums, warm
 from nestream.engine.kernels import product as products
 from nestream.engine.ordering import in_output_order
 
@@ -64,10 +64,16 @@ def test_rows_are_sorted_by_key_and_keep_their_order(form: str, numbers: list[in
 
 @FORMS
 @few
-@given(st.permutations(range(12)), st.integers(0, 12), st.integers(0, 12))
-def test_places_come_in_the_order_of_their_rows(form: str, rows: list[int], first: int, end: int) -> None:
-    found = in_form(stack.in_row_order, form)(ints(rows), first, end)
-    assert [rows[place] for place in found] == list(range(first, end))
+@given(stretches, st.integers(0, 30), st.integers(0, 30))
+def test_the_places_of_some_rows_come_key_by_key(
+    form: str, keys: list[list[int]], first: int, end: int
+) -> None:
+    rows, begin = flat(keys), begins(list(map(len, keys)))
+    found = in_form(stack.places_between, form)(rows, begin, first, end)
+    assert found.tolist() == [place for place, row in enumerate(rows) if first <= row < end]
+    assert in_form(stack.taken, form)(rows, found).tolist() == [rows[place] for place in found]
+    unbound = in_form(stack.taken_or_none, form)(rows, ints([-1, *found]))
+    assert unbound.tolist() == [-1, *(rows[place] for place in found)]
 
 
 @FORMS
@@ -75,9 +81,13 @@ def test_places_come_in_the_order_of_their_rows(form: str, rows: list[int], firs
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=15).map(sorted), st.integers(0, 5))
 def test_ties_and_windows_are_found_in_one_pass(form: str, times: list[int], size: int) -> None:
     array = np.array(times, np.int64)
-    assert in_form(stack.first_of_time, form)(array).tolist() == [times.index(time) for time in times]
-    starts = in_form(stack.window_starts, form)(array, array - size)
+    first, ties = in_form(stack.first_of_time, form)(array)
+    assert first.tolist() == [times.index(time) for time in times]
+    assert ties == (len(set(times)) < len(times))
+    starts = in_form(stack.window_starts, form)(array, size)
     assert starts.tolist() == [bisect_left(times, time - size) for time in times]
+    least = np.array([-(2**63), -(2**63) + 5, 2**63 - 1], np.int64)
+    assert in_form(stack.window_starts, form)(least, 5).tolist() == [0, 0, 2]
 
 
 @FORMS
@@ -131,16 +141,110 @@ def test_a_step_keeps_the_events_that_some_prefix_reaches(form: str, data: st.Da
 def test_partial_matches_are_extended_by_their_ranges(form: str, drawn: list[tuple[int, int, int]]) -> None:
     lowest, size, window = (ints(column) for column in zip(*drawn, strict=True))
     end, here = lowest + size, ints(range(len(drawn)))
-    counts = in_form(chain.count_extensions, form)(here, window, lowest, end)
     expected = [
         (place, number)
         for number in here
         for place in range(max(lowest[number], window[number]), end[number])
     ]
-    assert counts.sum() == len(expected)
     longer, origin = in_form(chain.extend, form)(here.reshape(1, -1), window, lowest, end, len(expected))
     assert list(zip(*longer.tolist(), strict=True)) == expected
     assert origin.tolist() == [number for _, number in expected]
+
+
+@FORMS
+@few
+@given(st.data())
+def test_chains_are_built_in_pieces_of_any_size(form: str, data: st.DataObject) -> None:
+    """Law: latest starts do not go down, so what a window allows of a range is its tail."""
+    count = data.draw(st.integers(3, 12))
+    kinds = data.draw(st.lists(st.integers(0, 3), min_size=count, max_size=count))
+    steps = [
+        [row for row in range(count) if kinds[row] == step] for step in range(data.draw(st.integers(2, 4)))
+    ]
+    offset = begins(list(map(len, steps)))
+    window = data.draw(st.integers(0, count))
+    start, lowest, end = (ints([0] * int(offset[-1])) for _ in range(3))
+    start[: len(steps[0])] = steps[0]
+    kept = [list(range(len(steps[0])))]
+    for number, rows in enumerate(steps[1:], 1):
+        kept.append([])
+        for n, row in enumerate(rows):
+            place = int(offset[number]) + n
+            before = [p for p in kept[number - 1] if steps[number - 1][p - int(offset[number - 1])] < row]
+            lowest[place], end[place] = (before[0], before[-1] + 1) if before else (0, 0)
+            if before:
+                start[place] = start[before[-1]]
+                kept[number].append(place)
+        # a step holds only what some prefix reaches: leave the others out
+        if len(kept[number]) < len(rows):
+            steps[number] = [row for n, row in enumerate(rows) if int(offset[number]) + n in kept[number]]
+            first = int(offset[number])
+            for n, place in enumerate(kept[number]):
+                for column in (start, lowest, end):
+                    column[first + n] = column[place]
+            kept[number] = [first + n for n in range(len(kept[number]))]
+    last = len(steps) - 1
+    reach = ints(max(0, row - window) for row in steps[last])
+    triggers = ints(kept[last])
+    inside = [n for n, place in enumerate(kept[last]) if start[place] >= reach[n]]
+    columns, reach = triggers[inside].reshape(1, -1), reach[inside]
+
+    def backward(place: int, level: int, since: int) -> list[tuple[int, ...]]:
+        if level == 0:
+            return [(place,)]
+        before = [p for p in range(int(lowest[place]), int(end[place])) if start[p] >= since]
+        return [(*found, place) for p in before for found in backward(p, level - 1, since)]
+
+    expected = [m for n, place in enumerate(columns[0]) for m in backward(int(place), last, int(reach[n]))]
+    at, until = np.zeros((2, last + 1), np.int32)
+    room, built = data.draw(st.integers(1, 5)), []
+    arguments = (columns, reach, start, lowest, end, last, 0)
+    while at[last] < columns.shape[1]:
+        found = np.empty((last + 1, room), np.int32)
+        some = in_form(chain.extend_through, form)(*arguments, at, until, ints([]), found)
+        built += list(zip(*found[:, :some].tolist(), strict=True))
+    assert built == expected
+    total, _ = in_form(chain.count_through, form)(*arguments, 1 << 40, at, until)
+    assert total == len(expected)
+
+
+@FORMS
+@few
+@given(stretches, stretches, st.integers(0, 9))
+def test_the_events_before_another_within_its_window_are_a_range(
+    form: str, keys: list[list[int]], others: list[list[int]], window: int
+) -> None:
+    others = [*others, *([[]] * len(keys))][: len(keys)]
+    other, begin = flat(others), begins(list(map(len, others)))
+    reach = ints(max(0, row - window) for row in range(31))
+    lows, highs = in_form(products.ranges_before, form)(
+        flat(keys), begins(list(map(len, keys))), other, begin, reach
+    )
+    found = [other[low:high].tolist() for low, high in zip(lows, highs, strict=True)]
+    assert found == [
+        [x for x in own if reach[row] <= x < row]
+        for key, own in zip(keys, others, strict=True)
+        for row in key
+    ]
+
+
+@FORMS
+@few
+@given(stretches, st.data())
+def test_a_staircase_raises_the_bounds_of_its_key(
+    form: str, keys: list[list[int]], data: st.DataObject
+) -> None:
+    ends, begin = flat(keys), begins(list(map(len, keys)))
+    starts = np.maximum(ends - 2, 0)
+    queries = data.draw(st.lists(st.tuples(st.integers(-1, len(keys) - 1), st.integers(0, 30)), max_size=8))
+    number, rows = ints(key for key, _ in queries), ints(row for _, row in queries)
+    low = ints(range(31))
+    bound = ints([3] * len(rows)) if data.draw(st.booleans()) else ints([])
+    found = in_form(search.raised_bounds, form)(ends, begin, starts, number, low, rows, bound)
+    expected = [
+        max([max(end - 2, 0) for end in keys[key] if key >= 0 and end < row] or [-1]) for key, row in queries
+    ]
+    assert found.tolist() == [max(value, 3) if len(bound) else value for value in expected]
 
 
 @FORMS
@@ -196,7 +300,8 @@ def test_matches_are_ordered_by_the_time_of_their_end_then_by_their_events(data:
         st.lists(st.tuples(row, row, row).filter(lambda match: max(match) >= 0), max_size=12, unique=True)
     )
     columns = [ints(match[n] for match in drawn) for n in range(3)]
-    found = in_output_order(columns, stack.first_of_time(np.array(times, np.int64)))
+    moments, ties = stack.first_of_time(np.array(times, np.int64))
+    found = in_output_order(columns, moments if ties else ints([]))
     assert list(zip(*(c.tolist() for c in found), strict=True)) == sorted(
         drawn, key=lambda match: (times[max(match)], match)
     )
@@ -204,20 +309,22 @@ def test_matches_are_ordered_by_the_time_of_their_end_then_by_their_events(data:
 
 @FORMS
 @few
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=30))
-def test_sorting_within_groups_leaves_groups_in_place(form: str, drawn: list[tuple[int, int]]) -> None:
-    drawn = sorted(drawn, key=lambda match: match[0])
-    columns, groups = ints(v for _, v in drawn).reshape(1, -1), ints(g for g, _ in drawn)
-    numbers = ints(range(len(drawn)))
-    moved = in_form(order.sort_within, form)(columns, groups, numbers, numbers.copy())
-    assert [drawn[n] for n in numbers] == sorted(drawn)
-    assert moved == (numbers.tolist() != list(range(len(drawn))))
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=60))
+def test_groups_of_one_moment_are_sorted_together(form: str, drawn: list[tuple[int, int]]) -> None:
+    columns = ints(v for _, v in drawn).reshape(1, -1)
+    begin, moments, growing = in_form(order.groups_of, form)(
+        ints(g for g, _ in drawn).reshape(1, -1), ints([])
+    )
+    assert growing == (moments.tolist() == sorted(moments))
+    groups = ints(np.argsort(moments, kind="stable"))
+    found = in_form(order.by_group, form)(columns, begin, moments, groups)
+    assert found[0].tolist() == [value for _, value in sorted(drawn)]
 
 
 def test_every_kernel_is_compiled_in_advance() -> None:
     called = {kernel.__name__ for kernel, _ in warm.CALLS}
-    inner = {"first_at_least", "before"}  # only other kernels call these
-    modules = (chain, order, products, scan, search, stack, staircase)
+    inner = {"first_at_least", "first_in_window", "before", "sort_part"}  # only other kernels call these
+    modules = (chain, order, products, ranges, scan, search, stack, staircase, sums)
     declared = {
         name for module in modules for name, value in vars(module).items() if isinstance(value, Kernel)
     }

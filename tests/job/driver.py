@@ -13,7 +13,7 @@ from nestream.source import open_source
 from tests.job.feed import LATENESS, QUERY
 
 
-def main(source: str, sink: str, checkpoint: str, aside: str) -> None:
+def main(source: str, sink: str, checkpoint: str, aside: str, interval: str) -> None:
     """Run the job until SIGTERM."""
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
@@ -25,7 +25,7 @@ def main(source: str, sink: str, checkpoint: str, aside: str) -> None:
         aside=open_sink(aside, "jsonl", encode=first_column),
         checkpoint=Checkpoint(checkpoint),
         lateness=LATENESS,
-        interval=0.01,
+        interval=float(interval),
     )
     job.run(stop)
 

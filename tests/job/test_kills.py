@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import pyarrow.parquet as pq
 import pytest
@@ -28,8 +29,9 @@ class Killed:
         self.arguments = [source, sink, self.checkpoint, self.aside]
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        command = [sys.executable, "-m", "tests.job.driver", *map(str, self.arguments)]
+    def start(self, interval: float) -> None:
+        """Start it with so many seconds between two checkpoints."""
+        command = [sys.executable, "-m", "tests.job.driver", *map(str, self.arguments), str(interval)]
         self.process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
 
     def kill(self) -> None:
@@ -43,12 +45,10 @@ class Killed:
         _, said = self.process.communicate(timeout=120)
         assert self.process.returncode == 0, said.decode()
 
-    def events(self) -> int:
-        """How many events the last checkpoint's progress tells of; -1 before there is one."""
-        try:
-            return int(json.loads((self.checkpoint / "progress.json").read_bytes())["events"])
-        except (FileNotFoundError, ValueError):
-            return -1
+    def told(self) -> bytes:
+        """What the job tells of itself, which changes when it has begun."""
+        path = self.checkpoint / "progress.json"
+        return path.read_bytes() if path.exists() else b""
 
     def wait_for(self, reached: Callable[[], bool]) -> None:
         """Wait for a state; a job that ends by itself has failed."""
@@ -104,23 +104,22 @@ def survive(tmp_path: Path, seed: int, kills: int, *, folder: bool) -> None:
     feed(source, text.pop(0))
     job = Killed(source, sink, tmp_path)
     share = len(text) // (kills + 1)
-    for _ in range(kills):
-        job.start()
+    for number in range(kills):
+        before = job.told()
+        job.start(interval=randomness.choice([0.01, 0.3]) if number else 600)  # first without any checkpoint
+        job.wait_for(lambda before=before: job.told() != before)  # type: ignore[misc]
         some, text = text[:share], text[share:]
-        moment = randomness.randrange(len(some))
-        for at in range(0, len(some), 37):
-            piece = b"".join(some[at : at + 37])
-            cut = randomness.randrange(len(piece)) if not folder else 0  # a line may come in two parts
-            feed(source, piece[:cut]) if cut else None
-            feed(source, piece[cut:])
-            if at <= moment < at + 37:
-                before = job.events()
-                job.wait_for(lambda before=before: job.events() > before or job.events() >= 0)  # type: ignore[misc]
-                size = _size(sink)
-                job.wait_for(lambda size=size: _size(sink) != size or job.events() > 0)  # type: ignore[misc]
-                time.sleep(randomness.random() * 0.05)  # anywhere between two checkpoints
-                job.kill()
-    job.start()
+        feeder = Thread(target=_feed_slowly, args=[feed, source, some, randomness.random(), folder])
+        feeder.start()
+        if randomness.random() < 0.8 or not number:  # the others are killed while they begin
+            size = _written(sink) if number or not folder else None
+            job.wait_for(lambda size=size: _written(sink) != size)  # type: ignore[misc]
+            for _ in range(randomness.randrange(8)):
+                _wait_for_change(job, sink, randomness.randrange(2))
+        time.sleep(randomness.choice([0, 0, 0.001, 0.01]))
+        job.kill()
+        feeder.join()
+    job.start(interval=0.01)
     last: Row = ending(events)
     feed(source, b"".join(text) + json.dumps(last).encode() + b"\n")
     wanted = expected([*events, last])
@@ -131,10 +130,38 @@ def survive(tmp_path: Path, seed: int, kills: int, *, folder: bool) -> None:
     assert len(letters) == len(set(letters)) == malformed
 
 
-def _size(sink: Path) -> int:
+def _feed_slowly(
+    feed: Callable[[Path, bytes], None], source: Path, some: list[bytes], seed: float, folder: bool
+) -> None:
+    """Feed in pieces, with a moment between them; a line may come in two parts."""
+    randomness = random.Random(seed)
+    for at in range(0, len(some), 23):
+        piece = b"".join(some[at : at + 23])
+        cut = 0 if folder else randomness.randrange(len(piece))
+        for part in (piece[:cut], piece[cut:]):
+            if part:
+                feed(source, part)
+                time.sleep(0.004)
+
+
+def _wait_for_change(job: Killed, sink: Path, what: int) -> None:
+    """Wait until something was written, or a checkpoint saved; not for ever, as all may be done."""
+    end = time.monotonic() + 0.5
+    before = _written(sink) if what == 0 else _saved(job.checkpoint)
+    while time.monotonic() < end:
+        if before != (_written(sink) if what == 0 else _saved(job.checkpoint)):
+            return
+
+
+def _written(sink: Path) -> object:
     if sink.is_dir():
-        return len(list(sink.iterdir()))
+        return len(os.listdir(sink))
     return sink.stat().st_size if sink.exists() else 0
+
+
+def _saved(checkpoint: Path) -> object:
+    path = checkpoint / "checkpoint"
+    return path.stat().st_mtime_ns if path.exists() else 0
 
 
 @pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])

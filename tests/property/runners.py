@@ -114,6 +114,8 @@ def mixed(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     times = table.column("ts").to_pylist()
     lateness = max((max(times[:n]) - times[n] for n in range(1, len(times))), default=0)
     chosen = query(text)
+    if is_endless(chosen):
+        return chosen.match(table, order=order)
     declared, together = chance.random() < 0.7, chance.choice((0.0, 0.05, 0.3))
 
     def start() -> Stream:

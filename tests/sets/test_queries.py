@@ -11,6 +11,7 @@ import nestream
 from nestream.data import generate
 from nestream.data.rules import rule_set
 from nestream.model.schema import Schema
+from nestream.runtime import many
 
 EVENTS = [
     {"ts": ts, "type": kind, "id": ts % 3, "x": ts * 7 % 5}
@@ -173,3 +174,34 @@ def test_a_set_whose_queries_all_return_values_makes_one_table() -> None:
     found = nestream.queries([TEXTS["returned"]]).match(EVENTS).to_pylist()
     assert [dict(row["values"])["rise"] for row in found] == [str(row["rise"]) for row in alone("returned")]
     assert all(row["events"] == [] for row in found)
+
+
+def test_a_set_finds_the_same_with_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many, "_ROWS_AT_ONCE", 4)  # several tables, which other threads build
+    chosen = nestream.queries(TEXTS)
+    found = [list(chosen.batches(EVENTS, threads=threads)) for threads in (1, 3)]
+    assert len(found[0]) > 3
+    assert found[0] == found[1]
+
+
+def test_a_set_that_was_run_by_time_is_planned_anew_for_arrival() -> None:
+    events = [{"ts": 1, "type": "A"}, {"ts": 1, "type": "B"}]
+    chosen = nestream.queries({"both": "SEQ(A a, B b) WITHIN 5"})
+    assert chosen.count(events) == {"both": 0}
+    assert chosen.count(events, order="arrival") == {"both": 1}
+    assert chosen.count(events) == {"both": 0}
+
+
+@pytest.mark.parametrize("method", ["match", "batches", "count", "match_each"])
+def test_an_unknown_argument_is_named_with_those_there_are(method: str) -> None:
+    chosen = nestream.queries(TEXTS)
+    with pytest.raises(TypeError, match="unknown argument 'tme': use one of time, type, types, order"):
+        list(getattr(chosen, method)(EVENTS, tme="ts"))
+    if method != "match_each":
+        with pytest.raises(TypeError, match="unknown argument 'tme': use one of time, type, types, order"):
+            list(getattr(chosen["flat"], method)(EVENTS, tme="ts"))
+
+
+def test_how_spark_splits_events_is_no_matter_of_this_process() -> None:
+    with pytest.raises(TypeError, match="partition_by only applies to Spark DataFrames"):
+        nestream.queries(TEXTS).match(EVENTS, partition_by="key")

@@ -52,6 +52,23 @@ def test_keep_chooses_the_same_matches_on_spark(spark: SparkSession, text: str, 
     assert query.explain("json", events=events)["spark"]["partitioning"].startswith(partitioning)
 
 
+def test_fields_of_structs_are_read_filtered_and_split_by_on_spark(spark: SparkSession) -> None:
+    order = pa.struct([("id", pa.int64()), ("to", pa.struct([("city", pa.string())]))])
+    orders = [
+        None if n % 11 == 0 else {"id": None if n % 7 == 0 else n % 3, "to": {"city": "abc"[n % 3]}}
+        for n in range(40)
+    ]
+    events = EVENTS.append_column("order", pa.array(orders, order))
+    for text in (
+        "SEQ(A a, B b) WHERE [order.id] WITHIN 20",
+        "SEQ(A a, B b, a.order.to.city = 'a') WITHIN 9 RETURN a.order.to.city AS city, b.order AS whole",
+        "SEQ(A a, B b, a.order.id = b.order.id) WITHIN 20 KEEP FIRST PER a",
+    ):
+        assert_same(spark, text, events)
+    told = nestream.query("SEQ(A a, B b) WHERE [order.id] WITHIN 9").explain(events=frame(spark, events))
+    assert "by key order.id" in told
+
+
 def test_a_dataframe_is_matched_with_the_values_of_parameters(spark: SparkSession) -> None:
     values = {"w": 5, "ids": [0, 2]}
     query = nestream.query("SEQ(A a, B b, a.id IN $ids) WITHIN $w", parameters=values)

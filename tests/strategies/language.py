@@ -18,8 +18,8 @@ from nestream.language.ast import (
     AnyWindow,
     Composite,
     Exists,
-    IntoType,
     InnerWindow,
+    IntoType,
     KeepClause,
     Negation,
     Operator,
@@ -35,6 +35,7 @@ from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
     ARITHMETIC,
     COMPARISONS,
+    PATH_MARK,
     And,
     Arithmetic,
     Attribute,
@@ -222,6 +223,9 @@ class Trees:
             return self.parameter()
         if chance(self.choices, 50):
             return self.literal()
+        if chance(self.choices, 15):
+            path = self.several(self.name, 1, 2)
+            return Attribute(self.name(), PATH_MARK.join(path), inner=self.name())
         return Attribute(self.name(), self.name())
 
     # ---- patterns and queries ----

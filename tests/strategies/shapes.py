@@ -21,7 +21,7 @@ from nestream.language.ast import (
     Step,
 )
 from nestream.model.event_types import ANY_TYPE
-from nestream.model.expression import Expression
+from nestream.model.expression import Arithmetic, Attribute, Comparison, Expression, Literal
 from nestream.model.time import Window, WindowKind
 from tests.strategies.choices import Choices, chance, pick, some, weighted
 from tests.strategies.histories import TYPES
@@ -43,6 +43,8 @@ class Style:
     any_type: int = 3
     step: int = 8
     inner_window: int = 6
+    named: int = 8
+    """How many expressions have a variable."""
     roots: tuple[tuple[int, str], ...] = ((60, "SEQ"), (18, "AND"), (14, "OR"), (4, "event"))
     inner: tuple[tuple[int, str], ...] = ((5, "SEQ"), (3, "AND"), (2, "OR"))
     exists: int = 6
@@ -73,6 +75,7 @@ class Shape:
     hidden: tuple[str, ...] = ()
     step: Step = Step.ANY
     windows: tuple[int, ...] = ()
+    expression_name: str | None = None
 
     def walk(self) -> Iterator[Shape]:
         """This expression and all in it, outermost first."""
@@ -160,7 +163,13 @@ class Shape:
         else:
             components = tuple(part.pattern() for part in self.components)
             windows = tuple(InnerWindow(Window(WindowKind.NUMBER, size)) for size in self.windows)
-            body = Composite(Operator(self.kind), components, tuple(self.predicates), windows=windows)
+            body = Composite(
+                Operator(self.kind),
+                components,
+                tuple(self.predicates),
+                windows=windows,
+                variable=self.expression_name,
+            )
         if self.hidden:
             body = Exists(self.hidden, body)
         if self.group is not None:
@@ -196,6 +205,9 @@ def shape(choices: Choices, style: Style) -> Shape:
         _steps(choices, style, place)
         if place.kind != "event" and chance(choices, style.inner_window):
             place.windows = (choices.integer(1, 5),)
+        if place.kind != "event" and place.group is None and chance(choices, style.named):
+            place.expression_name = f"s{choices.integer(1, 9)}"
+            _limit_length(choices, place)
     for place in root.walk():
         if chance(choices, style.exists):
             _hide(choices, place)
@@ -204,6 +216,21 @@ def shape(choices: Choices, style: Style) -> Shape:
         for place in root.walk():
             place.hidden = ()
     return root
+
+
+def _limit_length(choices: Choices, place: Shape) -> None:
+    """Give an expression a name of its own, and at times a condition on its length."""
+    root = place
+    while root.parent is not None:
+        root = root.parent
+    taken = {other.expression_name for other in root.walk() if other is not place}
+    while place.expression_name in taken:
+        place.expression_name = f"{place.expression_name}_"
+    if chance(choices, 50):
+        name = place.expression_name
+        length = Arithmetic("-", Attribute(name, "te"), Attribute(name, "ts"))
+        limit = Literal(choices.integer(0, 5))
+        place.predicates.append(Comparison(pick(choices, ("<", "<=", ">", "!=")), (length, limit)))
 
 
 def _event(choices: Choices, style: Style, parent: Shape | None) -> Shape:
@@ -286,13 +313,7 @@ def _steps(choices: Choices, style: Style, place: Shape) -> None:
     for part in place.components if place.kind == "SEQ" else ():
         if part.apart:
             continue
-        if (
-            follows
-            and part.kind == "event"
-            and not part.implicit
-            and not part.hidden
-            and chance(choices, style.step)
-        ):
+        if follows and part.kind == "event" and not part.implicit and chance(choices, style.step):
             part.step = weighted(choices, (2, Step.NEXT), (1, Step.DIRECTLY))
         follows = True
 
@@ -317,5 +338,5 @@ def _name(choices: Choices, root: Shape) -> None:
 def _hide(choices: Choices, place: Shape) -> None:
     """Drop some variables with EXISTS, perhaps all of them."""
     names = [leaf.name for leaf in place.positive() if not leaf.implicit]
-    if names and place.step is Step.ANY:  # NEXT stands in a SEQ, and not in an EXISTS
+    if names:
         place.hidden = tuple(some(choices, names, 1, len(names)))

@@ -15,6 +15,14 @@ from nestream.binding.declare import Declarations, declare, negation_with, span_
 from nestream.binding.groups import GroupBinding, mentioned
 from nestream.binding.inner_windows import check_inner_window, window_conditions
 from nestream.binding.keep import bind_keep
+from nestream.binding.named_expressions import (
+    MOST_BRANCHES,
+    apart,
+    branch_choices,
+    expand,
+    too_many,
+    wrong_attributes,
+)
 from nestream.binding.output import bind_output
 from nestream.binding.scopes import AGGREGATED, Scope, Scopes, Unseen
 from nestream.binding.where import (
@@ -41,6 +49,7 @@ from nestream.logical.nodes import (
 )
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity
 from nestream.model.expression import (
+    PATH_MARK,
     Aggregate,
     Attribute,
     Equivalence,
@@ -52,7 +61,7 @@ from nestream.model.expression import (
     variables,
     walk,
 )
-from nestream.model.text import print_expression
+from nestream.model.text import print_expression, print_name
 from nestream.model.time import UNBOUNDED, Window, WindowKind
 
 Placed = Mapping[Scope, Sequence[Expression]]
@@ -166,9 +175,21 @@ class _Binding:
                     )
                 )
                 return
-        place = self.scopes.innermost(names, written)
-        if self.reaches(predicate, place):
-            placed[place].append(predicate)
+        if branch_choices(predicate, self.scopes) > MOST_BRANCHES:
+            self.diagnostics.append(too_many(predicate))
+            return
+        for chosen, expanded in expand(predicate, self.scopes):
+            inside = max(chosen, key=lambda branch: len(branch.path), default=written)
+            names = frozenset(mentioned(expanded, self.scopes))
+            if chosen and (
+                not set(chosen) <= set(inside.path)
+                or any(self.scopes.unseen(name, inside) is not None for name in names)
+            ):
+                self.diagnostics.append(apart(predicate, self.scopes))
+                return
+            place = self.scopes.innermost(names, inside)
+            if self.reaches(expanded, place):
+                placed[place].append(expanded)
 
     def reaches(self, predicate: Expression, place: Scope) -> bool:
         """Whether a predicate with aggregates stands with its groups, not in what is beside them."""
@@ -197,19 +218,27 @@ class _Binding:
         for part in unknown:
             self.diagnostics.append(self.unknown_variable(part))
         for part in attributes(predicate):
-            if re.fullmatch(r".*[^-]-\d+", part.name):
-                base, _, number = part.name.rpartition("-")
+            *owners, last = part.name.split(PATH_MARK)
+            meant = re.fullmatch(r"(.*[^-])-(\d+)", last) if not owners else None
+            for owner in owners:  # `a.x-b.y`
+                found = re.fullmatch(r"(.*[^-])-(\w+)", owner)
+                meant = found if found and found[2] in self.written else meant
+            if meant:
+                base, rest = meant.groups()
+                rest += f".{last}" if owners else ""
                 self.diagnostics.append(
                     Diagnostic(
                         "hyphen-in-name",
-                        f"`{part.name}` is read as one name",
+                        f"`{meant[0]}` is read as one name",
                         part.span,
                         Severity.WARNING,
                         detail="names may contain hyphens: put spaces around a minus",
-                        hint=f"for a subtraction write `{part.variable}.{base} - {number}`",
+                        hint=f"for a subtraction write `{part.variable}.{base} - {rest}`",
                     )
                 )
-        return not unknown
+        wrong = list(wrong_attributes(predicate, self.scopes))
+        self.diagnostics += wrong
+        return not unknown and not wrong
 
     def unknown_variable(self, part: Attribute) -> Diagnostic:
         name = part.variable or ""
@@ -324,6 +353,7 @@ class _Binding:
         bound = self.groups.bound(where)
         if bound is None or not self.known(bound) or not self.covers_groups(bound):
             return [placed]
+        self.check_equivalences(where)
         where = expand_equivalences(bound, self.declared.order, self.scopes)
         try:
             split = alternatives(where, lambda formula: mentions_negative(formula, self.scopes))
@@ -345,6 +375,22 @@ class _Binding:
                 self.place(condition, self.home(condition), union)
             unions.append(union)
         return unions
+
+    def check_equivalences(self, where: Expression) -> None:
+        """Report `[a.id]`: brackets are about all events."""
+        for part in walk(where):
+            if isinstance(part, Equivalence) and part.attribute.partition(PATH_MARK)[0] in self.written:
+                name = part.attribute.partition(PATH_MARK)[2]
+                if name:
+                    self.diagnostics.append(
+                        Diagnostic(
+                            "equivalence-with-variable",
+                            "brackets take attributes without variables",
+                            part.span,
+                            hint="all events agree on the attribute",
+                            suggestion=f"[{print_name(name)}]",
+                        )
+                    )
 
     def covers_groups(self, where: Expression) -> bool:
         """Whether every `[attribute]` is a condition of its own, so that it can say which members belong."""
@@ -462,9 +508,10 @@ class _Binding:
             return replace(part, variable=name) if isinstance(part, Attribute) else part
 
         assert scope.parent is not None
-        for predicate in placed[scope.parent]:
-            if variables(predicate) == {variable}:
-                yield transform(predicate, renamed)
+        for place in dict.fromkeys((scope.parent, self.scopes.of[variable])):  # in an EXISTS, its own
+            for predicate in placed[place]:
+                if variables(predicate) == {variable}:
+                    yield transform(predicate, renamed)
 
 
 _COUNTED = "\0"

@@ -61,6 +61,7 @@ class _Declaring:
         self.hiding: dict[Scope, Exists] = {}
         self.order: list[str] = []
         self.shown: list[str] = []
+        self.named: set[str] = set()
         names, self.ambiguous = _names(pattern)
         self.names = iter(names)
         self.taken = set(names)
@@ -97,12 +98,26 @@ class _Declaring:
                 self.leaf(pattern, scope)
                 return scope
             case Composite():
+                pattern = self.with_new_name(pattern)
                 scope = Scope(pattern, parent, pattern.span, negated)
+                shown = len(self.shown)
                 for component in pattern.components:
                     self.component(component, scope)
+                if pattern.variable is not None:
+                    self.named.add(pattern.variable)
+                    self.shown[shown:] = [pattern.variable]
                 self.written += [(scope, predicate) for predicate in pattern.predicates]
                 self.check_positive(pattern)
                 return scope
+
+    def with_new_name(self, composite: Composite) -> Composite:
+        """The expression without its variable, where that is another's already."""
+        name = composite.variable
+        if name is None or (name not in self.taken and self.new_name(name, composite)):
+            return composite
+        if name in self.taken:
+            self.report_duplicate(name, composite)
+        return replace(composite, variable=None)
 
     def component(self, component: Pattern, scope: Scope) -> None:
         match component:
@@ -112,6 +127,14 @@ class _Declaring:
                 self.leaf(component, scope)
                 if between is not None:
                     self.name_between(between, component, scope)
+            case Exists(body=Primitive(step=Step.NEXT | Step.DIRECTLY) as body) if not scope.is_or:
+                self.check_step(body, scope)
+                between = self.between(body, scope)
+                dropped = replace(component, body=replace(body, step=Step.ANY))
+                inner = self.scope(dropped, scope, negated=False)
+                scope.items.append(inner)
+                if between is not None:
+                    self.name_between(between, body, inner)
             case Negation(body=body) if not scope.is_or:
                 scope.items.append(self.scope(body, scope, negated=True))
             case Repeated() if not scope.is_or:
@@ -214,18 +237,21 @@ class _Declaring:
 
     def new_name(self, name: str, pattern: Pattern) -> bool:
         """Whether a variable is new; reports one that is declared twice."""
-        if name not in self.order and name not in self.shown:
+        if name not in self.order and name not in self.shown and name not in self.named:
             return True
+        self.report_duplicate(name, pattern)
+        return False
+
+    def report_duplicate(self, name: str, pattern: Pattern) -> None:
         self.diagnostics.append(
             Diagnostic(
                 "duplicate-variable",
                 f"the variable `{name}` is declared twice",
                 pattern.span,
-                detail="a variable stands for one event of a match",
+                detail="a variable stands for one part of a match",
                 hint="give this component another variable",
             )
         )
-        return False
 
     def misplaced_group(self, group: Repeated, parent: Scope | None, *, negated: bool) -> None:
         """Report a group that is the root, a branch of an OR, or directly under a negation or a group."""
@@ -260,7 +286,12 @@ class _Declaring:
         self.written += [(scope, predicate) for predicate in primitive.predicates]
 
     def hide(self, pattern: Exists, dropped: tuple[str, ...], scope: Scope) -> None:
-        bound = {*member_variables(scope), *group_names(scope)}
+        named = {
+            inner.variable: {*member_variables(inner), *group_names(inner)}
+            for inner in scope.walk()
+            if inner.variable is not None and not any(each.apart for each in inner.path[len(scope.path) :])
+        }
+        bound = {*member_variables(scope), *group_names(scope), *named}
         for name in dropped:
             if name not in bound:
                 self.diagnostics.append(
@@ -273,8 +304,10 @@ class _Declaring:
                         else "it has no variables",
                     )
                 )
-        scope.hidden |= frozenset(dropped)
-        self.hidden |= set(dropped)
+        hidden = set(dropped).union(*(named.get(name, ()) for name in dropped))
+        hidden |= {name for name, events in named.items() if events <= hidden}
+        scope.hidden |= hidden
+        self.hidden |= hidden
         self.hiding[scope] = pattern
 
     def check_shown(self, root: Scope) -> None:

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from nestream.binding.scopes import AGGREGATED, Scopes, member_variables
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.expression import (
+    PATH_MARK,
     Aggregate,
     Attribute,
     Expression,
@@ -110,6 +111,9 @@ class GroupBinding:
 
     def _attribute(self, part: Attribute) -> Expression:
         """`p.b.x` as `b.x`, where `p` is a group of matches with a variable `b`."""
+        named = self.scopes.named.get(part.variable or "")
+        if named is not None and part.inner is not None:
+            return self._event_of(part, list(member_variables(named)), "the expression")
         scope = self.scopes.groups.get(part.variable or "")
         of_matches = scope is not None and scope.group is not None and scope.group.variable is not None
         if part.inner is None:
@@ -125,27 +129,24 @@ class GroupBinding:
                     else None,
                 )
             return part
-        if not of_matches or part.variable is None:
-            self._report(
-                "not-a-group-of-matches",
-                f"`{print_expression(part)}` has a part too many: `{part.variable}` is no group of matches",
-                part,
-                "make the field a column of its own; quote a column with a dot in its name with backticks",
-                f"{print_name(part.variable or '')}.`{part.inner}.{part.name}`",
-            )
-        elif part.inner not in self._members(part.variable):
-            names = self._members(part.variable)
-            close = get_close_matches(part.inner, names, 1)
-            self._report(
-                "unknown-variable",
-                f"the matches of `{part.variable}` have no variable `{part.inner}`",
-                part,
-                f"did you mean `{close[0]}`?"
-                if close
-                else f"they have {', '.join(f'`{name}`' for name in names)}",
-            )
-        else:
+        if not of_matches or part.variable is None:  # a field of a struct
+            return replace(part, name=PATH_MARK.join((part.inner, part.name)), inner=None)
+        return self._event_of(part, self._members(part.variable), "the group of matches")
+
+    def _event_of(self, part: Attribute, names: list[str], what: str) -> Attribute:
+        """`p.b.x` as `b.x`, where `b` is one of the variables of an expression."""
+        assert part.inner is not None
+        if part.inner in names:
             return Attribute(part.inner, part.name, part.span)
+        close = get_close_matches(part.inner, names, 1)
+        self._report(
+            "unknown-variable",
+            f"{what} `{part.variable}` has no variable `{part.inner}`",
+            part,
+            f"did you mean `{close[0]}`?"
+            if close
+            else f"the variables are {', '.join(f'`{name}`' for name in names)}",
+        )
         return part
 
     def _members(self, group: str) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from nestream.binding.declare import Declarations
+from nestream.binding.groups import GroupBinding
 from nestream.language.ast import KeepClause
 from nestream.model.diagnostics import Diagnostic, Severity, Span
-from nestream.model.expression import Literal, aggregates, attributes
+from nestream.model.expression import Expression, Literal, aggregates, attributes
 from nestream.model.keep import Keep, Kept
 from nestream.model.output import Output
 from nestream.model.text import print_expression
@@ -55,7 +56,11 @@ class _KeepBinding:
                     hint="add a variable to PER, or EVERY with a length of time, if you can",
                 )
             )
-        return Keep(clause.kind, clause.per, every, clause.span)
+        return Keep(clause.kind, tuple(map(self.bound, clause.per)), every, clause.span)
+
+    def bound(self, item: str | Expression) -> str | Expression:
+        """What matches agree on, with `p.order.id` as a field."""
+        return item if isinstance(item, str) else GroupBinding(self.declared.scopes).bound(item) or item
 
     @property
     def variables(self) -> list[str]:

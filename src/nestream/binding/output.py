@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from nestream.binding.declare import Declarations
 from nestream.binding.groups import GroupBinding, has_aggregate, members, mentioned
-from nestream.binding.scopes import AGGREGATED, group_names
+from nestream.binding.named_expressions import value, wrong_attributes
+from nestream.binding.scopes import AGGREGATED, Scope, group_names
 from nestream.language.ast import IntoType, ReturnExpression, ReturnVariable
 from nestream.model.diagnostics import Diagnostic, Span
-from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE, Attribute, Expression
-from nestream.model.output import START, EventColumn, GroupColumn, Output, ValueColumn
+from nestream.model.expression import PATH_MARK, TIME_ATTRIBUTE, TYPE_ATTRIBUTE, Attribute, Expression
+from nestream.model.output import (
+    START,
+    Column,
+    CompositeColumn,
+    EventColumn,
+    GroupColumn,
+    Output,
+    ValueColumn,
+)
 from nestream.model.text import print_expression, print_name
 
 MATCH_START = "match_start"
@@ -34,15 +43,20 @@ def bind_output(
     targets = tuple(name for name in declared.order if scopes.positive(name))
     visible = tuple(name for name in targets if name not in declared.hidden)
     groups = tuple(name for name in group_names(scopes.root) if name not in declared.hidden)
-    binding = _OutputBinding(declared, visible, groups)
+    named = tuple(
+        name for name, scope in scopes.named.items() if scopes.positive(name) and name not in declared.hidden
+    )
+    binding = _OutputBinding(declared, visible, groups, named)
     columns = tuple(binding.column(item) for item in returns) or tuple(
-        binding.shown(name) for name in declared.shown if name in visible or name in groups
+        binding.shown(name) for name in declared.shown if name in visible or name in groups or name in named
     )
     binding.check_names(columns, returns)
     if into is not None:
         binding.check_into(columns, returns)
-    bare = bool(returns) and all(isinstance(column, EventColumn) for column in columns)
-    kept = tuple(column.name for column in columns) if bare else visible
+    bare = bool(returns) and all(
+        isinstance(column, EventColumn | CompositeColumn) and not column.groups for column in columns
+    )
+    kept = tuple(dict.fromkeys(name for column in columns for name in column.events)) if bare else visible
     shown = () if bare else groups
     if len(visible) < len(targets) and not bare:
         binding.check_dropped(columns, returns)
@@ -52,27 +66,55 @@ def bind_output(
 
 
 class _OutputBinding:
-    def __init__(self, declared: Declarations, visible: tuple[str, ...], groups: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        declared: Declarations,
+        visible: tuple[str, ...],
+        groups: tuple[str, ...],
+        named: tuple[str, ...],
+    ) -> None:
         self.declared = declared
         self.visible = visible
         self.groups = groups
+        self.named = named
         self.diagnostics: list[Diagnostic] = []
 
-    def shown(self, name: str) -> EventColumn | GroupColumn:
-        """The column of a variable or a group."""
+    def shown(self, name: str) -> EventColumn | GroupColumn | CompositeColumn:
+        """The column of a variable: of an event, a group, or an expression."""
+        if name in self.named:
+            return CompositeColumn(name, tuple(self.parts(self.declared.scopes.named[name])))
         if name not in self.groups:
             return EventColumn(name)
         of_matches = name not in self.declared.order
         return GroupColumn(name, tuple(members(self.declared.scopes, name)) if of_matches else ())
 
-    def column(self, item: ReturnVariable | ReturnExpression) -> EventColumn | GroupColumn | ValueColumn:
+    def parts(self, scope: Scope) -> Iterator[EventColumn | GroupColumn | CompositeColumn]:
+        """What a match of an expression holds."""
+        for item in scope.items:
+            if isinstance(item, str):
+                name = item
+            elif item.negated:
+                continue
+            elif item.group is not None:
+                name = item.group_name
+            elif item.variable is not None:
+                name = item.variable
+            else:
+                yield from self.parts(item)
+                continue
+            if name not in self.declared.hidden:
+                yield self.shown(name)
+
+    def column(self, item: ReturnVariable | ReturnExpression) -> Column:
         if isinstance(item, ReturnVariable):
             self.check_variable(item.variable, item.span)
             return self.shown(item.variable)
         expression = self.expression(item.expression)
         if item.name is None:
             text = print_expression(item.expression)
-            name = item.expression.name if isinstance(item.expression, Attribute) else "value"
+            name = "value"
+            if isinstance(item.expression, Attribute):
+                name = item.expression.name.split(PATH_MARK)[-1]
             self.diagnostics.append(
                 Diagnostic(
                     "unnamed-expression",
@@ -86,10 +128,12 @@ class _OutputBinding:
 
     def expression(self, expression: Expression) -> Expression:
         """A returned expression with the groups of its aggregates."""
-        binding = GroupBinding(self.declared.scopes)
+        scopes = self.declared.scopes
+        binding = GroupBinding(scopes)
         bound = binding.bound(expression)
-        self.diagnostics += binding.diagnostics
-        if bound is None:
+        wrong = list(wrong_attributes(expression if bound is None else bound, scopes))
+        self.diagnostics += [*binding.diagnostics, *wrong]
+        if bound is None or wrong:
             return expression
         for name, part in mentioned(bound, self.declared.scopes).items():
             group = name.removeprefix(AGGREGATED)
@@ -108,18 +152,16 @@ class _OutputBinding:
                     )
                     continue
             self.check_variable(name.removeprefix(AGGREGATED), part.span)
-        return bound
+        return value(bound, scopes)
 
     def check_dropped(
         self,
-        columns: Sequence[EventColumn | GroupColumn | ValueColumn],
+        columns: Sequence[Column],
         returns: Sequence[ReturnVariable | ReturnExpression],
     ) -> None:
         """Report groups in the output of a query in which EXISTS drops events: the groups depend on those."""
         for place, column in enumerate(columns):
-            grouped = isinstance(column, GroupColumn) or (
-                isinstance(column, ValueColumn) and has_aggregate(column.expression)
-            )
+            grouped = column.groups or (isinstance(column, ValueColumn) and has_aggregate(column.expression))
             if grouped:
                 self.diagnostics.append(
                     Diagnostic(
@@ -134,7 +176,7 @@ class _OutputBinding:
                 return
 
     def check_variable(self, name: str, span: Span) -> None:
-        if name in self.visible or name in self.groups:
+        if name in self.visible or name in self.groups or name in self.named:
             return
         hint: str | None
         if name in self.declared.hidden:
@@ -154,12 +196,12 @@ class _OutputBinding:
 
     def bound(self) -> str | None:
         """The variables that a match has, as a hint."""
-        names = [*self.visible, *self.groups]
+        names = [*self.visible, *self.groups, *self.named]
         return f"a match has {', '.join(f'`{name}`' for name in names)}" if names else None
 
     def check_names(
         self,
-        columns: Sequence[EventColumn | GroupColumn | ValueColumn],
+        columns: Sequence[Column],
         returns: Sequence[ReturnVariable | ReturnExpression],
     ) -> None:
         seen: set[str] = set()
@@ -189,7 +231,7 @@ class _OutputBinding:
 
     def check_into(
         self,
-        columns: Sequence[EventColumn | GroupColumn | ValueColumn],
+        columns: Sequence[Column],
         returns: Sequence[ReturnVariable | ReturnExpression],
     ) -> None:
         """Report what cannot be an attribute of the events that the matches become."""
@@ -201,9 +243,9 @@ class _OutputBinding:
                         f"`{column.name}` is a whole {_words(column)}, and INTO makes attributes of values",
                         item.span,
                         hint="return the attributes that are needed",
-                        suggestion=f"{print_name(column.name)}.id AS id"
-                        if isinstance(column, EventColumn)
-                        else f"COUNT({print_name(column.name)}) AS count",
+                        suggestion=f"COUNT({print_name(column.name)}) AS count"
+                        if isinstance(column, GroupColumn)
+                        else f"{print_name(column.name)}.{'ts AS begin' if _is_long(column) else 'id AS id'}",
                     )
                 )
             elif column.name in RESERVED:
@@ -217,5 +259,11 @@ class _OutputBinding:
                 )
 
 
-def _words(column: EventColumn | GroupColumn) -> str:
+def _is_long(column: Column) -> bool:
+    return isinstance(column, CompositeColumn)
+
+
+def _words(column: EventColumn | CompositeColumn | GroupColumn) -> str:
+    if isinstance(column, CompositeColumn):
+        return "expression"
     return "event" if isinstance(column, EventColumn) else "group"

@@ -1,4 +1,4 @@
-"""What `ts` and `type` mean where the events have columns of these names besides their time and type.
+"""What `ts`, `te` and `type` mean: columns of the data where it has them, and else an event's time and type.
 
 A column of the data comes first: `a.type` is the column `type` if there is one, and else the event's type.
 The event's own time and type are always reached by the names of the columns that hold them.
@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from nestream.logical.nodes import Component, Group, Leaf, Negation, Node, Plan, Proj, Witness, expressions
-from nestream.model.expression import COLUMN_MARK, Attribute, Expression, attributes, transform
+from nestream.model.expression import (
+    COLUMN_MARK,
+    END_ATTRIBUTE,
+    TIME_ATTRIBUTE,
+    Attribute,
+    Expression,
+    attributes,
+    column_name,
+    transform,
+)
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Schema
 
@@ -18,11 +27,16 @@ from nestream.model.schema import Schema
 def with_own_columns(plan: Plan, schema: Schema) -> Plan:
     """The plan in which `ts` and `type` are columns of the data, where the data has them."""
     shadowed = schema.shadowed
-    if not shadowed:
+    ends = END_ATTRIBUTE not in schema.columns and any(
+        part.name == END_ATTRIBUTE for expression in expressions(plan) for part in attributes(expression)
+    )
+    if not shadowed and not ends:
         return plan
 
     def change(part: Expression) -> Expression:
-        if isinstance(part, Attribute) and part.name in shadowed and not part.own:
+        if isinstance(part, Attribute) and part.name == END_ATTRIBUTE and ends:
+            return replace(part, name=TIME_ATTRIBUTE, own=True)
+        if isinstance(part, Attribute) and column_name(part.name) in shadowed and not part.own:
             return replace(part, name=COLUMN_MARK + part.name)
         return part
 
@@ -51,7 +65,8 @@ def with_own_columns(plan: Plan, schema: Schema) -> Plan:
 
 def shadow_warnings(plan: Plan, schema: Schema) -> Iterator[str]:
     """What to tell of a query that mentions `ts` or `type` where the data has columns of these names."""
-    read = {part.name for expression in expressions(plan) for part in attributes(expression) if not part.own}
+    parts = (part for expression in expressions(plan) for part in attributes(expression))
+    read = {column_name(part.name) for part in parts if not part.own}
     for name, column in schema.shadowed.items():
         if name in read:
             own = "time" if name == "ts" else "type"

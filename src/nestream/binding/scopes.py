@@ -64,6 +64,11 @@ class Scope:
         return isinstance(self.pattern, Composite) and self.pattern.operator is Operator.OR
 
     @property
+    def variable(self) -> str | None:
+        """The variable of the expression itself: `s` in `SEQ(A a, B b) s`."""
+        return self.pattern.variable if isinstance(self.pattern, Composite) else None
+
+    @property
     def group_name(self) -> str:
         """The variable of the group: its own name, or that of the event that repeats."""
         assert self.group is not None
@@ -121,6 +126,11 @@ class Scopes:
             if scope.group is not None and scope.parent is not None:
                 self.groups[scope.group_name] = scope
                 self.of[AGGREGATED + scope.group_name] = scope.parent
+        self.named: dict[str, Scope] = {}
+        """The expressions that have a variable."""
+        for scope in root.walk():
+            if scope.variable is not None:
+                self.named[scope.variable] = self.of[scope.variable] = scope
         self.unwritten = frozenset(name for name, scope in self.of.items() if scope.stands_for is not None)
         """The variables that no text declares."""
 

@@ -15,6 +15,8 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import TypeAlias
 
+import pyarrow as pa
+
 from nestream.binding.zones import in_their_zones
 from nestream.logical.nodes import Component, Group, Leaf, Negation, Node, Plan, Proj, Witness, leaves
 from nestream.model.aggregates import AGGREGATES, OF_DURATIONS, kind_of
@@ -22,6 +24,7 @@ from nestream.model.arithmetic import DIGITS, places
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
+    PATH_MARK,
     TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
     Aggregate,
@@ -41,6 +44,7 @@ from nestream.model.expression import (
     Or,
     Previous,
     attributes,
+    column_name,
     plain_variables,
 )
 from nestream.model.expression import Parameter as Given
@@ -49,7 +53,8 @@ from nestream.model.functions.define import ORDERED, TIMES, size
 from nestream.model.keep import Keep
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
-from nestream.model.text import print_expression
+from nestream.model.schema import kind_of as kind_of_type
+from nestream.model.text import print_expression, print_name
 from nestream.model.time import Duration, WindowKind
 
 _KINDS: dict[type, Kind] = {
@@ -257,8 +262,40 @@ class _Checking:
         self.diagnostics.append(self.unknown_attribute(attribute, variable))
         return Kind.UNKNOWN
 
+    def unknown_field(self, attribute: Attribute, variable: str) -> Diagnostic | None:
+        """What is wrong with a field of a struct; None where the column itself is missing."""
+        assert self.schema is not None
+        path = attribute.name.split(PATH_MARK)
+        for length in range(1, len(path)):
+            owner = self.schema.datatype(PATH_MARK.join(path[:length]))
+            if owner is None:
+                return None
+            shown = f"{print_name(variable)}.{print_name(PATH_MARK.join(path[:length]))}"
+            if not pa.types.is_struct(owner):
+                message = f"`{shown}` has no fields: it is {_a(kind_of_type(owner))}"
+                hint = f"write `{shown}`; quote a column with a dot in its name with backticks"
+                return Diagnostic("unknown-field", message, attribute.span, hint=hint)
+            fields = [owner.field(place).name for place in range(owner.num_fields)]
+            if path[length] not in fields:
+                close = get_close_matches(path[length], fields, 1)
+                hint = f"the fields are {', '.join(f'`{name}`' for name in fields)}"
+                hint = f"did you mean `{shown}.{close[0]}`?" if close else hint
+                message = f"`{shown}` has no field `{path[length]}`"
+                return Diagnostic("unknown-field", message, attribute.span, hint=hint)
+        return None
+
     def unknown_attribute(self, attribute: Attribute, variable: str) -> Diagnostic:
         assert self.schema is not None
+        if PATH_MARK in attribute.name:
+            found = self.unknown_field(attribute, variable)
+            if found is not None:
+                return found
+            dotted = attribute.name.replace(PATH_MARK, ".")
+            if dotted in self.schema.columns:
+                hint = f"quote a name with a dot: `{print_name(variable)}.{print_name(dotted)}`"
+                message = f"the events have no attribute `{column_name(attribute.name)}`"
+                return Diagnostic("unknown-field", message, attribute.span, hint=hint)
+            attribute = replace(attribute, name=column_name(attribute.name))
         known = sorted(
             {name for name in self.schema.columns if any(self.schema.has(t, name) for t in self.of(variable))}
         )

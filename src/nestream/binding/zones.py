@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from nestream.model.expression import (
     Arithmetic,
@@ -19,8 +18,14 @@ from nestream.model.expression import (
     constants,
     transform,
 )
+from nestream.model.lazy import Lazy
 from nestream.model.schema import Schema
 from nestream.model.zones import zone_named
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = Lazy("pyarrow")
 
 
 def in_their_zones(expression: Expression, schema: Schema) -> Expression:
@@ -70,7 +75,7 @@ def _zone_of(operands: tuple[Expression, ...], schema: Schema) -> str | None:
     """The zone of the first column that has one."""
     for operand in operands:
         for attribute in attributes(operand):
-            datatype = schema.columns.get(schema.column(attribute.name))
+            datatype = schema.datatype(attribute.name)
             if datatype is not None and pa.types.is_timestamp(datatype) and datatype.tz is not None:
                 return str(datatype.tz)
     return None

@@ -6,11 +6,9 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import typer
-from rich.text import Text
 
 import nestream
 from nestream import Diagnostic, Queries, Query, QueryError
@@ -36,8 +34,20 @@ from nestream.cli.arguments import (
     query_text,
 )
 from nestream.cli.console import count, output, show_diagnostics
-from nestream.cli.events import columns_of, load_events, note_unseen
-from nestream.model.unseen import unseen_types
+from nestream.model.lazy import lazy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.text import Text
+
+    from nestream.cli.events import columns_of, load_events, note_unseen
+    from nestream.model.unseen import unseen_types
+else:  # loaded when there are events, or something to print in colour
+    columns_of, load_events, note_unseen = lazy(
+        "nestream.cli.events", "columns_of", "load_events", "note_unseen"
+    )
+    (Text,) = lazy("rich.text", "Text")
+    (unseen_types,) = lazy("nestream.model.unseen", "unseen_types")
 
 
 def check(
@@ -205,7 +215,8 @@ def explain(
 
 def _show(answer: _Answer, source: QueryText) -> None:
     console = output()
-    note_unseen(answer.notes)
+    if answer.notes:
+        note_unseen(answer.notes)
     accepted, dialect, diagnostics = answer.accepted, answer.dialect, answer.diagnostics
     show_diagnostics(console, diagnostics, source.text)
     if diagnostics:

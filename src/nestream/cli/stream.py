@@ -28,6 +28,7 @@ from nestream.cli.stream_options import (
     LateOption,
     LocalOption,
     MasterOption,
+    MetricsOption,
     OnceOption,
     ProgressOption,
     StreamFormat,
@@ -54,6 +55,7 @@ def stream(
     future: FutureOption = None,
     files: FilesOption = None,
     progress: ProgressOption = None,
+    metrics: MetricsOption = None,
     format: StreamFormatOption = None,
     master: MasterOption = None,
     strategy: StrategyOption = "auto",
@@ -96,11 +98,12 @@ def stream(
                 format=format,
                 input_format=read_as,
                 log=log,
+                metrics=metrics,
                 strategy=strategy,
             ),
         )
         return
-    for option, used in (("--flush", flush), ("--future", future is not None)):
+    for option, used in (("--flush", flush), ("--future", future), ("--metrics", metrics)):
         if used:
             raise typer.BadParameter("it is for streams with --local.", param_hint=option)
     if format is StreamFormat.TEXT:

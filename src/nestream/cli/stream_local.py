@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from nestream.cli.progress import ProgressFile
 from nestream.cli.stream_options import StreamFormat
 from nestream.cli.stream_status import StatusLine, interruption, live, summary
 from nestream.job import Checkpoint, Job, Progress, State
+from nestream.job.metrics import serve_metrics
 from nestream.sink import Sink, SinkError, first_column, open_sink
 from nestream.sink.place import is_folder
 from nestream.source import open_source
@@ -39,6 +42,7 @@ class LocalStream:
     format: StreamFormat | None
     input_format: str | None
     log: ProgressFile | None
+    metrics: str | None
     strategy: str = "auto"
 
     def kept(self) -> str | None:
@@ -90,10 +94,27 @@ def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None
     told.job = job
     if wanted.log is not None:
         wanted.log.counts_on = kept is not None
-    with interruption(signal.SIGTERM) as stop:
+    with _served(wanted.metrics, job), interruption(signal.SIGTERM) as stop:
         progress = job.run(stop)
     status.clear()
     _say(progress, wanted, kept)
+
+
+@contextmanager
+def _served(address: str | None, job: Job) -> Iterator[None]:
+    """The progress of the job on /metrics meanwhile, if an address is given."""
+    if address is None:
+        yield
+        return
+    try:
+        port, stop = serve_metrics(address, lambda: job.progress)
+    except ValueError as problem:
+        raise typer.BadParameter(f"{problem}.", param_hint="--metrics") from None
+    note(f"metrics are at http://{address.rpartition(':')[0] or '127.0.0.1'}:{port}/metrics")
+    try:
+        yield
+    finally:
+        stop()
 
 
 def _sink(wanted: LocalStream, name: str) -> Sink:

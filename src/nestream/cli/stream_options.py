@@ -102,6 +102,15 @@ ProgressOption = Annotated[
         show_default=False,
     ),
 ]
+MetricsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics",
+        metavar="[HOST:]PORT",
+        help="With --local: serve /metrics for Prometheus on this port.",
+        show_default=False,
+    ),
+]
 StreamFormatOption = Annotated[
     StreamFormat | None,
     typer.Option(

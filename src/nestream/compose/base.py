@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.event_types import named_types
-from nestream.model.expression import Attribute, Expression, attributes
+from nestream.model.expression import END_ATTRIBUTE, Attribute, Expression, attributes, column_name
 from nestream.model.lazy import Lazy, lazy
 from nestream.model.schema import Order, Schema
 from nestream.model.time import WindowKind
@@ -46,6 +46,8 @@ else:  # loaded when they are used: parsing and printing a query needs none of t
     (started,) = lazy("nestream.runtime.runs", "started")
     Compiler, Stream = lazy("nestream.runtime.stream", "Compiler", "Stream")
 
+SPLITTING = ("partition_by", "partitions", "slice_length", "statistics")
+"""The arguments that say how Spark splits the events."""
 COUNTED = 2.0
 """For how many seconds the matches of a result that may not fit in memory are counted."""
 
@@ -100,9 +102,10 @@ class Matching(ABC):
 
     @property
     def attributes_read(self) -> tuple[str, ...]:
-        """The attributes that are read, time and type among them."""
+        """The attributes that are read, time and type among them, but not the end of an event."""
         formulas = (formula for plan in self.plans for formula in expressions(plan))
-        return tuple(dict.fromkeys(part.name for formula in formulas for part in attributes(formula)))
+        read = dict.fromkeys(column_name(part.name) for formula in formulas for part in attributes(formula))
+        return tuple(name for name in read if name != END_ATTRIBUTE)
 
     @property
     def computed(self) -> tuple[str, ...]:
@@ -168,8 +171,10 @@ class Matching(ABC):
             return self.as_of(as_of).match(events, threads=threads, **how, **on_spark)
         if is_dataframe(events):
             return self.on_spark(events, **how, **on_spark)
-        if on_spark:
-            raise TypeError(f"{', '.join(on_spark)} only applies to Spark DataFrames")
+        for name in on_spark:
+            if name not in SPLITTING:
+                raise TypeError(f"unknown argument {name!r}: use one of {', '.join((*how, 'threads'))}")
+            raise TypeError(f"{name} only applies to Spark DataFrames")
         found = self.batches(events, threads=threads, **how)
         return collected(found, lambda: self.count_within(COUNTED, events, **how))
 
@@ -310,5 +315,5 @@ class Matching(ABC):
 
 def _names(formulas: Iterable[Expression]) -> tuple[str, ...]:
     """The attributes that formulas read, without time and type."""
-    read = dict.fromkeys(part.name for formula in formulas for part in attributes(formula))
-    return tuple(name for name in read if name not in ("ts", "type"))
+    read = dict.fromkeys(column_name(part.name) for formula in formulas for part in attributes(formula))
+    return tuple(name for name in read if name not in ("ts", "te", "type"))

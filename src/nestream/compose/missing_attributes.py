@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.logical.nodes import Plan, expressions, leaves
-from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE, attributes
+from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE, attributes, column_name
 
 Counts = Mapping[str, Mapping[str, int]]
 """For each type that occurs, how many of its events have a value in each column."""
@@ -25,7 +25,7 @@ def read_by_several(plan: Plan) -> set[tuple[tuple[str, ...], str]]:
         return set()
     several = {leaf.variable: leaf.types for leaf in leaves(plan.root) if len(leaf.types) > 1}
     return {
-        (several[part.variable], part.name)
+        (several[part.variable], column_name(part.name))
         for expression in expressions(plan)
         for part in attributes(expression)
         if part.variable in several and part.name not in (TIME_ATTRIBUTE, TYPE_ATTRIBUTE)

@@ -102,7 +102,7 @@ def aggregate_values(events: Events, over: Aggregate, expanded: Expanded) -> Vec
     """The value of an aggregate for each match."""
     if over.function == "count" and over.operand == Literal(True):
         return Vector(np.diff(expanded.begin))
-    vector = _operand(events, over.operand, expanded)
+    vector = operand_values(events, over.operand, expanded)
     if over.function == "every":
         return _every(over, vector, expanded)
     known = np.broadcast_to(vector.known, (len(expanded),))
@@ -110,8 +110,8 @@ def aggregate_values(events: Events, over: Aggregate, expanded: Expanded) -> Vec
     return _reduced(over, vector, places, expanded)
 
 
-def _operand(events: Events, operand: Expression, expanded: Expanded) -> Vector:
-    """The operand for each member."""
+def operand_values(events: Events, operand: Expression, expanded: Expanded) -> Vector:
+    """The operand of an aggregate for each member."""
     earlier: list[Vector] = []
 
     def fetch(variable: str, attribute: str) -> Vector:

@@ -6,7 +6,7 @@ chooses the operator that runs it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -134,3 +134,13 @@ def why_no_range(group: Group) -> str | None:
 def has_groups(block: Block) -> bool:
     """Whether a block has groups, at any depth."""
     return bool(block.groups) or any(has_groups(inner.block) for inner in block.negations)
+
+
+def closure(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """Every pair that follows from the pairs."""
+    reach = frozenset(order)
+    while True:
+        more = {(a, d) for a, b in reach for c, d in reach if b == c} - reach
+        if not more:
+            return reach
+        reach |= more

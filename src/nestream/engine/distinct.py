@@ -45,17 +45,17 @@ class Given:
 
 def _distinct(rows: Ints) -> Ints:
     """The rows without repetition."""
-    _, first = np.unique(_numbered(rows), return_index=True)
+    _, first = np.unique(numbered(rows), return_index=True)
     return rows[first]
 
 
 def _contained(rows: Ints, among: Ints) -> npt.NDArray[np.bool_]:
     """Which rows occur among others."""
-    numbers = _numbered(np.concatenate([among, rows]))
+    numbers = numbered(np.concatenate([among, rows]))
     return np.isin(numbers[len(among) :], numbers[: len(among)])
 
 
-def _numbered(rows: Ints) -> Ints:
+def numbered(rows: Ints) -> Ints:
     """One number a row, the same for equal rows alone; numbers that get too long are counted through."""
     found, used = np.zeros(len(rows), np.int64), 0
     for column in rows.T if len(rows) else ():

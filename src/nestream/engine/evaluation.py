@@ -8,7 +8,7 @@ when it is first asked for, once for all the queries of a set.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.search import places
-from nestream.engine.kernels.stack import first_of_time, sorted_by_key, window_starts
+from nestream.engine.kernels.stack import sorted_by_key, window_starts
 from nestream.engine.keys import Numbering
 from nestream.engine.operator import EvaluationCache
 from nestream.engine.program import Measure
@@ -24,7 +24,6 @@ from nestream.model.expression import Expression
 from nestream.model.vector import Vector
 
 Mask = npt.NDArray[np.bool_]
-_LEAST = int(np.iinfo(np.int64).min)
 _Made = TypeVar("_Made")
 
 
@@ -65,9 +64,18 @@ class Stack:
 
     rows: Rows
     begin: Rows
+    _measured: dict[int, tuple[Rows, Rows]] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def by(self, measure: Rows) -> Rows:
+        """A measure of events, by row, for each place; gathered once."""
+        if measure is self.rows:
+            return self.rows
+        if id(measure) not in self._measured:
+            self._measured[id(measure)] = measure, measure[self.rows]
+        return self._measured[id(measure)][1]
 
 
 class Evaluation:
@@ -84,27 +92,22 @@ class Evaluation:
         self.numbering = self.made(Numbering, lambda: Numbering(cache.events, cache.key_classes))
         self.low: Rows = self.made("low", self._low)
         """For each row the first row that does not come before it."""
+        self.ties = cache.events.ties and not cache.events.by_arrival
+        """Whether some events have no order, so that `low` is not the row itself."""
         self.reach: Rows = self.made(window, self._reach)
         """For each row the first row that fits in a window ending with it."""
 
     def _low(self) -> Rows:
-        if self.events.by_arrival:
-            return np.arange(len(self.events), dtype=np.int32)
-        found: Rows = first_of_time(self.events.ts)
-        return found
+        return np.arange(len(self.events), dtype=np.int32) if self.events.by_arrival else self.events.moments
 
     def _reach(self) -> Rows:
         window, events = self.window, self.events
         if window.measure is Measure.NONE or not len(events):
             return np.zeros(len(events), np.int32)
-        if window.measure is Measure.EVENTS:
-            found: Rows = window_starts(events.pos, events.pos - (window.size - 1))
-            return found
-        times = events.ts
-        earliest = times - (window.size - 1 if window.exclusive else window.size)
-        limits = np.where(times < _LEAST + window.size, _LEAST, earliest)
-        starts: Rows = window_starts(times, limits)
-        return starts
+        counted = window.measure is Measure.EVENTS
+        size = window.size - 1 if counted or window.exclusive else window.size
+        found: Rows = window_starts(events.pos if counted else events.ts, size)
+        return found
 
     def __len__(self) -> int:
         return len(self.low)
@@ -120,13 +123,14 @@ class Evaluation:
 
     def stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
         """The events of a leaf, by the attributes of the key."""
-        return self.made((leaf, key), lambda: self._stack(leaf, key))
+        return self.made((leaf, key), lambda: self.made_stack(leaf, key))
 
     def leaf_rows(self, leaf: int) -> Rows:
         """The events of a leaf in the order of time."""
-        return self.made(leaf, lambda: self.events.leaf_rows[leaf].astype(np.int32))
+        return self.events.leaf_rows[leaf]
 
-    def _stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
+    def made_stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
+        """The same for one who asks once: it is not kept."""
         rows = self.leaf_rows(leaf)
         if key is None:
             return Stack(rows, np.array((0, len(rows)), np.int32))
@@ -143,6 +147,5 @@ class Evaluation:
 
 def places_in(stack: Stack, measure: Rows, number: Rows, wanted: npt.NDArray[Any]) -> Rows:
     """For each query the first place of its key whose measure (by row) is not less than the wanted row."""
-    values = stack.rows if measure is stack.rows else measure[stack.rows]
-    found: Rows = places(values, stack.begin, number, wanted)
+    found: Rows = places(stack.by(measure), stack.begin, number, wanted)
     return found

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nestream.engine.kernels import Rows
 from nestream.engine.kernels.scan import of_known_types
+from nestream.engine.kernels.stack import first_of_time, taken_or_none
 from nestream.engine.program import LeafSpec
 from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator
-from nestream.model.columns import computable
+from nestream.model.columns import computable, field_of
 from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
 from nestream.model.output import Members
@@ -40,6 +43,8 @@ _FEW_WORDS = 64
 class Piece:
     """A run of events that passed the leaves, not yet joined to the others."""
 
+    first: int
+    """The position that theirs are relative to."""
     pos: Ints
     ts: Ints
     type: npt.NDArray[np.int16]
@@ -47,7 +52,7 @@ class Piece:
     """The columns of the batch that the events came in."""
     taken: Ints | None
     """Their rows in it; None for all."""
-    members: dict[int, Ints]
+    members: dict[int, Rows]
     """For each leaf that has some, the rows of this piece that belong to it."""
 
     @property
@@ -64,8 +69,7 @@ class Piece:
 class Events:
     """Columns of events in the order of their positions, with the rows of each leaf.
 
-    `pos` holds positions relative to `base`; `low[i]` is the position of the first event with the time of
-    event i (its own where arrival orders). Rows are numbers into these columns.
+    `pos` holds positions relative to `base`. Rows are numbers into these columns.
     """
 
     def __init__(self, leaves: Sequence[LeafSpec], schema: Schema, columns: Sequence[str]) -> None:
@@ -86,15 +90,16 @@ class Events:
         self.pos: Ints = np.empty(0, np.int64)
         self.ts: Ints = np.empty(0, np.int64)
         self.type: npt.NDArray[np.int16] = np.empty(0, np.int16)
-        self.low: Ints = self.pos
         self._source: tuple[pa.Table, Ints] | None = None
         """The batch that all the events came in, and their rows in it, while there is but one."""
         self.payload = empty_table(pa.schema([pa.field(name, schema.columns[name]) for name in self.columns]))
-        self.leaf_rows: list[Ints] = [np.empty(0, np.int64) for _ in self.leaves]
+        self.leaf_rows: list[npt.NDArray[Any]] = [np.empty(0, np.int32) for _ in self.leaves]
+        """The rows of each leaf, in 32 bits; the papers' engine takes them as any integers."""
         self._fresh: set[int] = set()
         self._pieces: list[Piece] = []
         self._computed: dict[str, Vector] = {}
-        self._moments: tuple[Ints | None] | None = None
+        self._moments: tuple[Rows, bool] | None = None
+        self._low: Ints | None = None
         self._types = pa.array(self.types, pa.string())
         self._selection = Selection(self.leaves, self.types, self.evaluator)
 
@@ -117,7 +122,8 @@ class Events:
             return
         taken = None if len(rows) == batch.num_rows else rows
         piece = Piece(
-            pos=rows + first,
+            first=first,
+            pos=rows,
             ts=self._times(batch, taken),
             type=codes,
             source=pa.Table.from_batches([batch.select(self.columns)]),
@@ -165,7 +171,7 @@ class Events:
         times = computable(column, self.unit, self.schema.time)
         return np.asarray(times.to_numpy(zero_copy_only=False), np.int64)
 
-    def _members(self, piece: Piece) -> dict[int, Ints]:
+    def _members(self, piece: Piece) -> dict[int, Rows]:
         vectors: dict[str, Vector] = {}
 
         def column(name: str) -> Vector:
@@ -175,7 +181,7 @@ class Events:
                 return Vector(self._types.take(pa.array(piece.type)).cast(pa.large_string()))
             if name not in vectors:
                 held = self.schema.column(name)
-                vectors[name] = Vector.of(computable(piece.column(held), self.unit, held))
+                vectors[name] = Vector.of(computable(field_of(piece.column(held), name), self.unit, held))
             return vectors[name]
 
         return self._selection.members(piece.type, column)
@@ -190,8 +196,9 @@ class Events:
         if wanted.all():
             return piece
         keep = np.flatnonzero(wanted)
-        renumbered = np.cumsum(wanted) - 1
+        renumbered = np.cumsum(wanted, dtype=np.int32) - np.int32(1)
         return Piece(
+            piece.first,
             piece.pos[keep],
             piece.ts[keep],
             piece.type[keep],
@@ -206,25 +213,24 @@ class Events:
             return
         pieces, self._pieces = self._pieces, []
         if not len(self):
-            self.base = int(pieces[0].pos[0]) if len(pieces[0].pos) else 0
+            self.base = pieces[0].first
         start = len(self)
-        found: dict[int, list[Ints]] = {}
+        found: dict[int, list[Rows]] = {}
         for piece in pieces:
             for leaf, rows in piece.members.items():
-                rows += start
-                found.setdefault(leaf, []).append(rows)
+                found.setdefault(leaf, []).append(rows + np.int32(start) if start else rows)
             start += len(piece.pos)
-            piece.pos -= self.base
+            if piece.first != self.base:
+                piece.pos = piece.pos + (piece.first - self.base)
             piece.members = {}
         self._fresh |= found.keys()
         for leaf in list(found):  # each part is let go once it is joined
-            self.leaf_rows[leaf] = np.concatenate([self.leaf_rows[leaf], *found.pop(leaf)])
-        self.pos = np.concatenate([self.pos, *(piece.pos for piece in pieces)])
-        self.ts = np.concatenate([self.ts, *(piece.ts for piece in pieces)])
-        self.type = np.concatenate([self.type, *(piece.type for piece in pieces)])
+            self.leaf_rows[leaf] = _joined(self.leaf_rows[leaf], found.pop(leaf))
+        self.pos = _joined(self.pos, [piece.pos for piece in pieces])
+        self.ts = _joined(self.ts, [piece.ts for piece in pieces])
+        self.type = _joined(self.type, [piece.type for piece in pieces])
         self._join_payload(pieces)
-        self._computed = {}
-        self._find_ties()
+        self._computed, self._moments, self._low = {}, None, None
 
     def _join_payload(self, pieces: list[Piece]) -> None:
         """Add the columns of the pieces; those of a single batch stay where they are until needed."""
@@ -262,7 +268,7 @@ class Events:
         source, taken = self._source
 
         def of(own: Mapping[str, Ints]) -> dict[str, Ints]:
-            return {name: np.where(column < 0, -1, taken[column]) for name, column in own.items()}
+            return {name: taken_or_none(taken, column) for name, column in own.items()}
 
         groups = {name: Members(group.counts, of(group.rows)) for name, group in members.items()}
         return source, of(rows), groups
@@ -272,17 +278,12 @@ class Events:
         fresh, self._fresh = self._fresh, set()
         return fresh
 
-    def _find_ties(self) -> None:
-        self._moments = None
-        first = self.first_at_its_time
-        self.low = self.pos if first is None or self.by_arrival else self.pos[first]
-
     def restore(self, payload: pa.Table, types: pa.Array, times: Ints, positions: Ints) -> None:
         """Take back events that were held before, with their positions."""
         codes, rows = self._of_known_types(types)
         if not len(rows):
             return
-        piece = Piece(positions[rows], times[rows], codes, payload, rows, {})
+        piece = Piece(0, positions[rows], times[rows], codes, payload, rows, {})
         piece.members = self._members(piece)
         self._pieces.append(self._without_strangers(piece))
         self.seal()
@@ -307,23 +308,26 @@ class Events:
         self.base = int(pos[0]) if len(pos) else 0
         self.pos = pos - self.base
         self.leaf_rows = [rows[np.searchsorted(rows, count) :] - count for rows in self.leaf_rows]
-        self._computed = {}
-        self._find_ties()
+        self._computed, self._moments, self._low = {}, None, None
 
     # -- reading -------------------------------------------------------------------------------------------
 
     def attribute(self, name: str) -> Vector:
         """The values of an attribute for every row."""
+        if name not in self._computed:
+            self._computed[name] = self.computed(name)
+        return self._computed[name]
+
+    def computed(self, name: str) -> Vector:
+        """The same for one who asks once: it is not kept."""
+        if name in self._computed:
+            return self._computed[name]
         if name == TIME_ATTRIBUTE:
             return Vector(self.ts)
-        if name not in self._computed:
-            if name == TYPE_ATTRIBUTE:
-                column = self.type_names().cast(pa.large_string())
-            else:
-                held = self.schema.column(name)
-                column = computable(self._column(held), self.unit, held)
-            self._computed[name] = Vector.of(column)
-        return self._computed[name]
+        if name == TYPE_ATTRIBUTE:
+            return Vector.of(self.type_names().cast(pa.large_string()))
+        held = self.schema.column(name)
+        return Vector.of(computable(field_of(self._column(held), name), self.unit, held))
 
     def _column(self, name: str) -> pa.ChunkedArray:
         if self._source is None:
@@ -332,17 +336,37 @@ class Events:
         return source.column(name).take(pa.array(taken))
 
     @property
-    def first_at_its_time(self) -> Ints | None:
-        """For each row the first row with its time; None where all times differ."""
+    def moments(self) -> Rows:
+        """For each row the first row with its time."""
+        return self._same_times[0]
+
+    @property
+    def ties(self) -> bool:
+        """Whether there are events with equal times."""
+        return self._same_times[1]
+
+    @property
+    def _same_times(self) -> tuple[Rows, bool]:
         if self._moments is None:
-            same = self.ts[1:] == self.ts[:-1]
-            start = np.concatenate(([0], np.where(same, 0, np.arange(1, len(self))))) if same.any() else None
-            self._moments = (None if start is None else np.maximum.accumulate(start),)
-        return self._moments[0]
+            self._moments = first_of_time(self.ts)
+        return self._moments
+
+    @property
+    def low(self) -> Ints:
+        """The position of the first event with the time of each; its own where arrival orders."""
+        if self._low is None:
+            self._low = self.pos if self.by_arrival else self.pos[self.moments]
+        return self._low
 
     def type_names(self) -> pa.Array:
         """The event type of every row."""
         return self._types.take(pa.array(self.type))
+
+
+def _joined(held: npt.NDArray[Any], parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The parts after what is held; the only one that has something is not copied."""
+    some = [part for part in (held, *parts) if len(part)]
+    return np.concatenate(some) if len(some) > 1 else some[0] if some else held
 
 
 def _without_lost_words(table: pa.Table) -> pa.Table:

@@ -9,7 +9,7 @@ from nestream.engine.block import Block, Negation, why_no_range
 from nestream.engine.operator import Measured
 from nestream.engine.operators.chain import Chain
 from nestream.engine.operators.derived import MatchStair
-from nestream.engine.operators.grouped import Grouped
+from nestream.engine.operators.grouped import Grouped, counted_by
 from nestream.engine.operators.operator import PhysicalOperator
 from nestream.engine.program import EVENT, Decided, Edge, Interval, Program, Scope
 from nestream.model.event_types import ANY_TYPE
@@ -31,7 +31,11 @@ def explain_native(
     depth = 1
     keep = scope.keep if isinstance(scope, Program) else None
     if keep is not None:
-        lines.append(f"  Keep {keep}, of the matches in the order of the output")
+        one = operators[0] if len(operators) == 1 and not scope.distinct else None
+        how = "of the matches in the order of the output"
+        if isinstance(one, Chain) and one.chooses(keep):
+            how = "one match an event, without building the others"
+        lines.append(f"  Keep {keep}, {how}")
         depth += 1
     if len(operators) > 1:
         lines.append("  " * depth + "Union" + (", then Distinct" if scope.distinct else ""))
@@ -59,8 +63,11 @@ def _headline(operator: PhysicalOperator) -> str:
         parts.append(
             "looking up " + ", ".join(f"{term_text(e.left)} = {term_text(e.right)}" for e in block.equalities)
         )
-    if block.predicates:
-        parts.append("where " + ", ".join(map(print_expression, block.predicates)))
+    predicates = operator.filters if isinstance(operator, Chain) else block.predicates
+    if predicates:
+        parts.append("where " + ", ".join(map(print_expression, predicates)))
+    if isinstance(operator, Chain) and operator.ranges:
+        parts.append("as ranges " + ", ".join(map(print_expression, operator.ranges)))
     return ", ".join(parts)
 
 
@@ -74,19 +81,22 @@ def _inside(operator: PhysicalOperator, scope: Scope) -> Iterator[str]:
     if isinstance(operator, Chain):
         for composite in operator.composites:
             names = ", ".join(map(print_name, composite.chain.names))
-            yield f"Derived ({names}): a composite step where that is less work"
+            otherwise = ", else all are joined" if composite.operator.block.equalities else ""
+            yield f"Derived ({names}): a composite step where that is less work{otherwise}"
     for negation in block.negations:
         yield from _negation(negation, scope)
-    yield from _groups(block, scope)
+    yield from _groups(block, scope, counted_by(operator))
 
 
-def _groups(block: Block, scope: Scope) -> Iterator[str]:
+def _groups(block: Block, scope: Scope, counted: frozenset[str] = frozenset()) -> Iterator[str]:
     """The groups of a block, how their members are found, and the predicates over them."""
     for group in block.groups:
         quantity = quantity_text(group.least, group.most)
         where = interval_text(group.interval)
         reason = why_no_range(group)
         how = "members are a range of a stack" if reason is None else f"members by LateralJoin, as {reason}"
+        if group.variable in counted:
+            how += ", counted back from the step after it"
         yield f"Group {print_name(group.variable)} {quantity} {where}: {how}"
         for one in group.alternatives:
             yield from (f"  {_scan(name, leaf, scope)}" for name, leaf in one.block.leaves.items())

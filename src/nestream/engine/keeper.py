@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from nestream.engine.distinct import numbered
 from nestream.engine.events import Events
 from nestream.engine.operator import Matches
 from nestream.engine.program import Measure, Program
@@ -27,6 +28,8 @@ from nestream.model.keep import WAITING, Keep, Kept
 from nestream.model.vector import Vector
 
 Key = tuple[Any, ...]
+_MANY = 64
+"""From this number of matches on it is worth choosing among them by arrays."""
 NEVER = 2**63 - 1
 """Later than every time."""
 
@@ -91,7 +94,7 @@ class Keeper:
     def all_of(self, found: Iterable[Matches]) -> Iterator[Matches]:
         """The matches kept of all there are, which come in the order of the output."""
         for matches in found:
-            chosen = list(self._looked_at(self._described(matches)))
+            chosen = list(self._looked_at(self._described(self._reduced(matches))))
             if chosen:
                 yield self._together(chosen)
         rest = sorted(self.best.values())
@@ -183,15 +186,42 @@ class Keeper:
         places = [place for place, item in enumerate(self.keep.per) if isinstance(item, str)]
         return any(key[place] is not None and key[place] < position for place in places)
 
+    def _reduced(self, matches: Matches) -> Matches:
+        """Matches in the order of the output, of those that agree only the one that can be kept."""
+        kind, count = self.keep.kind, matches.count
+        if self.keep.every is not None or kind is Kept.DISJOINT or count < _MANY:
+            return matches
+        codes = [np.asarray(matches.rows[i], np.int64) for i in self.keep.variables]
+        codes += [_codes(self._values(matches, item), count) for item in self.keep.expressions]
+        numbers = numbered(np.column_stack(codes)) if codes else np.zeros(count, np.int64)
+        if kind is Kept.FIRST:
+            _, kept = np.unique(numbers, return_index=True)
+        elif kind is Kept.LAST:
+            _, kept = np.unique(numbers[::-1], return_index=True)
+            kept = count - 1 - kept
+        else:
+            starts, ends = self._spans(matches)
+            lengths = (ends - starts) if kind is Kept.SHORTEST else (starts - ends)
+            order = np.lexsort((np.arange(count), lengths, numbers))
+            _, first = np.unique(numbers[order], return_index=True)
+            kept = order[first]
+        kept = np.sort(kept)
+        return Matches({name: column[kept] for name, column in matches.rows.items()}, len(kept))
+
+    def _spans(self, matches: Matches) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The times at which the matches start and end."""
+        rows = np.column_stack([np.asarray(matches.rows[name], np.int64) for name in self.program.kept])
+        limits = np.iinfo(np.int64)
+        ends = np.where(rows < 0, limits.min, self.events.ts[rows]).max(axis=1)
+        return np.where(rows < 0, limits.max, self.events.ts[rows]).min(axis=1), ends
+
     # -- matches as they are held --------------------------------------------------------------------------
 
     def _described(self, matches: Matches) -> list[Held]:
         """The matches with what has to be known of them."""
         events, kept = self.events, self.program.kept
         rows = np.column_stack([np.asarray(matches.rows[name], np.int64) for name in kept])
-        times = np.where(rows < 0, np.iinfo(np.int64).min, events.ts[rows])
-        ends = times.max(axis=1)
-        starts = np.where(rows < 0, np.iinfo(np.int64).max, events.ts[rows]).min(axis=1)
+        starts, ends = self._spans(matches)
         numbers = np.where(rows < 0, -1, rows + events.forgotten)
         keys = self._keys(matches)
         until = self._until(matches)
@@ -274,6 +304,16 @@ class Keeper:
         rows = np.where(rows < 0, -1, rows - self.events.forgotten)
         columns = {name: np.ascontiguousarray(rows[:, place]) for place, name in enumerate(self.program.kept)}
         return Matches(columns, len(chosen))
+
+
+def _codes(vector: Vector, count: int) -> npt.NDArray[np.int64]:
+    """A number for each value, the same for equal ones alone; -1 for NULL."""
+    numbers: dict[Any, int] = {None: -1}
+    if vector.length is None or vector.is_arrow or vector.is_object:
+        found = [numbers.setdefault(item, len(numbers)) for item in vector.items(count)]
+        return np.array(found, np.int64)
+    _, codes = np.unique(vector.values, return_inverse=True)
+    return np.where(vector.known, codes, -1)
 
 
 def keep_keys(program: Program, keep: Keep) -> frozenset[str]:

@@ -94,7 +94,7 @@ class Numbering:
         """Number the values of an attribute and of all that it is compared with."""
         own = self.classes.get(attribute, attribute)
         names = [name for name, of in self.classes.items() if of == own] or [attribute]
-        vectors = [self.events.attribute(name) for name in names]
+        vectors = [self.events.computed(name) for name in names]
         some = next((vector for vector in vectors if not vector.is_nothing), None)
         if some is None:
             numbers, size = np.full(len(self.events) * len(names), -1, np.int32), 1
@@ -133,9 +133,11 @@ def _numbered(columns: list[npt.NDArray[Any]], most: int) -> tuple[Rows, int]:
         return _encoded(pa.array(values + 0.0))  # 0.0 and -0.0 are equal
     values = values.astype(np.int64, copy=False)
     least, greatest = int(values.min()), int(values.max())
-    if greatest - least < most:
-        return (values - least).astype(np.int32), greatest - least + 1
-    return _encoded(pa.array(values))
+    if greatest - least >= most:
+        return _encoded(pa.array(values))
+    numbers = np.empty(len(values), np.int32)
+    np.subtract(values, least, out=numbers, casting="unsafe")
+    return numbers, greatest - least + 1
 
 
 def key_classes(programs: Iterable[Scope]) -> dict[str, str]:

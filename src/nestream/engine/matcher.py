@@ -7,29 +7,37 @@ nothing of a match is kept between two batches but, where the output is distinct
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events, Ints
+from nestream.engine.in_threads import in_threads
 from nestream.engine.keeper import NEVER, Keeper
 from nestream.engine.kernels import Rows
-from nestream.engine.kernels.stack import first_of_time
 from nestream.engine.keys import key_classes
 from nestream.engine.moment import Moment
-from nestream.engine.operator import EvaluationCache, Matches, Operator
+from nestream.engine.operator import EvaluationCache, Matches, Operator, Span
 from nestream.engine.ordering import in_output_order
 from nestream.engine.program import Decided, Measure, Program
+from nestream.engine.slices import Slices
 from nestream.engine.store import Store
 
 UNBOUND = -1
+_NO_ROWS = np.empty(0, np.int32)
 PIECE = 1 << 17
 """How many partial matches are worked on at once: so few stay in the processor's caches, which makes matching
 nearly twice as fast as working on millions, and memory small."""
 END = np.iinfo(np.int64).max
 """The watermark at the end of a finite input: all time has passed."""
+_Made = TypeVar("_Made")
+
+
+def _themselves(matches: Matches) -> Matches:
+    return matches
 
 
 class Matcher:
@@ -82,6 +90,18 @@ class Matcher:
         if cache is None:
             self._expire()
 
+    def whole(self, make: Callable[[Matches], _Made], threads: int) -> Iterator[_Made]:
+        """What is made of the matches of a finite input, in order; slices of it by several threads."""
+        in_order = found_in_order(self.program, at_once=True)
+        if not self.execution.parallel or self.keeper is not None or not in_order:
+            yield from in_threads(make, self.advance(END), threads)
+            return
+        self.watermark = END
+        self.events.seal()
+        if len(self.store):
+            targets = [self.events.seen] * len(self.decided)
+            yield from self._decide(targets, at_once=True, cache=None, make=make, threads=threads)
+
     def _completed(self, matches: Matches, cache: EvaluationCache | None) -> Iterator[Matches]:
         """Matches with their groups."""
         return self.execution.completed(
@@ -98,7 +118,12 @@ class Matcher:
         if self.keeper is None:
             yield from found if sorted_already or not in_order else self._all_in_order(found)
         elif at_once:
-            yield from self.keeper.all_of(found if sorted_already else self._all_in_order(found))
+            chosen = self._chosen(cache)
+            if chosen is None:
+                yield from self.keeper.all_of(found if sorted_already else self._all_in_order(found))
+            else:
+                self.decided = targets
+                yield from self._pieces(chosen)
         else:
             found = iter(list(found))  # how far it is decided is known when all is found
             yield from self.keeper.up_to(found, self._frontier(), self.watermark)
@@ -111,6 +136,15 @@ class Matcher:
             return END
         held = () if self.keeper is None else (*self.keeper.waiting, *self.keeper.best.values())
         return min([self._frontier(), *(match.end for match in held)])
+
+    def _chosen(self, cache: EvaluationCache | None) -> list[Matches] | None:
+        """The matches that KEEP keeps of all there are, where they can be found without the others."""
+        keep = self.program.keep
+        if keep is None or self.given is not None or len(self.program.outlines) > 1:
+            return None
+        (operator,) = self.operators(cache, at_once=True)
+        found = operator.chosen(keep)
+        return None if found is None else self._sorted([found], repeated=False)
 
     def _frontier(self) -> int:
         """A time: all the matches that end before it have been found."""
@@ -173,8 +207,12 @@ class Matcher:
     ) -> Sequence[Operator]:
         """The operators of the program over the events held now, for the matches from a position on."""
         cache = cache or EvaluationCache(self.events, self.key_classes)
-        self._moments: Rows = cache.once("moments", lambda: first_of_time(self.events.ts))
         return self.execution.operators(cache, at_once=at_once, first=first)
+
+    @property
+    def _moments(self) -> Rows:
+        """For each row the first row with its time; empty where all differ."""
+        return self.events.moments if self.events.ties else _NO_ROWS
 
     def _all_in_order(self, found: Iterable[Matches]) -> Iterator[Matches]:
         """All the matches, sorted together."""
@@ -189,9 +227,18 @@ class Matcher:
         )
 
     def _decide(
-        self, targets: list[int], *, at_once: bool, cache: EvaluationCache | None
-    ) -> Iterator[Matches]:
-        """Give the matches up to the target positions, by their last events where all are decided at once."""
+        self,
+        targets: list[int],
+        *,
+        at_once: bool,
+        cache: EvaluationCache | None,
+        make: Callable[[Matches], Any] = _themselves,
+        threads: int = 1,
+    ) -> Iterator[Any]:
+        """Give the matches up to the target positions, by their last events where all are decided at once.
+
+        Or what is made of them, by several threads where no slice depends on those before.
+        """
         base = self.store.base
         if all(done >= target for done, target in zip(self.decided, targets, strict=True)):
             return
@@ -202,24 +249,36 @@ class Matcher:
         operators = self.operators(cache, at_once=at_once, first=first)
         self._repeats = self.given is not None and not told_by_last(self.program, at_once=at_once)
         end = max(targets) - base
-        size = min(operator.promising(first, end) for operator in operators)
-        while first < end:
-            until = self._cut(first, size, end)
+        slices = Slices(first, end, min(operator.promising(first, end) for operator in operators))
+
+        def found(span: Span) -> tuple[Span, int, list[Any] | None]:
             try:
-                found: Iterable[Matches] = self._collect(operators, first, until, targets, self.limit)
+                held = self._collect(operators, *span, targets, self.limit)
             except _TooManyError:
-                size = max(1, (until - first) // 2)
-                if self._cut(first, size, end) < until:
-                    continue
-                found = self._at_one_moment(operators, first, until, targets, at_once=at_once)
-            count = 0
-            for matches in found:
-                count += matches.count
-                yield matches
-            if until - first >= size and count < self.limit // 4:  # fewer than promised
-                size = min(size * max(2, min(16, self.limit // (2 * max(count, 1)))), max(end - until, 1))
-            first = until
+                return span, self.limit, None
+            return span, sum(matches.count for matches in held), [make(matches) for matches in held]
+
+        for span, count, made in in_threads(found, slices.cut(self._cut), 1 if self._repeats else threads):
+            slices.adapt(span, count, self.limit)
+            if made is None:
+                yield from map(make, self._halved(operators, *span, targets, at_once=at_once))
+            else:
+                yield from made
         self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
+
+    def _halved(
+        self, operators: Sequence[Operator], first: int, end: int, targets: list[int], *, at_once: bool
+    ) -> Iterator[Matches]:
+        """The matches of a slice that has more than a piece holds."""
+        middle = self._cut(first, max(1, (end - first) // 2), end)
+        if middle >= end:
+            yield from self._at_one_moment(operators, first, end, targets, at_once=at_once)
+            return
+        for since, until in ((first, middle), (middle, end)):
+            try:
+                yield from self._collect(operators, since, until, targets, self.limit)
+            except _TooManyError:
+                yield from self._halved(operators, since, until, targets, at_once=at_once)
 
     def _nothing_new(self, targets: list[int], *, at_once: bool) -> bool:
         """Whether no event that could be the last (or first) of a match is in what is now decided."""
@@ -323,12 +382,10 @@ class Matcher:
         held = [bindings for bindings in held if bindings.count]
         if not held:
             return []
-        columns = [
-            np.concatenate(
-                [b.rows[name] if name in b.rows else np.full(b.count, UNBOUND, np.int32) for b in held]
-            )
-            for name in self.program.kept
-        ]
+        columns: list[Any] = []
+        for name in self.program.kept:
+            parts = [b.rows[name] if name in b.rows else np.full(b.count, UNBOUND, np.int32) for b in held]
+            columns.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
         if self.given is not None:
             columns = self.given.new(_with_an_event(columns), self.store, repeated=repeated)
             if not len(columns[0]):

@@ -13,10 +13,15 @@ from nestream.engine.evaluation import Evaluation, Window
 from nestream.engine.events import Events
 from nestream.engine.explain import explain_native, explain_native_json
 from nestream.engine.operator import EvaluationCache, Execution, Matches, Measured, Operator, Span
+from nestream.engine.operators.chain import Chain
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked, PhysicalOperator
 from nestream.engine.program import Decided, Program
 from nestream.engine.shown_groups import ShownGroups
+from nestream.model.keep import Keep
+
+_FEW = 4096
+"""How many events are not worth a sample: if they have too many matches, they are halved."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,11 @@ class NativeProgram(Program):
 
 class NativeExecution(Execution):
     """A native program at work in one matcher."""
+
+    @property
+    def parallel(self) -> bool:
+        """Groups are looked up one slice after the other."""
+        return not self.program.has_groups
 
     def __init__(self, program: NativeProgram, limit: int) -> None:
         self.program = program
@@ -110,7 +120,10 @@ class RunningOperator(Operator):
 
     def promising(self, first: int, end: int) -> int:
         """How many positions at a time promise to stay within the budget."""
-        expected = self.physical.expected(self.evaluation, self._asked(first, end))
+        asked = self._asked(first, end)
+        if asked.end - asked.first <= _FEW:  # a round of a stream: looking at a sample takes as long as all
+            return end - first
+        expected = self.physical.expected(self.evaluation, asked)
         if expected is None:
             return end - first
         return max(1, int((end - first) * min(1.0, 0.7 * self.evaluation.limit / max(expected, 1.0))))
@@ -121,6 +134,12 @@ class RunningOperator(Operator):
         join = LateralJoin(self.physical.block)
         found = join.within(self.evaluation, self._asked(first, end), rows)
         return (Matches(part.rows, part.count) for part in found)
+
+    def chosen(self, keep: Keep) -> Matches | None:
+        """Of all matches those that KEEP keeps, where the others need not be built."""
+        physical = self.physical
+        found = physical.chosen(self.evaluation, keep) if isinstance(physical, Chain) else None
+        return None if found is None else Matches(found.rows, found.count)
 
     def counts(self, first: int, end: int) -> Iterator[int]:
         """How many matches a range of positions has, in parts."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from nestream.engine.events import Events
 from nestream.model.expression import Aggregate
+from nestream.model.keep import Keep
 from nestream.model.output import Members
 from nestream.model.vector import Vector
 
@@ -71,6 +73,10 @@ class Operator(ABC):
         parts = (self.run(at, min(at + size, end)) for at in range(first, end, size))
         return (matches.count for part in parts for matches in part)
 
+    def chosen(self, keep: Keep) -> Matches | None:
+        """Of all matches those that KEEP keeps, in any order; None where all must be built to know them."""
+        return None
+
 
 class EvaluationCache:
     """What can be computed once for all the programs that are evaluated over the same state of the events.
@@ -84,17 +90,25 @@ class EvaluationCache:
         self.key_classes = key_classes
         self.several = several
         self._made: dict[Hashable, Any] = {}
+        self._making = RLock()
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """The value of that name, made when it is first asked for."""
         if name not in self._made:
-            self._made[name] = make()
+            with self._making:
+                if name not in self._made:
+                    self._made[name] = make()
         found: T = self._made[name]
         return found
 
 
 class Execution(ABC):
     """A program at work in one matcher, with whatever it keeps from batch to batch."""
+
+    @property
+    def parallel(self) -> bool:
+        """Whether several threads may ask its operators for matches."""
+        return False
 
     @abstractmethod
     def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> Sequence[Operator]:

@@ -1,7 +1,7 @@
 """Puts matches into the order of the output: by the time of their end, then by the rows of their events.
 
-Operators find matches nearly in that order: usually grouped by their last event. A counting sort groups
-those that are not, and each group is sorted alone.
+Operators find the matches of one last event together. So these groups are sorted by counting, and each group
+alone.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from nestream.engine.kernels import Rows
-from nestream.engine.kernels.order import ends_of, sort_within, taken
+from nestream.engine.kernels.order import by_group, groups_of
 from nestream.engine.kernels.stack import sorted_by_key
 
 
 def in_output_order(columns: Sequence[Rows], moment: Rows) -> list[Rows]:
     """The matches, given by the rows of their events (-1 for none), in the order of the output.
 
-    `moment` is for each row the first row with the same time.
+    `moment` is for each row the first row with the same time; it may be empty where all times differ.
     """
     count = len(columns[0])
     if count < 2:
@@ -26,10 +26,9 @@ def in_output_order(columns: Sequence[Rows], moment: Rows) -> list[Rows]:
     matrix = np.empty((len(columns), count), np.int32)
     for place, column in enumerate(columns):
         matrix[place] = column
-    ends, grouped = ends_of(matrix, moment)
-    order = np.arange(count, dtype=np.int32)
-    if not grouped:
-        least = ends.min()
-        order, _ = sorted_by_key(order, ends - least, int(ends.max() - least) + 1)
-    moved = sort_within(matrix, ends, order, np.empty(count, np.int32))
-    return list(taken(matrix, order) if moved or not grouped else matrix)
+    begin, moments, growing = groups_of(matrix, moment)
+    groups = np.arange(len(moments), dtype=np.int32)
+    if not growing:
+        least = moments.min()
+        groups, _ = sorted_by_key(groups, moments - least, int(moments.max() - least) + 1)
+    return list(by_group(matrix, begin, moments, groups))

@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from nestream.engine.kernels import Rows
+from nestream.engine.kernels.scan import of_types
 from nestream.engine.program import LeafSpec
 from nestream.engine.values import Evaluator
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import Expression, attributes
 from nestream.model.vector import Vector
 
-Ints = npt.NDArray[np.int64]
 _Tests = tuple[int, ...]
 
 
@@ -35,9 +36,9 @@ class Selection:
             self._by_types.setdefault(kinds, []).append((place, wanted))
         self._tests = list(tests)
 
-    def members(self, types: npt.NDArray[np.int16], column: Callable[[str], Vector]) -> dict[int, Ints]:
+    def members(self, types: npt.NDArray[np.int16], column: Callable[[str], Vector]) -> dict[int, Rows]:
         """For each leaf that has some, the rows of its events, given their types and attributes."""
-        found: dict[int, Ints] = {}
+        found: dict[int, Rows] = {}
         for kinds, leaves in self._by_types.items():
             rows = _of_kinds(types, kinds)
             if len(rows):
@@ -45,38 +46,34 @@ class Selection:
         return found
 
 
-def _of_kinds(types: npt.NDArray[np.int16], kinds: tuple[int, ...]) -> Ints:
+def _of_kinds(types: npt.NDArray[np.int16], kinds: tuple[int, ...]) -> Rows:
     """The rows with one of some numbers of types; without a number, all of them."""
     if not kinds:
-        return np.arange(len(types))
-    mask = types == kinds[0]
-    for kind in kinds[1:]:
-        mask |= types == kind
-    return np.flatnonzero(mask)
+        return np.arange(len(types), dtype=np.int32)
+    wanted = np.zeros(max(int(types.max(initial=0)), *kinds) + 1, bool)
+    wanted[list(kinds)] = True
+    found: Rows = of_types(types, wanted)
+    return found
 
 
 class _Tested:
     """The events of some types, with the tests made on them so far."""
 
     def __init__(
-        self, evaluator: Evaluator, tests: list[Expression], rows: Ints, column: Callable[[str], Vector]
+        self, evaluator: Evaluator, tests: list[Expression], rows: Rows, column: Callable[[str], Vector]
     ) -> None:
         self.evaluator = evaluator
         self.tests = tests
         self.column = column
-        self.passed: dict[_Tests, Ints] = {(): rows}
+        self.passed: dict[_Tests, Rows] = {(): rows}
         self.taken: dict[str, Vector] = {}
 
-    def members(self, leaves: list[tuple[int, _Tests]]) -> dict[int, Ints]:
-        """The rows of each leaf that has some; they are the leaf's own to change."""
-        found = {}
-        for leaf, tests in leaves:
-            rows = self.rows(tests)
-            if len(rows):
-                found[leaf] = rows.copy() if len(leaves) > 1 else rows
-        return found
+    def members(self, leaves: list[tuple[int, _Tests]]) -> dict[int, Rows]:
+        """The rows of each leaf that has some."""
+        found = {leaf: self.rows(tests) for leaf, tests in leaves}
+        return {leaf: rows for leaf, rows in found.items() if len(rows)}
 
-    def rows(self, tests: _Tests) -> Ints:
+    def rows(self, tests: _Tests) -> Rows:
         """The rows that pass all the tests."""
         if tests not in self.passed:
             rows = self.rows(tests[:-1])
@@ -85,7 +82,7 @@ class _Tested:
             self.passed[tests] = rows
         return self.passed[tests]
 
-    def _held(self, test: Expression, rows: Ints, *, first: bool) -> npt.NDArray[np.bool_]:
+    def _held(self, test: Expression, rows: Rows, *, first: bool) -> npt.NDArray[np.bool_]:
         values: dict[str, Vector] = {}
         for part in attributes(test):
             if first:  # all the leaves of these types test these rows

@@ -36,8 +36,8 @@ class ShownGroups:
             ((block, rows),) = branches
             finder = GroupFilter(block, block, LateralJoin)
             bindings = Bindings({name: matches.rows[name] for name in block.leaves}, matches.count)
-            needed = {group.variable for group in block.groups} & self._needed
-            for piece in finder.pieces(evaluation, bindings, set(needed)):
+            needed = finder.expanding(evaluation, bindings, self.aggregates, self.listed | self.spanned)
+            for piece in finder.pieces(evaluation, bindings, needed):
                 some = {name: column[piece] for name, column in matches.rows.items()}
                 yield self._of_branch(evaluation, finder, Matches(some, piece.stop - piece.start))
             return
@@ -47,10 +47,6 @@ class ShownGroups:
             own = Matches({name: column[rows] for name, column in matches.rows.items()}, len(rows))
             parts.append((rows, self._of_branch(evaluation, finder, own)))
         yield self._joined(matches, parts)
-
-    @property
-    def _needed(self) -> frozenset[str]:
-        return self.listed | self.spanned | {one.group or "" for one in self.aggregates}
 
     def _of_branch(self, evaluation: Evaluation, finder: GroupFilter, matches: Matches) -> Matches:
         """Matches of one block with its groups; the groups of other blocks are unbound."""

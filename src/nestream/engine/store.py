@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -59,7 +61,7 @@ class Store:
         return self.events.payload
 
     @property
-    def leaf_rows(self) -> list[Ints]:
+    def leaf_rows(self) -> list[npt.NDArray[Any]]:
         """The rows of each leaf."""
         return self.events.leaf_rows
 
@@ -67,11 +69,6 @@ class Store:
     def evaluator(self) -> Evaluator:
         """Evaluates formulas over the events."""
         return self.events.evaluator
-
-    @property
-    def first_at_its_time(self) -> Ints | None:
-        """For each row the first row with its time; None where all times differ."""
-        return self.events.first_at_its_time
 
     def attribute(self, name: str) -> Vector:
         """The values of an attribute for every row."""

@@ -34,7 +34,7 @@ from nestream.model.expression import (
 )
 from nestream.model.functions import FUNCTIONS, holding
 from nestream.model.time import Duration
-from nestream.model.vector import TEXT, Mask, Vector, by_rows, common_length
+from nestream.model.vector import Mask, Vector, by_rows, common_length, text_type
 
 _EXACT = 2**53
 """Up to this size, integers are floats without loss."""
@@ -108,7 +108,7 @@ class Evaluator:
                 passed = (moment - _EPOCH) // timedelta(microseconds=1)
                 return _integer(passed * self.per_microsecond)
             case str():
-                return Vector(pa.scalar(constant, TEXT))
+                return Vector(pa.scalar(constant, text_type()))
             case bool():
                 return Vector(np.bool_(constant))
             case int():

@@ -113,6 +113,8 @@ class Job:
             self._aside.restore(None if saved is None else saved.aside)
         if saved is not None:
             self._go_on(saved)
+        else:
+            self._save()  # so that there is a beginning to go back to
         self.progress.state = State.RUNNING
         self._due = clock.monotonic() + self._interval
 

@@ -76,7 +76,7 @@ class Primitive:
 class Composite:
     """`SEQ(...)`, `AND(...)`, `OR(...)` or infix `A a OR B b`, with the predicates after its components.
 
-    `windows` are the windows of its own: `(SEQ(...) WITHIN 10 s)`.
+    `windows` are the windows of its own: `(SEQ(...) WITHIN 10 s)`. `variable` is its name: `SEQ(...) s`.
     """
 
     operator: Operator
@@ -84,6 +84,7 @@ class Composite:
     predicates: tuple[Expression, ...] = ()
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     windows: tuple[InnerWindow, ...] = ()
+    variable: str | None = None
 
 
 @dataclass(frozen=True)

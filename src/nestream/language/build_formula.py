@@ -27,6 +27,7 @@ from nestream.language.literals import (
 from nestream.model.aggregates import AGGREGATES
 from nestream.model.diagnostics import Diagnostic, QueryError, Span
 from nestream.model.expression import (
+    PATH_MARK,
     Aggregate,
     And,
     Arithmetic,
@@ -99,6 +100,7 @@ class FormulaBuilder:
         self._depths: dict[int, int] = {}
         self._alive: list[object] = []
         self._lowest_integers: dict[Span, str] = {}
+        self._variables: list[str] = []
 
     def report(
         self, code: str, message: str, span: Span, hint: str | None = None, suggestion: str | None = None
@@ -171,25 +173,21 @@ class FormulaBuilder:
     # ---- values ----
 
     def attribute(self, children: Children) -> Attribute:
-        variable, *inner, name = children[0::2]
-        span = span_over(children)
-        if len(inner) == 1 and "-" in inner[0].text:
-            left, _, right = inner[0].text.rpartition("-")
-            self.report(
-                "hyphen-in-name",
-                f"`{shortened(f'{variable.text}.{inner[0].text}')}` is read as one name",
-                span,
-                hint="names may contain hyphens: put spaces around a minus",
-                suggestion=f"{variable.text}.{left} - {right}.{name.text}",
-            )
-        if len(inner) > 1:
-            self.report(
-                "too-many-dots",
-                f"`{shortened(self.text[span.start : span.end])}` has too many parts",
-                span,
-                hint="write `a.x`, or `p.b.x` for the variable `b` of a group `p` of matches",
-            )
-        return Attribute(variable.text, name.text, span, inner[0].text if inner else None)
+        variable, *inner, name = (child for child in children if isinstance(child, Name))
+        for before, part in zip((variable, *inner), inner, strict=False):
+            left, _, right = part.text.rpartition("-")
+            quoted = self.text[part.span.start : part.span.start + 1] == "`"
+            if left and right in self._variables and not quoted:
+                self.report(
+                    "hyphen-in-name",
+                    f"`{shortened(f'{before.text}.{part.text}')}` is read as one name",
+                    span_over(children),
+                    hint="names may contain hyphens: put spaces around a minus",
+                    suggestion=f"{before.text}.{left} - {right}.{name.text}",
+                )
+        # of a group of matches the first part after it is their variable, else all are fields of a struct
+        path = PATH_MARK.join(part.text for part in (*inner[1:], name))
+        return Attribute(variable.text, path, span_over(children), inner[0].text if inner else None)
 
     def bare_attribute(self, children: Children) -> Attribute:
         (name,) = children
@@ -325,8 +323,9 @@ class FormulaBuilder:
         return self.nested(node, [operand], levels=0)
 
     def test(self, children: Children) -> Equivalence:
-        name, *rest = children
-        value = rest[1] if rest else None
+        path = [child for child in children if isinstance(child, Name)]
+        name = Name(PATH_MARK.join(part.text for part in path), path[0].span)
+        value = children[-1] if children[-1] is not path[-1] else None
         if value is not None and not isinstance(value, Literal | Parameter):
             self.report(
                 "equivalence-value",

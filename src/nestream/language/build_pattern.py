@@ -5,6 +5,7 @@ Where the grammar accepts more than the language, the mistake is reported here a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
@@ -75,7 +76,6 @@ class PatternBuilder(FormulaBuilder):
         self.neel_plus_sign: Span | None = None
         self.formula_on_component = False
         self._parts = 0
-        self._variables: list[str] = []
         self.blamed: dict[Diagnostic, Span] = {}
         """The predicate that each late component comes after."""
 
@@ -163,16 +163,34 @@ class PatternBuilder(FormulaBuilder):
     def unreadable(self, children: Children) -> Primitive:
         return UNREADABLE
 
-    def operator(self, children: Children) -> Composite:
-        keyword, _, elements, _ = children
+    def operator(self, children: Children) -> Pattern:
+        keyword, _, elements, _, *names = children
         span = span_over(children)
         self._count_part(span)
         if len(elements) == 1 and isinstance(elements[0], Several):
             elements = elements[0].elements
         components, predicates = self._sorted(elements, keyword)
-        return self.nested(
-            Composite(Operator(keyword.type), tuple(components), tuple(predicates), span), elements
+        composite = Composite(Operator(keyword.type), tuple(components), tuple(predicates), span)
+        return self.nested(self._named(composite, names), elements)
+
+    def _named(self, body: Pattern, names: Sequence[Name]) -> Pattern:
+        """An expression with its variable; that of a negation or a projection is its body's."""
+        if not names or is_unreadable(body):
+            return body
+        (name,) = names
+        match body:
+            case Negation(body=inner) | Exists(body=inner):
+                return replace(body, body=self._named(inner, names))
+            case Composite(variable=None) | Primitive(variable=None):
+                self._variables.append(name.text)
+                return replace(body, variable=name.text)
+        self.report(
+            "two-variables",
+            f"`{shortened(self._source(body))}` has a variable already",
+            name.span,
+            hint="remove one of the two",
         )
+        return body
 
     def elements(self, children: Children) -> Children:
         return children[0::2]
@@ -287,6 +305,8 @@ class PatternBuilder(FormulaBuilder):
 
     def group(self, children: Children) -> Pattern | Several:
         span, elements = span_over(children), [child for child in children if not isinstance(child, Token)]
+        names = [element for element in elements if isinstance(element, Name)]
+        elements = [element for element in elements if not isinstance(element, Name)]
         windows = [element for element in elements if isinstance(element, tuple) and len(element) == 2]
         elements = [element for element in elements if element not in windows]
         if windows and is_pattern(elements[0]):
@@ -297,7 +317,7 @@ class PatternBuilder(FormulaBuilder):
         self.formula_on_component |= any(map(_is_compound, predicates))
         if isinstance(body, Several):
             return self.nested(replace(body, elements=body.elements + tuple(predicates)), elements)
-        return self.nested(_with_predicates(body, tuple(predicates), span), elements)
+        return self.nested(self._named(_with_predicates(body, tuple(predicates), span), names), elements)
 
     def _with_window(self, body: Pattern | Several, window: InnerWindow) -> Pattern | Several:
         """An expression with a window of its own; that of a negation or a projection is its body's."""

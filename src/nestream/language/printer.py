@@ -101,7 +101,8 @@ def _parts(pattern: Pattern) -> tuple[str, list[Pattern | str], str]:
         case Primitive(predicates=predicates):
             return f"({_event(pattern)} : ", list(map(print_expression, predicates)), ")"
         case Composite(operator=operator, components=components, predicates=predicates):
-            tail = ")" + "".join(f" WITHIN {inner.window})" for inner in pattern.windows)
+            named = "" if pattern.variable is None else f" {print_name(pattern.variable)}"
+            tail = f"){named}" + "".join(f" WITHIN {inner.window})" for inner in pattern.windows)
             opening = "(" * len(pattern.windows)
             return f"{opening}{operator}(", [*components, *map(print_expression, predicates)], tail
 

@@ -1,4 +1,4 @@
-"""Words and signs that mean something in one place only: LIKE, CASE, NEXT and others, a repeating `+`.
+"""Words and signs that mean something in one place only: LIKE, NEXT, a repeating `+`, names of expressions.
 
 They come out of the lexer as names and as signs of arithmetic. Here those that stand where only the word can
 be meant get its type, so that a type, variable or attribute of that name needs no backticks.
@@ -19,6 +19,7 @@ _NAMES = frozenset(("NAME", "QUOTED_NAME"))
 _OF_KEEP = ("KEEP", "PER", "EVERY", *_KEPT)
 _IN_CASE = {"WHEN": "WHEN", "THEN": "THEN", "ELSE": "ELSE", "END": "CASE_END"}
 _AFTER_A_COMPONENT = frozenset(("WHERE", "WITHIN", "RETURN", "LIMIT", "AND", "OR"))
+_BEFORE_ARGUMENTS = frozenset(("NAME", "QUOTED_NAME", "ANY", "IN"))
 _ENDS_A_VALUE = frozenset(("NAME", "QUOTED_NAME", "STRING", "NUMBER", "RPAR", "TRUE", "FALSE", "PARAMETER"))
 _BEGINS_A_VALUE = frozenset(
     (
@@ -36,20 +37,34 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
     depth = 0
     in_pattern = True
     clause = ""
+    opened: list[bool] = []
+    """For each parenthesis that is open, whether it may hold an expression."""
+    closed = False
+    """Whether the last token ends an expression in parentheses."""
     for place, token in enumerate(tokens):
         if in_pattern and token in {"+", "*"} and _repeats(tokens, place):
             found.append(_retyped(token, "REPEAT"))
+            closed = False
             continue
         depth += (token in {"(", "["}) - (token in {")", "]"})
         in_pattern &= depth > 0 or token.type not in _CLAUSES
         clause = token.type if not depth and token.type in _CLAUSES else clause
         before = found[-1] if found else None
         after = tokens[place + 1] if place + 1 < len(tokens) else None
+        names_expression = closed and in_pattern and _is_name(token) and _ends_component(after)
+        closed = False
+        if token == "(":
+            opened.append(before is None or before.type not in _BEFORE_ARGUMENTS)
+        elif token == ")":
+            closed = bool(opened) and opened.pop()
+        if names_expression:
+            found.append(_retyped(token, "EXPRESSION_NAME"))
+            continue
         word = token.upper() if token.type == "NAME" else ""
         if not word or (before is not None and before == ".") or (after is not None and after == "."):
             found.append(token)
         elif (word in _INFIX and _is_infix(found, after)) or (
-            word in _STEPS and in_pattern and _is_step(before, tokens[place + 1 : place + 3])
+            word in _STEPS and in_pattern and _is_step(before, tokens[place + 1 : place + 4])
         ):
             found.append(_retyped(token, word))
         elif not depth and word in _OF_KEEP and _is_of_keep(word, found, after, in_pattern):
@@ -81,10 +96,16 @@ def _repeats(tokens: Sequence[Token], place: int) -> bool:
     if earlier and _is_name(before[0]) and (earlier[0] == "." or earlier[0].type == "NUMBER"):
         return False
     after = tokens[place + 1 : place + 3]
-    if not after or after[0] in {",", ")", ":"} or after[0].type in _AFTER_A_COMPONENT:
+    if _ends_component(after[0] if after else None):
         return True
-    begins_a_value = len(after) > 1 and (after[1] in {".", "("} or after[1].type == "STRING")
-    return _is_name(after[0]) and not begins_a_value
+    if len(after) > 1 and (after[1] in {".", "("} or after[1].type == "STRING" or after[1].upper() == "WHEN"):
+        return False  # an attribute, a call, TIMESTAMP '...', or CASE WHEN
+    return _is_name(after[0])
+
+
+def _ends_component(after: Token | None) -> bool:
+    """Whether a component can end before a token."""
+    return after is None or after in {",", ")", ":", "∧", "∨"} or after.type in _AFTER_A_COMPONENT
 
 
 def _is_name(token: Token) -> bool:
@@ -111,7 +132,9 @@ def _is_step(before: Token | None, following: Sequence[Token]) -> bool:
     """At the beginning of a component, before a type and a variable, or before ANY."""
     if before is not None and before.type not in _BEFORE_A_COMPONENT:
         return False
-    types = [token.type for token in following]
+    if len(following) == 3 and following[1].upper() == "KEEP" and following[2].upper() in _KEPT:
+        return False  # `next a KEEP FIRST`: an event of the type `next`
+    types = [token.type for token in following[:2]]
     return types[:1] == ["ANY"] or (len(types) == 2 and set(types) <= _NAMES)
 
 

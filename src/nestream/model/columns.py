@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from nestream.model.arithmetic import DIGITS
 from nestream.model.plain import plain_column
 from nestream.model.python_values import a, names_of_rows, python_column
-from nestream.model.schema import EventError, Kind, Schema, kind_of, refuse_repeated
+from nestream.model.schema import EventError, Kind, Schema, kind_of, path_of, refuse_repeated
 from nestream.model.widening import converted, mixing, widened
 
 
@@ -218,6 +218,16 @@ def attributes_by_type(events: Any) -> dict[str, list[str]] | None:
         return None
     tables = {name: to_table(part) for name, part in events.items()}
     return {name: table.column_names for name, table in tables.items() if table.num_columns}
+
+
+def field_of(column: pa.Array | pa.ChunkedArray, attribute: str) -> pa.Array | pa.ChunkedArray:
+    """The values of an attribute, given its column: those of a field, where it is one; NULL in NULL."""
+    path = path_of(attribute)
+    if not path:
+        return column
+    if pa.types.is_null(column.type):
+        return column
+    return pc.struct_field(column, list(path))
 
 
 def computable(column: pa.Array | pa.ChunkedArray, unit: str, name: str = "") -> pa.Array:

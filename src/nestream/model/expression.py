@@ -26,8 +26,17 @@ ARITHMETIC = ("+", "-", "*", "/", "%")
 TIME_ATTRIBUTE = "ts"
 TYPE_ATTRIBUTE = "type"
 """The names of an event's own time and type in a plan."""
+END_ATTRIBUTE = "te"
+"""The end of an expression; of an event its time, unless the data has a column of that name."""
+PATH_MARK = "\0."
+"""In the name of an attribute, stands between a struct column and its field, and between deeper fields."""
 COLUMN_MARK = "\0"
 """In a plan, begins the name of a column `ts` or `type` of the data, which is not the event's own."""
+
+
+def column_name(attribute: str) -> str:
+    """The attribute that an event has itself: the struct where a field of it is meant."""
+    return attribute.partition(PATH_MARK)[0]
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,9 @@ class Lazy:
     def __init__(self, module: str, name: str = "") -> None:
         self._place = module, name
 
+    def __reduce__(self) -> Any:
+        return Lazy, self._place
+
     def _found(self) -> Any:
         module, name = self._place
         found = import_module(module)

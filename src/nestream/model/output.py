@@ -6,21 +6,42 @@ number of a match is its first event and the greatest its last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nestream.model.arithmetic import PLACES, places
-from nestream.model.columns import result_type
-from nestream.model.expression import Arithmetic, Attribute, Expression, Literal, attributes, children
+from nestream.model.expression import (
+    END_ATTRIBUTE,
+    TIME_ATTRIBUTE,
+    Arithmetic,
+    Attribute,
+    Expression,
+    Literal,
+    attributes,
+    children,
+)
+from nestream.model.lazy import Lazy, lazy
 from nestream.model.schema import Kind, Schema
 
-Rows = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from nestream.model.columns import field_of, result_type
+else:
+    field_of, result_type = lazy("nestream.model.columns", "field_of", "result_type")
+    np, pa, pc = Lazy("numpy"), Lazy("pyarrow"), Lazy("pyarrow.compute")
+
+
+if TYPE_CHECKING:
+    Rows = npt.NDArray[np.int64]
+else:
+    Rows = Any
+_FEW = 4096
 START = "start"
 """The attribute with the start of its match, in an event that INTO makes."""
 UNBOUND = -1
@@ -38,6 +59,39 @@ class EventColumn:
         """The column's name: the variable."""
         return self.variable
 
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The variables whose single events the column shows."""
+        return (self.variable,)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that the column shows."""
+        return ()
+
+
+@dataclass(frozen=True)
+class CompositeColumn:
+    """An output column that holds the match of an expression: a struct of its parts, and of `ts` and `te`."""
+
+    variable: str
+    parts: tuple[EventColumn | GroupColumn | CompositeColumn, ...]
+
+    @property
+    def name(self) -> str:
+        """The column's name: the variable of the expression."""
+        return self.variable
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The variables whose single events the column shows."""
+        return tuple(name for part in self.parts for name in part.events)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that the column shows."""
+        return tuple(name for part in self.parts for name in part.groups)
+
 
 @dataclass(frozen=True)
 class GroupColumn:
@@ -54,6 +108,16 @@ class GroupColumn:
         """The column's name: the variable of the group."""
         return self.variable
 
+    @property
+    def events(self) -> tuple[str, ...]:
+        """None: its events are members."""
+        return ()
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Itself."""
+        return (self.variable,)
+
 
 @dataclass(frozen=True)
 class ValueColumn:
@@ -61,6 +125,19 @@ class ValueColumn:
 
     name: str
     expression: Expression
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """None: it shows a value."""
+        return ()
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """None: it shows a value."""
+        return ()
+
+
+Column: TypeAlias = EventColumn | GroupColumn | CompositeColumn | ValueColumn
 
 
 @dataclass(frozen=True)
@@ -75,14 +152,27 @@ class Output:
 
     kept: tuple[str, ...]
     distinct: bool
-    columns: tuple[EventColumn | GroupColumn | ValueColumn, ...]
+    columns: tuple[Column, ...]
     groups: tuple[str, ...] = ()
     into: str | None = None
 
     @property
+    def parts(self) -> tuple[EventColumn | GroupColumn | ValueColumn, ...]:
+        """The columns, with the parts of expressions in their places."""
+        return tuple(part for column in self.columns for part in _parts(column))
+
+    @property
     def shows_events(self) -> bool:
         """Whether a column holds whole events."""
-        return any(isinstance(column, EventColumn | GroupColumn) for column in self.columns)
+        return not all(isinstance(column, ValueColumn) for column in self.columns)
+
+
+def _parts(column: Column) -> Iterator[EventColumn | GroupColumn | ValueColumn]:
+    if not isinstance(column, CompositeColumn):
+        yield column
+        return
+    for part in column.parts:
+        yield from _parts(part)
 
 
 @dataclass(frozen=True)
@@ -105,12 +195,10 @@ def output_schema(output: Output, schema: Schema, kinds: Mapping[str, Kind]) -> 
     """The columns of the matches, known before any event is."""
     fields = []
     for column in output.columns:
-        if isinstance(column, EventColumn):
-            fields.append(pa.field(column.name, event_type(schema)))
-        elif isinstance(column, GroupColumn):
-            fields.append(pa.field(column.name, group_type(column, schema)))
-        else:
+        if isinstance(column, ValueColumn):
             fields.append(pa.field(column.name, value_type(column, schema, kinds[column.name])))
+        else:
+            fields.append(pa.field(column.name, column_type(column, schema)))
     time = schema.columns[schema.time]
     return pa.schema([*fields, pa.field("match_start", time), pa.field("match_end", time)])
 
@@ -118,6 +206,19 @@ def output_schema(output: Output, schema: Schema, kinds: Mapping[str, Kind]) -> 
 def event_type(schema: Schema) -> pa.DataType:
     """The struct that holds an event."""
     return pa.struct([pa.field(name, datatype) for name, datatype in schema.columns.items()])
+
+
+def column_type(column: EventColumn | GroupColumn | CompositeColumn, schema: Schema) -> pa.DataType:
+    """The type of a column that shows events."""
+    match column:
+        case EventColumn():
+            return event_type(schema)
+        case GroupColumn():
+            return group_type(column, schema)
+        case CompositeColumn(parts=parts):
+            time = schema.columns[schema.time]
+            fields = [pa.field(part.name, column_type(part, schema)) for part in parts]
+            return pa.struct([*fields, pa.field(TIME_ATTRIBUTE, time), pa.field(END_ATTRIBUTE, time)])
 
 
 def group_type(column: GroupColumn, schema: Schema) -> pa.DataType:
@@ -130,10 +231,16 @@ def group_type(column: GroupColumn, schema: Schema) -> pa.DataType:
 def value_type(column: ValueColumn, schema: Schema, kind: Kind) -> pa.DataType:
     """The type of a returned expression: the column's own for a plain attribute, else that of its kind."""
     if isinstance(column.expression, Attribute):
-        return schema.columns[schema.column(column.expression.name)]
-    zones = (schema.columns[schema.column(part.name)] for part in attributes(column.expression))
+        return _datatype(column.expression.name, schema)
+    zones = (_datatype(part.name, schema) for part in attributes(column.expression))
     zone = next((datatype.tz for datatype in zones if pa.types.is_timestamp(datatype) and datatype.tz), None)
     return result_type(kind, schema.unit, zone, decimal_places(column.expression, schema))
+
+
+def _datatype(attribute: str, schema: Schema) -> pa.DataType:
+    datatype = schema.datatype(attribute)
+    assert datatype is not None, "typing has found the attribute"
+    return datatype
 
 
 def decimal_places(expression: Expression, schema: Schema) -> int:
@@ -142,7 +249,7 @@ def decimal_places(expression: Expression, schema: Schema) -> int:
         case Literal(value=value):
             return places(value)
         case Attribute(name=name):
-            datatype = schema.columns[schema.column(name)]
+            datatype = _datatype(name, schema)
             return datatype.scale if pa.types.is_decimal(datatype) else 0
         case Arithmetic(operator="*", left=left, right=right):
             factors = decimal_places(left, schema), decimal_places(right, schema)
@@ -168,29 +275,69 @@ def build_matches(
     members = members or {}
     kept = [rows[name] for name in output.kept]
     unbound = [name for name in rows if (rows[name] == UNBOUND).any()]
-    first = np.minimum.reduce([np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
-    last = np.maximum.reduce(kept)
+    first = reduce(np.minimum, [np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
+    last = reduce(np.maximum, kept)
     for name in output.groups:
         if name in members:
             first, last = spanned(members[name], first, last)
     columns: list[pa.Array | pa.ChunkedArray] = []
     for place, column in enumerate(output.columns):
-        if isinstance(column, EventColumn):
-            columns.append(
-                _struct(events, rows[column.name], wanted.field(place).type, column.name in unbound)
-            )
-        elif isinstance(column, GroupColumn):
-            columns.append(_group(events, members[column.name], column, wanted.field(place).type))
+        if not isinstance(column, ValueColumn):
+            datatype = wanted.field(place).type
+            columns.append(_shown(events, column, datatype, rows, members, schema.time))
         elif isinstance(column.expression, Attribute):
             name = column.expression.variable or ""
             attribute = column.expression.name
             source = schema.column(attribute)
-            columns.append(_take(events.column(source), rows[name], name in unbound))
+            column_taken = field_of(_take(events.column(source), rows[name], name in unbound), attribute)
+            columns.append(column_taken)
         else:
             columns.append(values(column))
-    time = events.column(schema.time)
-    columns += [_take(time, first, False), _take(time, last, False)]
+    columns += [_times_at(at, output, columns, events, rows, schema) for at in (first, last)]
     return pa.Table.from_arrays([_as(c, f.type) for c, f in zip(columns, wanted, strict=True)], schema=wanted)
+
+
+def _shown(
+    events: pa.Table,
+    column: EventColumn | GroupColumn | CompositeColumn,
+    datatype: pa.DataType,
+    rows: Mapping[str, Rows],
+    members: Mapping[str, Members],
+    time: str,
+) -> pa.Array:
+    """A column that shows events."""
+    if isinstance(column, EventColumn):
+        own = rows[column.name]
+        return _struct(events, own, datatype, bool((own == UNBOUND).any()))
+    if isinstance(column, GroupColumn):
+        return _group(events, members[column.name], column, datatype)
+    parts = [
+        _plain(_shown(events, part, datatype.field(place).type, rows, members, time))
+        for place, part in enumerate(column.parts)
+    ]
+    bound = [rows[name] for name in column.events]
+    last = np.maximum.reduce(bound)
+    first = np.minimum.reduce([np.where(r == UNBOUND, last, r) for r in bound])
+    unbound = bool((last == UNBOUND).any())
+    times = [_plain(_take(events.column(time), edge, unbound)) for edge in (first, last)]
+    fields = [datatype.field(place) for place in range(datatype.num_fields)]
+    columns = [_as(c, field.type) for c, field in zip([*parts, *times], fields, strict=True)]
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=pa.array(last == UNBOUND))
+
+
+def _times_at(
+    at: Rows,
+    output: Output,
+    columns: list[Any],
+    events: pa.Table,
+    rows: Mapping[str, Rows],
+    schema: Schema,
+) -> pa.Array | pa.ChunkedArray:
+    """The times of some events; where a variable always has these, they are shared with its column."""
+    for column, built in zip(output.columns, columns, strict=False):
+        if isinstance(column, EventColumn) and np.array_equal(rows[column.name], at):
+            return built.field(built.type.get_field_index(schema.time))
+    return _take(events.column(schema.time), at, False)
 
 
 def spanned(members: Members, first: Rows, last: Rows) -> tuple[Rows, Rows]:
@@ -248,7 +395,10 @@ def _as(column: Any, datatype: pa.DataType) -> Any:
 
 
 def _struct(events: pa.Table, rows: Rows, datatype: pa.StructType, unbound: bool) -> pa.Array:
-    fields = [datatype.field(place) for place in range(datatype.num_fields)]
+    fields = list(datatype)
+    if len(rows) <= _FEW and all(events.column(field.name).num_chunks == 1 for field in fields):
+        whole = pa.StructArray.from_arrays([events.column(f.name).chunk(0) for f in fields], fields=fields)
+        return _take(whole, rows, unbound)  # in one call: with few rows, calls are what takes time
     columns = [_plain(_take(events.column(field.name), rows, unbound)) for field in fields]
     mask = pa.array(rows == UNBOUND) if unbound else None
     return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)

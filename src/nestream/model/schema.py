@@ -6,15 +6,26 @@ Columns of any Arrow type may ride along; the kinds below are those that a query
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from nestream.model.expression import COLUMN_MARK, TIME_ATTRIBUTE, TYPE_ATTRIBUTE
+from nestream.model.expression import (
+    COLUMN_MARK,
+    PATH_MARK,
+    TIME_ATTRIBUTE,
+    TYPE_ATTRIBUTE,
+    column_name,
+)
+from nestream.model.lazy import Lazy
 from nestream.model.plain import plain_type, repeated_names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = Lazy("pyarrow")
 
 
 class Kind(StrEnum):
@@ -82,6 +93,19 @@ def kind_of(datatype: pa.DataType) -> Kind:
     if pa.types.is_duration(datatype):
         return Kind.DURATION
     return Kind.OTHER
+
+
+def _with_fields(datatype: pa.DataType) -> Iterator[pa.DataType]:
+    """The type and those of its fields, at any depth, where it is a struct."""
+    yield datatype
+    if pa.types.is_struct(datatype):
+        for place in range(datatype.num_fields):
+            yield from _with_fields(datatype.field(place).type)
+
+
+def path_of(attribute: str) -> tuple[str, ...]:
+    """The names of the fields after the column, where a field of a struct is meant."""
+    return tuple(attribute.split(PATH_MARK)[1:])
 
 
 class EventError(ValueError):
@@ -183,7 +207,8 @@ class Schema:
         """The unit of times and durations in computations: "ns" where some column needs it, else "us"."""
         fine = any(
             (pa.types.is_timestamp(datatype) or pa.types.is_duration(datatype)) and datatype.unit == "ns"
-            for datatype in self.columns.values()
+            for column in self.columns.values()
+            for datatype in _with_fields(column)
         )
         return "ns" if fine else "us"
 
@@ -199,11 +224,23 @@ class Schema:
 
     def column(self, attribute: str) -> str:
         """The column that holds an attribute of a plan, where `ts` and `type` are the event's own."""
+        attribute = column_name(attribute)
         if attribute == TIME_ATTRIBUTE:
             return self.time
         if attribute == TYPE_ATTRIBUTE:
             return self.type
         return attribute.removeprefix(COLUMN_MARK)
+
+    def datatype(self, attribute: str) -> pa.DataType | None:
+        """The type of an attribute, or of a field of it; None where there is none."""
+        datatype = self.columns.get(self.column(attribute))
+        for name in path_of(attribute):
+            if datatype is None or pa.types.is_null(datatype):
+                return datatype
+            if not pa.types.is_struct(datatype) or datatype.get_field_index(name) < 0:
+                return None
+            datatype = plain_type(datatype.field(name).type)
+        return datatype
 
     @property
     def shadowed(self) -> dict[str, str]:
@@ -213,8 +250,8 @@ class Schema:
 
     def kind(self, attribute: str) -> Kind | None:
         """The kind of an attribute, or None where there is no such column."""
-        name = self.column(attribute)
-        return kind_of(self.columns[name]) if name in self.columns else None
+        datatype = self.datatype(attribute)
+        return None if datatype is None else kind_of(datatype)
 
     def has(self, event_type: str, attribute: str) -> bool:
         """Whether events of the type have the attribute."""

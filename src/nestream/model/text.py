@@ -14,6 +14,7 @@ from typing import Final
 
 from nestream.model.expression import (
     COLUMN_MARK,
+    PATH_MARK,
     Aggregate,
     And,
     Arithmetic,
@@ -73,6 +74,8 @@ def is_reserved(name: str) -> bool:
 
 def print_name(name: str) -> str:
     """The name of a type, variable or attribute as it is written in a query."""
+    if PATH_MARK in name:
+        return ".".join(map(print_name, name.split(PATH_MARK)))
     name = name.removeprefix(COLUMN_MARK)
     if _PLAIN.fullmatch(name) and not is_reserved(name):
         return name

@@ -48,7 +48,7 @@ def set_schema(schema: Schema) -> pa.Schema:
 
 def shown_variables(output: Output) -> list[str]:
     """The variables whose events a query shows."""
-    return [column.name for column in output.columns if isinstance(column, EventColumn)]
+    return [column.name for column in output.parts if isinstance(column, EventColumn)]
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Gathered:
         self.names.append(name)
         self.counts.append(count)
         self.spans.append((first, last))
-        if any(isinstance(column, GroupColumn) for column in output.columns):
+        if any(isinstance(column, GroupColumn) for column in output.parts):
             self._add_grouped(output, rows, count, members)
             self.values.append(found)
             return
@@ -115,7 +115,7 @@ class Gathered:
         """List the events of matches that show groups, in the order of the columns."""
         matches = np.arange(count)
         whose, places, which, listed = [], [], [], []
-        for place, column in enumerate(output.columns):
+        for place, column in enumerate(output.parts):
             if isinstance(column, EventColumn):
                 parts = [(column.name, matches, rows[column.name])]
             elif isinstance(column, GroupColumn):

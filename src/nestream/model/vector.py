@@ -10,17 +10,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING, Any
 
 from nestream.model.arithmetic import fits
+from nestream.model.lazy import Lazy
 
-Mask = npt.NDArray[np.bool_]
-TEXT = pa.large_string()
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+    np, pa, pc = Lazy("numpy"), Lazy("pyarrow"), Lazy("pyarrow.compute")
+
+
+if TYPE_CHECKING:
+    Mask = npt.NDArray[np.bool_]
+else:
+    Mask = Any
+
+
+def text_type() -> pa.DataType:
+    """The type of texts that are computed with."""
+    return pa.large_string()
 
 
 @dataclass(frozen=True)
@@ -90,7 +102,7 @@ class Vector:
         if sample is None:
             return cls.nothing(None if single else len(items))
         if isinstance(sample, str):
-            return cls(pa.scalar(items[0], TEXT) if single else pa.array(items, TEXT))
+            return cls(pa.scalar(items[0], text_type()) if single else pa.array(items, text_type()))
         values: npt.NDArray[Any]
         filled = [type(sample)(0) if item is None else item for item in items]
         if any(isinstance(item, Decimal) for item in filled):

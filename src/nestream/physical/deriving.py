@@ -26,7 +26,8 @@ from nestream.physical.choices import Chosen
 from nestream.physical.equality import classes, linked_key
 
 if TYPE_CHECKING:
-    from nestream.physical.planner import Outer, Planner
+    from nestream.physical.planner import Planner
+    from nestream.physical.writing import Outer
 
 Key = Mapping[str, tuple[str, ...]]
 

@@ -7,9 +7,8 @@ else is a lateral join, which is always right.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import combinations, pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,41 +17,29 @@ from nestream.engine.block import Block, Group, Negation
 from nestream.engine.native import NativeProgram
 from nestream.engine.operators.chain import Chain
 from nestream.engine.operators.grouped import grouped
-from nestream.engine.operators.lateral_join import LateralJoin, closure
+from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import PhysicalOperator
 from nestream.engine.operators.product import Product
 from nestream.engine.outlines import outline_of
-from nestream.engine.program import EVENT, MEMORY, Decided, Edge, Equality, Interval, LeafSpec, Measure
+from nestream.engine.program import MEMORY, Edge, Interval, LeafSpec
 from nestream.engine.shown_groups import ShownGroups
-from nestream.logical.nodes import Component, Leaf, Plan, WinAnd, WinSeq, expressions, is_constraint
 from nestream.logical.nodes import Group as LogicalGroup
 from nestream.logical.nodes import Negation as LogicalNegation
-from nestream.model.event_types import overlap
-from nestream.model.expression import (
-    TIME_ATTRIBUTE,
-    TYPE_ATTRIBUTE,
-    Attribute,
-    Comparison,
-    Expression,
-    aggregates,
-    attributes,
-    conjuncts,
-    transform,
-    variables,
-)
-from nestream.model.output import GroupColumn, ValueColumn
-from nestream.model.schema import Kind, Schema
-from nestream.model.time import WindowKind
+from nestream.logical.nodes import Plan
+from nestream.model.expression import aggregates, conjuncts, variables
+from nestream.model.output import ValueColumn
+from nestream.model.schema import Schema
 from nestream.physical.choices import Chosen, choices
 from nestream.physical.deriving import derive
-from nestream.physical.equality import classes, key_of, split_equalities
-
-_MEASURES = {
-    WindowKind.TIME: Measure.TIME,
-    WindowKind.NUMBER: Measure.TIME,
-    WindowKind.EVENTS: Measure.EVENTS,
-    WindowKind.UNBOUNDED: Measure.NONE,
-}
+from nestream.physical.equality import key_of, split_equalities
+from nestream.physical.writing import (
+    BlockWriter,
+    Outer,
+    about_the_match,
+    constraints_of,
+    interval_order,
+    root_limits,
+)
 
 
 def plan_native(
@@ -70,21 +57,14 @@ def plan_native(
     added.
     """
     planner = Planner(schema, {} if leaves is None else leaves)
-    timed = plan.window.kind is WindowKind.TIME
-    scale = schema.per_microsecond if timed and schema is not None else 1
     blocks = tuple(planner.root_block(chosen) for chosen in choices(plan.root))
     same = len({frozenset(block.leaves) for block in blocks}) < len(blocks)
     return NativeProgram(
         leaves=tuple(planner.leaves),
-        outlines=tuple(outline_of(block, planner.decided(block)) for block in blocks),
-        measure=_MEASURES[plan.window.kind],
-        window=min(plan.window.size * scale, 2**63 - 1),
-        exclusive=plan.exclusive,
-        by_arrival=planner.by_arrival,
-        attributes=_read_attributes(plan),
+        outlines=tuple(outline_of(block, planner.decided(edges(block))) for block in blocks),
+        **planner.scope(plan),
         distinct=plan.output.distinct or same,
         looks_back=any(Edge.WINDOW_START in edges(block) for block in blocks),
-        kept=plan.output.kept,
         memory=(options or {}).get("memory", MEMORY),
         physical=tuple(map(operator_of, blocks)),
         shown=_shown_groups(plan, blocks),
@@ -96,7 +76,7 @@ def _shown_groups(plan: Plan, blocks: Sequence[Block]) -> ShownGroups | None:
     columns = plan.output.columns
     returned = [column.expression for column in columns if isinstance(column, ValueColumn)]
     shown = ShownGroups(
-        listed=frozenset(column.variable for column in columns if isinstance(column, GroupColumn)),
+        listed=frozenset(name for column in columns for name in column.groups),
         spanned=frozenset(
             group.variable
             for block in blocks
@@ -110,66 +90,24 @@ def _shown_groups(plan: Plan, blocks: Sequence[Block]) -> ShownGroups | None:
 
 def operator_of(block: Block) -> PhysicalOperator:
     """The operator that finds the matches of a block."""
-    if block.chain is not None and not block.equalities:
-        return grouped(Chain(block))
+    if block.chain is not None and not (block.equalities and block.groups):
+        chain = Chain(block)
+        if chain.is_right:
+            return grouped(chain)
     ordered = any(set(pair) <= set(block.leaves) for pair in block.order)
     if not ordered and not block.equalities:
         return grouped(Product(block))
     return LateralJoin(block)
 
 
-def _read_attributes(plan: Plan) -> tuple[str, ...]:
-    """The attributes that predicates and returned expressions read, without time and type."""
-    read = (part.name for expression in expressions(plan) for part in attributes(expression))
-    return tuple(dict.fromkeys(name for name in read if name not in (TIME_ATTRIBUTE, TYPE_ATTRIBUTE)))
-
-
-@dataclass(frozen=True)
-class Outer:
-    """What a negation sees around it: the bound variables, their order and their equalities."""
-
-    types: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    order: frozenset[tuple[str, str]] = frozenset()
-    facts: tuple[Equality, ...] = ()
-
-    def inside(self, block: Block, chosen: Chosen) -> Outer:
-        """The same for what is nested in a block."""
-        types = {leaf.variable: frozenset(leaf.types) for leaf in chosen.leaves}
-        facts = (*block.equalities, *_key_equalities(block), *self.facts)
-        return Outer({**types, **self.types}, self.order | block.order, facts)
-
-
-def _key_equalities(block: Block) -> Iterator[Equality]:
-    """The equalities that the key of a block stands for."""
-    for left, right in pairwise(block.key or ()):
-        assert block.key is not None
-        for a, b in zip(block.key[left], block.key[right], strict=True):
-            yield Equality((left, a), (right, b))
-
-
-class Planner:
+class Planner(BlockWriter):
     """Writes the blocks of one plan."""
-
-    def __init__(self, schema: Schema | None, leaves: dict[LeafSpec, int]) -> None:
-        self.schema = schema
-        self.by_arrival = schema is not None and schema.by_arrival
-        self.leaves = leaves
-
-    def decided(self, block: Block) -> Decided:
-        """When the matches of a block are known."""
-        found = edges(block)
-        if Edge.WINDOW_END in found:
-            return Decided.WINDOW
-        if Edge.MATCH_END in found and not self.by_arrival:
-            return Decided.CLOSED
-        return Decided.LAST
 
     # -- blocks --------------------------------------------------------------------------------------------
 
     def root_block(self, chosen: Chosen) -> Block:
         """The block of a whole match, or of an expression that depends on nothing around it."""
-        right = Edge.MATCH_END if isinstance(chosen.node, WinAnd) else Edge.WINDOW_END
-        return self.block(chosen, Interval(Edge.WINDOW_START, right), Outer(), root=True)
+        return self.block(chosen, root_limits(chosen), Outer(), root=True)
 
     def block(self, chosen: Chosen, limits: Interval, outer: Outer, *, root: bool = False) -> Block:
         """The block of a choice, within the limits that its surroundings leave."""
@@ -180,10 +118,8 @@ class Planner:
         local = {name: [f for f in formulas if variables(f) == {name}] for name in names}
         joint = [f for f in formulas if f not in (g for own in local.values() for g in own)]
         equalities, predicates = split_equalities(joint, self.kind)
-        around = [e for e in equalities if not {e.left[0], e.right[0]} & set(names)]
-        if around:  # about the match alone: a lookup of the block's own events would not test them
-            equalities = [e for e in equalities if e not in around]
-            predicates += [_as_predicate(e) for e in around if not _known(e, outer.facts)]
+        equalities, tests = about_the_match(equalities, names, outer)
+        predicates += tests
         between = [e for e in equalities if not {e.left[0], e.right[0]} <= set(names)]
         within = [e for e in equalities if e not in between]
         order = frozenset(chosen.order) | (frozenset() if root else interval_order(limits, names))
@@ -205,34 +141,11 @@ class Planner:
             judged=tuple(judged),
         )
 
-    def kind(self, attribute: str) -> Kind:
-        """The kind of an attribute's values."""
-        found = self.schema.kind(attribute) if self.schema is not None else None
-        return found or Kind.UNKNOWN
-
-    def leaf(self, leaf: Leaf, filters: list[Expression]) -> int:
-        """The number of the leaf; equal leaves are one."""
-        spec = LeafSpec(leaf.types, tuple(transform(f, _about_the_event) for f in filters))
-        return self.leaves.setdefault(spec, len(self.leaves))
-
-    def apart(
-        self, chosen: Chosen, order: frozenset[tuple[str, str]], outer: Outer
-    ) -> frozenset[tuple[str, str]]:
-        """The pairs that share an event type and that no order keeps apart."""
-        reach = closure(order | outer.order)
-        own = [(leaf.variable, frozenset(leaf.types)) for leaf in chosen.leaves]
-        pairs = [*combinations(own, 2), *((a, b) for a in own for b in outer.types.items())]
-        return frozenset(
-            (x, y)
-            for (x, a), (y, b) in pairs
-            if overlap(a, b) and (x, y) not in reach and (y, x) not in reach
-        )
-
     # -- negations -----------------------------------------------------------------------------------------
 
     def negations(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Negation]:
         """The negations of a node and its positive parts, each alternative of each, with its interval."""
-        for component, interval in constraint_places(chosen, limits):
+        for component, interval in constraints_of(chosen, limits):
             if isinstance(component, LogicalNegation):
                 for alternative in choices(component.body):
                     block = self.block(alternative, interval, outer)
@@ -240,44 +153,13 @@ class Planner:
 
     def groups(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Group]:
         """The groups of a node and its positive parts, with their intervals."""
-        for component, interval in constraint_places(chosen, limits):
+        for component, interval in constraints_of(chosen, limits):
             if isinstance(component, LogicalGroup):
                 alternatives = tuple(
                     Negation(interval, self.block(alternative, interval, outer))
                     for alternative in choices(component.body)
                 )
                 yield Group(component.variable, interval, alternatives, component.least, component.most)
-
-
-def constraint_places(chosen: Chosen, limits: Interval) -> Iterator[tuple[Component, Interval]]:
-    """The negations and groups of a node and its positive parts, each with the interval it looks at."""
-    node = chosen.node
-    if isinstance(node, Leaf):
-        return
-    place = 0
-    for component in node.components:
-        binds = not is_constraint(component)
-        interval = limits
-        if isinstance(node, WinSeq):
-            right = place + 1 if binds else place
-            interval = Interval(
-                chosen.parts[place - 1].last if place > 0 else limits.after,
-                chosen.parts[right].first if right < len(chosen.parts) else limits.before,
-            )
-        if binds:
-            yield from constraint_places(chosen.parts[place], interval)
-            place += 1
-        else:
-            yield component, interval
-
-
-def interval_order(limits: Interval, names: Iterable[str]) -> frozenset[tuple[str, str]]:
-    """The order that an interval puts on the variables inside it."""
-    after = limits.after if isinstance(limits.after, tuple) else ()
-    before = limits.before if isinstance(limits.before, tuple) else ()
-    return frozenset(
-        pair for name in names for pair in (*((a, name) for a in after), *((name, b) for b in before))
-    )
 
 
 def edges(block: Block) -> set[Edge]:
@@ -289,16 +171,3 @@ def edges(block: Block) -> set[Edge]:
         found |= {edge for edge in (interval.after, interval.before) if isinstance(edge, Edge)}
         found |= edges(negation.block)
     return found
-
-
-def _known(equality: Equality, facts: Sequence[Equality]) -> bool:
-    """Whether an equality follows from others."""
-    return any({equality.left, equality.right} <= equal for equal in classes(facts))
-
-
-def _as_predicate(equality: Equality) -> Expression:
-    return Comparison("=", (Attribute(*equality.left), Attribute(*equality.right)))
-
-
-def _about_the_event(part: Expression) -> Expression:
-    return Attribute(EVENT, part.name) if isinstance(part, Attribute) else part

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from nestream.logical.nodes import Group, Plan, groups, leaves, target_variables
-from nestream.model.columns import computable
-from nestream.model.expression import COLUMN_MARK
+from nestream.logical.nodes import Group, Plan, expressions, groups, leaves, target_variables
+from nestream.model.columns import computable, field_of
+from nestream.model.expression import COLUMN_MARK, PATH_MARK, attributes
 from nestream.model.output import UNBOUND, Members, ValueColumn, build_matches, output_schema
 from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
@@ -28,6 +28,10 @@ def match_reference(plan: Plan, table: pa.Table, schema: Schema, kinds: Mapping[
         for name, datatype in schema.columns.items()
     }
     computed |= {COLUMN_MARK + name: computed[name] for name in schema.shadowed}
+    for name in {part.name for expression in expressions(plan) for part in attributes(expression)}:
+        if PATH_MARK in name:
+            field = field_of(table.column(schema.column(name)), name)
+            computed[name] = computable(field, unit, name).to_pylist()
     rows = [{name: column[row] for name, column in computed.items()} for row in range(table.num_rows)]
     events = history(times, [str(row[schema.type]) for row in rows], rows)
     matches = evaluate(plan, events, schema.order, scale)[: plan.limit]

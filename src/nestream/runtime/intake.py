@@ -12,19 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from nestream.model.columns import computable, is_frame, missing, roomy, table_of, to_table
+from nestream.model.columns import computable, is_frame, missing, table_of
 from nestream.model.schema import Kind, kind_of
 from nestream.model.widening import mixing, taking
 
 Rows = npt.NDArray[np.int64]
 Columns = dict[str, pa.DataType]
-
-
-def batch_of(events: Any, type: str) -> pa.Table:
-    """A batch as users give it, as a table."""
-    table = to_table(events, type)
-    return table.cast(pa.schema([field.with_type(roomy(field.type)) for field in table.schema]))
 
 
 def is_batch(events: Any) -> bool:
@@ -44,7 +39,8 @@ def without_role(table: pa.Table, role: str, name: str) -> tuple[npt.NDArray[np.
     if name not in table.column_names:
         return (np.ones(table.num_rows, bool), f"no {role}: there is no column `{name}`")
     column = table.column(name)
-    if not column.null_count and not pa.types.is_dictionary(column.type):
+    words = pa.types.is_dictionary(column.type)
+    if not column.null_count and not (words and any(part.dictionary.null_count for part in column.chunks)):
         return None
     absent = missing(column).to_numpy()
     return (absent, f"no {role}: `{name}` is NULL") if absent.any() else None
@@ -79,8 +75,18 @@ def grown(known: Columns, table: pa.Table, fixed: Collection[str], mentioned: It
 def check_computable(table: pa.Table, names: Iterable[str], unit: str) -> None:
     """Raise an `EventError` for a value that the query cannot compute with: beyond 64 bits in its unit."""
     for name in names:
-        if name in table.column_names and _may_overflow(table.schema.field(name).type, unit):
-            computable(table.column(name), unit, name)
+        if name in table.column_names:
+            _check(table.column(name), unit, name)
+
+
+def _check(column: pa.ChunkedArray, unit: str, name: str) -> None:
+    """The same for a column, and for the fields of structs in it."""
+    if _may_overflow(column.type, unit):
+        computable(column, unit, name)
+    if pa.types.is_struct(column.type):
+        for place in range(column.type.num_fields):
+            field = column.type.field(place).name
+            _check(pc.struct_field(column, [field]), unit, f"{name}.{field}")
 
 
 def _may_overflow(datatype: pa.DataType, unit: str) -> bool:

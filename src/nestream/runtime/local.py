@@ -19,7 +19,6 @@ from nestream.model.expression import Aggregate
 from nestream.model.memory import first_rows
 from nestream.model.output import ValueColumn, build_matches
 from nestream.model.vector import Vector
-from nestream.runtime.ahead import in_threads
 from nestream.runtime.compiled import CompiledQuery
 from nestream.runtime.held import (
     describe_events,
@@ -79,11 +78,10 @@ class LocalRun:
     def over(self, events: pa.Table, threads: int = 1) -> Iterator[pa.Table]:
         """The matches over a finite table of events, in any order of arrival, up to the limit of the query.
 
-        With several threads, others build tables of matches while this one looks for more.
+        Several threads work on slices of the events.
         """
         self.append(in_order(events, self.schema))
-        found = in_threads(self.table, self.matcher.advance(END), threads)
-        return first_rows(found, self.compiled.limit)
+        return first_rows(self.matcher.whole(self.table, threads), self.compiled.limit)
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are over a finite table."""

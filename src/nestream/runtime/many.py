@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.engine.events import Events
+from nestream.engine.in_threads import in_threads
 from nestream.engine.many import Matchers
 from nestream.engine.matcher import END
 from nestream.engine.operator import Matches
@@ -16,7 +17,6 @@ from nestream.model.columns import with_columns
 from nestream.model.memory import first_rows
 from nestream.model.schema import Schema
 from nestream.model.together import Gathered, set_schema
-from nestream.runtime.ahead import in_threads
 from nestream.runtime.compiled import CompiledSet
 from nestream.runtime.held import (
     describe_events,

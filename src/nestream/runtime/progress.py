@@ -61,18 +61,20 @@ class Progress:
         reached = max(self.greatest - self.patience, LEAST)
         return reached if self.run.watermark is None else max(reached, self.run.watermark)
 
-    def late(self, times: Times) -> npt.NDArray[np.bool_]:
-        """Which events are behind the watermark when they arrive, one after the other."""
+    def late(self, times: Times) -> npt.NDArray[np.bool_] | None:
+        """Which events are behind the watermark when they arrive, one after the other; None if none are."""
+        now = self.watermark
+        if (now is None or times[0] >= now) and bool((times[1:] >= times[:-1]).all()):
+            return None
         before = np.concatenate((times[:1], np.maximum.accumulate(times)[:-1]))
         if self.greatest is not None:
             before = np.maximum(before, self.greatest)
         patience = min(self.patience, END)
         reached = np.where(before < LEAST + patience, LEAST, before - patience)
-        if (
-            self.run.watermark is not None
-        ):  # it may be further, where the lateness was another before a restart
+        if self.run.watermark is not None:  # further, where the lateness was another before a restart
             reached = np.maximum(reached, self.run.watermark)
-        return np.asarray(times < reached)
+        behind = np.asarray(times < reached)
+        return behind if behind.any() else None
 
     def take(self, table: pa.Table, times: Times) -> None:
         """Take events that are not late, in the order of their arrival."""

@@ -22,7 +22,7 @@ from nestream.engine.single.matcher import Ready, SingleMatcher
 from nestream.engine.single.search import TooManyError
 from nestream.engine.single.stacks import position
 from nestream.model.expression import Attribute
-from nestream.model.output import EventColumn, GroupColumn
+from nestream.model.output import CompositeColumn, EventColumn, GroupColumn
 from nestream.runtime.layers import LayeredRun
 from nestream.runtime.local import LocalRun
 from nestream.runtime.plain_events import as_time, check_of, reader, shown_as
@@ -226,7 +226,7 @@ class Shown:
             if isinstance(column, EventColumn):
                 columns.append((column.name, column.variable))
                 continue
-            if isinstance(column, GroupColumn):
+            if isinstance(column, GroupColumn | CompositeColumn):
                 return None
             expression = column.expression
             if isinstance(expression, Attribute):

@@ -11,19 +11,15 @@ second cannot fail. So what is held stays held, whatever comes.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from itertools import chain
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from nestream.engine.matcher import END
-from nestream.model.columns import roomy, with_columns
 from nestream.model.diagnostics import QueryError
 from nestream.model.event_types import fits
 from nestream.model.lengths import length_of_time
@@ -32,58 +28,19 @@ from nestream.model.plain import empty_table
 from nestream.model.python_values import a
 from nestream.model.schema import EventError, Schema
 from nestream.model.unseen import Seen, warn_of
-from nestream.runtime.compiled import Compiled
-from nestream.runtime.intake import (
-    Columns,
-    batch_of,
-    check_computable,
-    event_at,
-    grown,
-    is_batch,
-    table_of_events,
-    without_role,
-)
+from nestream.runtime.arrivals import Arrival, Arrivals
+from nestream.runtime.arrivals import Compiler as Compiler
+from nestream.runtime.intake import event_at, is_batch, table_of_events
 from nestream.runtime.local import LocalRun
 from nestream.runtime.progress import Progress
-from nestream.runtime.runs import AnyRun, started
+from nestream.runtime.set_aside import SetAside
 from nestream.runtime.single import Single
 from nestream.runtime.state import SavedState, StateError
-from nestream.runtime.waiting import Times
 
 _MOST_PENDING = 4096
 """So many events that cannot decide a match are looked at together."""
 _FEW = 256
 """Batches of at most so many events between single ones are held for these too."""
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """A query before its events are known: what it asks of them, and how it is compiled for their schema.
-
-    `compiled` raises where the query does not fit the schema. `identity` is what a saved state must agree
-    with. `attributes` are those that the query reads, `computed` those that it does not only show, and
-    `types` the event types that it names. With `whole` a match shows events with all their columns; otherwise
-    those that the query does not read do not matter.
-    """
-
-    compiled: Callable[[Schema], Compiled]
-    identity: str
-    attributes: tuple[str, ...]
-    computed: tuple[str, ...]
-    types: tuple[str, ...]
-    whole: bool
-    limit: int | None = None
-
-
-@dataclass(frozen=True)
-class _Arrival:
-    """Events that were looked at and can be taken: row numbers are those of the table that arrived."""
-
-    progress: Progress | None
-    table: pa.Table
-    times: Times
-    dead: list[tuple[int, str]]
-    late: list[int]
 
 
 class Stream:
@@ -103,28 +60,18 @@ class Stream:
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
     ) -> None:
-        for name, handler in (("late", late), ("dead_letter", dead_letter)):
-            if handler is not None and not callable(handler):
-                raise TypeError(f"{name} is a function that is called with each such event, not {handler!r}")
         if schema is not None and not isinstance(schema, Schema):
             raise TypeError(
                 f"the schema is an Arrow schema, not a {schema.__class__.__name__}\n"
                 '  hint: write schema=pyarrow.schema([("ts", pyarrow.int64()), ("type", pyarrow.string())])'
             )
-        self._compiler = compiler
         self._identity = compiler.identity
-        self._reads = frozenset(compiler.attributes)
-        self._mentioned = [name for name in compiler.attributes if name not in ("ts", "type")]
+        self._aside = SetAside(time, late, dead_letter)
         self.time = time
         self.type = type
         self.lateness = length_of_time(lateness, "lateness")
-        self._types = schema.types if schema is not None else {}
-        self._used = None if compiler.whole else {*self._reads, time, type}
-        declared = {} if schema is None else schema.columns
-        self._declared = {name: roomy(kind) for name, kind in declared.items() if self._is_used(name)}
-        self._progress: Progress | None = self._begun(self._declared) if schema is not None else None
-        self._late = late
-        self._dead_letter = dead_letter
+        self._arrivals = Arrivals(compiler, time=time, type=type, lateness=self.lateness, schema=schema)
+        self._progress: Progress | None = self._arrivals.begin() if schema is not None else None
         self._pending: list[dict[str, Any]] = []
         self._limit = compiler.limit
         self._finished = False
@@ -133,8 +80,6 @@ class Stream:
         """How many events were pushed one by one since the engine last got others."""
         self._never_singly = False
         self._seen = Seen(compiler.types)
-        self.late_count = 0
-        self.dead_count = 0
         self.events_in = 0
         self.matches_out = 0
 
@@ -146,6 +91,16 @@ class Stream:
             "dead_count": self.dead_count,
         }
         return f"Stream({', '.join(f'{name}={value}' for name, value in counts.items())})"
+
+    @property
+    def late_count(self) -> int:
+        """How many events were late."""
+        return self._aside.late_count
+
+    @property
+    def dead_count(self) -> int:
+        """How many events became dead letters."""
+        return self._aside.dead_count
 
     # -- events in, matches out ----------------------------------------------------------------------------
 
@@ -168,7 +123,9 @@ class Stream:
                     f"push takes one event, a dictionary, and this is a {event.__class__.__name__}\n"
                     "  hint: push_batch takes many events at once"
                 )
-            self._bury(event, f"an event is a dictionary, not a value of type {event.__class__.__name__}")
+            self._aside.bury(
+                event, f"an event is a dictionary, not a value of type {event.__class__.__name__}"
+            )
             return []
         self._hand_over()
         self._pending.append(dict(event))
@@ -180,7 +137,7 @@ class Stream:
         """Take one event that every column takes as it is."""
         if time < single.watermark:
             self.events_in += 1
-            self._leave(event)
+            self._aside.leave(event)
             return []
         if self._has_all:
             self.events_in += 1
@@ -202,7 +159,7 @@ class Stream:
     def _round(self, single: Single, event: dict[str, Any]) -> list[dict[str, Any]]:
         """Let the engine look at an event."""
         self._hand_over()
-        arrival = self._look(single.table([event]))
+        arrival = self._arrivals.look(single.table([event]), self._progress)
         found = self._emitted([self._take(arrival, [event].__getitem__, known=True)])
         if not single.is_worth_it:
             self._single, self._never_singly = None, True
@@ -217,7 +174,7 @@ class Stream:
         if self._alone > len(progress.run.store) + len(progress.waiting):
             self._take_pending()
             assert self._progress is not None
-            self._single = Single.of(self._progress, whole=self._used is None)
+            self._single = Single.of(self._progress, whole=self._arrivals.compiler.whole)
             self._never_singly = self._single is None
 
     def _hand_over(self) -> None:
@@ -236,9 +193,9 @@ class Stream:
         the events is taken.
         """
         self._refuse_if_finished()
-        table = batch_of(events, self.type)
+        table = self._arrivals.batch(events)
         self._take_pending()
-        arrival = self._look(table)
+        arrival = self._arrivals.look(table, self._progress)
         return self._joined(self._take(arrival, partial(event_at, table)))
 
     def finish(self) -> list[dict[str, Any]]:
@@ -257,7 +214,7 @@ class Stream:
     def run(self, events: Iterable[Any]) -> Iterator[dict[str, Any]]:
         """The matches over an iterable of events (dictionaries) or batches of them, as they are decided."""
         if is_batch(events):
-            events = [batch_of(events, self.type)]
+            events = [self._arrivals.batch(events)]
         elif isinstance(events, str | bytes) or not isinstance(events, Iterable):
             raise EventError(
                 f"cannot read events from {a(events.__class__.__name__)}\n"
@@ -294,10 +251,10 @@ class Stream:
             return pa.table({})
         if self._limit is not None:
             tables = first_rows(tables, self._limit - self.matches_out)
-        first = next(tables, None)
+        first, second = next(tables, None), next(tables, None)
         if first is None:
             return empty_table(self._progress.run.wanted)
-        found = collected(chain([first], tables))
+        found = first if second is None else collected(chain((first, second), tables))
         self.matches_out += found.num_rows
         return found
 
@@ -334,10 +291,11 @@ class Stream:
         if not events:
             return
         try:
-            arrival = self._look(table_of_events(events, self.time, self.type))
+            table = table_of_events(events, self.time, self.type)
+            arrival = self._arrivals.look(table, self._progress)
         except (EventError, QueryError) as problem:
             if len(events) == 1:
-                self._bury(events[0], str(problem))
+                self._aside.bury(events[0], str(problem))
                 return
             half = len(events) // 2
             yield from self._taken(events[:half])
@@ -347,60 +305,17 @@ class Stream:
 
     # -- looking at events, and taking them ----------------------------------------------------------------
 
-    def _look(self, table: pa.Table) -> _Arrival:
-        """Sort out the events: to be taken, late, or dead. Raises where they do not fit; changes nothing."""
-        dead: list[tuple[int, str]] = []
-        table, rows = self._readable(table, np.arange(table.num_rows), dead)
-        progress = self._progress
-        known = progress is not None and table.schema.equals(progress.run.schema.arrow)
-        if table.num_rows and not known:
-            table = table.select([name for name in table.column_names if self._is_used(name)])
-            columns = self._grown(table)
-            table = with_columns(table, columns)
-            table, rows = self._readable(table, rows, dead)  # NaN for a time is NULL
-        if not table.num_rows:
-            return _Arrival(progress, table, np.empty(0, np.int64), dead, [])
-        if progress is None:
-            progress = self._begun(columns)
-        elif not known and columns != progress.run.schema.columns:
-            self._refuse_shadows(columns, progress.run.schema)
-            progress = progress.going_on(self._run(columns), self.lateness, self._compiler.computed)
-        times = progress.times(table)
-        check_computable(table, self._compiler.computed, progress.run.schema.unit)
-        behind = progress.late(times)
-        if not behind.any():
-            return _Arrival(progress, table, times, dead, [])
-        on_time = table.filter(pa.array(~behind))
-        return _Arrival(progress, on_time, times[~behind], dead, rows[behind].tolist())
-
-    def _readable(self, table: pa.Table, rows: Any, dead: list[tuple[int, str]]) -> tuple[pa.Table, Any]:
-        """The events with a time and a type, and their row numbers; the others are dead letters."""
-        for role, name in (("time", self.time), ("type", self.type)):
-            lacking = without_role(table, role, name)
-            if lacking is not None:
-                absent, reason = lacking
-                dead += [(row, reason) for row in rows[absent].tolist()]
-                table, rows = table.filter(pa.array(~absent)), rows[~absent]
-        return table, rows
-
-    def _is_used(self, name: str) -> bool:
-        return self._used is None or name in self._used
-
-    def _grown(self, table: pa.Table) -> Columns:
-        known = {} if self._progress is None else dict(self._progress.run.schema.columns)
-        return grown(known, table, {*self._declared, self.time, self.type}, self._mentioned)
-
     def _take(
-        self, arrival: _Arrival, event: Callable[[int], Any], *, known: bool = False
+        self, arrival: Arrival, event: Callable[[int], Any], *, known: bool = False
     ) -> Iterator[pa.Table]:
         """Take events that were looked at; the matches that they decide.
 
         They are `known` where they are held for single events already.
         """
         for row, reason in arrival.dead:
-            self._bury(event(row), reason)
+            self._aside.bury(event(row), reason)
         for row in arrival.late:
-            self._leave(event(row))
+            self._aside.leave(event(row))
         if self._single is not None and not known:
             if self._progress is arrival.progress and len(arrival.times) <= _FEW:
                 self._single.absorb(arrival.table, arrival.times)
@@ -413,41 +328,6 @@ class Stream:
         self._seen.note(arrival.table.column(self.type))
         self._progress.take(arrival.table, arrival.times)
         return self._progress.decided()
-
-    def _bury(self, event: Any, reason: str) -> None:
-        self.dead_count += 1
-        if self._dead_letter is not None:
-            self._dead_letter(event, reason)
-        elif self.dead_count == 1:
-            said = f"an event was left out: {reason}\n  hint: pass dead_letter=... to get such events"
-            warnings.warn(said, stacklevel=2)
-
-    def _leave(self, event: Any) -> None:
-        self.late_count += 1
-        if self._late is not None:
-            self._late(event)
-        elif self.late_count == 1:
-            said = (
-                f"an event was left out because it is late: `{self.time}` is {event[self.time]}\n"
-                "  hint: allow more with lateness=..., or pass late=... to get such events"
-            )
-            warnings.warn(said, stacklevel=2)
-
-    def _run(self, columns: Columns) -> AnyRun:
-        return started(self._compiler.compiled(Schema(columns, self.time, self.type, self._types)))
-
-    def _refuse_shadows(self, columns: Columns, before: Schema) -> None:
-        """Raise where a column would change what the query has read so far by its name."""
-        after = Schema(columns, self.time, self.type, self._types)
-        for name in after.shadowed.keys() - before.shadowed.keys():
-            if name in self._reads:
-                raise EventError(
-                    f"column `{name}` came after the query began to read `{name}` as the event's own\n"
-                    "  hint: declare the columns with schema=, or rename this one"
-                )
-
-    def _begun(self, columns: Columns) -> Progress:
-        return Progress.of(self._run(columns), self.lateness)
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -472,30 +352,15 @@ class Stream:
         if "schema" in saved.tables:
             schema = saved.tables["schema"].schema
             columns = dict(zip(schema.names, schema.types, strict=True))
-            self._check_columns(columns)
-            progress = self._begun(columns)
+            self._arrivals.check_saved(columns)
+            progress = self._arrivals.begin(columns)
             progress.load(saved.numbers, saved.tables)
             self._progress = progress
             self._finished = saved.numbers["watermark"] == END
         counts = saved.numbers["counts"]
-        self.late_count, self.dead_count = counts["late"], counts["dead"]
+        self._aside.late_count, self._aside.dead_count = counts["late"], counts["dead"]
         self.events_in, self.matches_out = counts["in"], counts["out"]
         return self
-
-    def _check_columns(self, columns: Columns) -> None:
-        """Raise where the saved events have other columns than this stream."""
-        for role, name in (("time", self.time), ("type", self.type)):
-            if name not in columns:
-                raise StateError(
-                    f"the saved events have no column `{name}` for their {role}: "
-                    f"they have {', '.join(columns)}"
-                )
-        for name, datatype in self._declared.items():
-            if columns.get(name, datatype) != datatype:
-                raise StateError(
-                    f"the schema says that column `{name}` is {datatype}, and in the saved state it is "
-                    f"{columns[name]}\n  hint: go on with the schema that the state was saved with"
-                )
 
     def _counts(self) -> dict[str, int]:
         return {

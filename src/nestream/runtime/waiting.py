@@ -76,7 +76,9 @@ class Waiting:
         self.parts = remaining
         if len(remaining) > MOST_PARTS:
             self._merge()
-        return in_order(pa.concat_tables(ready), np.concatenate(times)) if ready else None
+        if len(ready) < 2:
+            return in_order(ready[0], times[0]) if ready else None
+        return in_order(pa.concat_tables(ready), np.concatenate(times))
 
     def _merge(self) -> None:
         parts, self.parts = self.parts, []

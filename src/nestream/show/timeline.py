@@ -19,7 +19,7 @@ from nestream.logical.text import expression_text
 from nestream.model.columns import computable, to_table
 from nestream.model.counting import showing, showing_matches
 from nestream.model.event_types import ANY_TYPE, named_types
-from nestream.model.output import EventColumn, GroupColumn, ValueColumn
+from nestream.model.output import CompositeColumn, EventColumn, GroupColumn, ValueColumn
 from nestream.reference import Event, Interval, Meaning, Order
 from nestream.show.moments import Moments
 from nestream.why.search import root_negations
@@ -111,9 +111,13 @@ def timeline(
     return built.done()
 
 
-def _entries(column: EventColumn | GroupColumn, cell: Any) -> Iterator[dict[str, Any]]:
+def _entries(column: EventColumn | GroupColumn | CompositeColumn, cell: Any) -> Iterator[dict[str, Any]]:
     """The events of a column of a match; those of a group one after the other, under its variable."""
     if cell is None:
+        return
+    if isinstance(column, CompositeColumn):
+        for part in column.parts:
+            yield from _entries(part, cell[part.name])
         return
     if isinstance(column, EventColumn):
         yield {"variable": column.name, "event": cell}

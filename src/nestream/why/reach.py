@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.logical.nodes import Plan, expressions, leaves
-from nestream.model.columns import computable
+from nestream.model.columns import computable, field_of
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE, attributes
 from nestream.model.schema import EventError, Schema
@@ -154,7 +154,7 @@ class Timeline:
         read = {attribute.name for formula in expressions(plan) for attribute in attributes(formula)}
         held = {name: self.schema.column(name) for name in read - {TIME_ATTRIBUTE, TYPE_ATTRIBUTE}}
         columns: dict[str, list[Any]] = {
-            name: computable(part.column(column), self.schema.unit, column).to_pylist()
+            name: computable(field_of(part.column(column), name), self.schema.unit, column).to_pylist()
             for name, column in held.items()
             if column in self.schema.columns
         }

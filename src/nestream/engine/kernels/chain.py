@@ -29,6 +29,7 @@ def extend_prefixes(
 
     An event needs a predecessor that comes before its first event (`firsts`, itself for a single event) and,
     where `bound` is not empty, not before its bound. It is left out if none of its prefixes fits in a window.
+    `low` may be empty where no times are equal.
     Gives the places that stay, where each key begins among them, the latest start of a prefix, and the range
     of predecessors.
 
@@ -47,7 +48,7 @@ def extend_prefixes(
         limit = previous_begin[key + 1]
         after = first
         for place in range(begin[key], begin[key + 1]):
-            earliest = low[firsts[place]]
+            earliest = low[firsts[place]] if len(low) else firsts[place]
             if (
                 after > first and previous[after - 1] >= earliest
             ):  # composites come in the order of their ends
@@ -70,21 +71,132 @@ def extend_prefixes(
 
 
 @kernel
-def count_extensions(here: Any, window: Any, lowest: Any, end: Any) -> Any:
-    """How many predecessors each partial match has; `window` is the first place that its window allows."""
-    counts = np.empty(len(here), np.int64)
-    for i in range(len(here)):
-        first = max(lowest[here[i]], window[i])
-        counts[i] = max(end[here[i]] - first, 0)
-    return counts
+def first_in_window(start: Any, low: int, high: int, wanted: int) -> int:
+    """The first place in `start[low:high]`, which do not go down, that is not less than `wanted`.
+
+    Looks from the end in growing steps: few places of a long stretch are in a window.
+    """
+    step = 1
+    while high - step >= low and start[high - step] >= wanted:
+        step *= 2
+    known = high - step // 2
+    return int(first_at_least(start, max(low, high - step), known, wanted))
+
+
+@kernel
+def extend_through(
+    columns: Any,
+    reach: Any,
+    start: Any,
+    lowest: Any,
+    end: Any,
+    level: int,
+    stop: int,
+    at: Any,
+    until: Any,
+    rows: Any,
+    found: Any,
+) -> int:
+    """Extend partial matches from the step `level` down to the step `stop`; how many longer ones were found.
+
+    `columns` holds the places of each partial match from `level` on, one step a row, and `reach` the first
+    row of its window. `start`, `lowest` and `end` are those of all steps one after the other. Longer matches
+    go to the columns of `found`, in the order of their places from the last step to the first; as rows of
+    events where `rows`, by place, is not empty.
+
+    Goes on where an earlier call has stopped because `found` was full: `at` and `until` hold, for each step,
+    the next place to be taken and the end of its range; `at[level]` is the next partial match, which is
+    begun if `until[level]` is 0. All partial matches are done when `at[level]` is their number.
+
+    Law: `start` does not go down along a step, so the places that a window allows are the tail of a range,
+    and each of them has a predecessor that the window allows: there are no dead ends.
+    """
+    count = 0
+    width = columns.shape[0]
+    room = found.shape[1]
+    for i in range(at[level], columns.shape[1]):
+        step = level
+        if until[level]:
+            step = stop
+        while True:
+            if step > stop:  # begin the range of the step before
+                here = columns[0, i] if step == level else at[step] - 1
+                step -= 1
+                until[step] = end[here]
+                at[step] = first_in_window(start, lowest[here], end[here], reach[i])
+            if step == stop:
+                first = at[stop]
+                last = min(until[stop], first + room - count)
+                for place in range(first, last):
+                    found[0, count] = rows[place] if len(rows) else place
+                    for above in range(stop + 1, level):
+                        taken = at[above] - 1
+                        found[above - stop, count] = rows[taken] if len(rows) else taken
+                    for given in range(width):
+                        taken = columns[given, i]
+                        found[level - stop + given, count] = rows[taken] if len(rows) else taken
+                    count += 1
+                at[stop] = last
+                if last < until[stop]:
+                    at[level] = i
+                    until[level] = 1
+                    return count
+                step += 1
+            while step < level and at[step] == until[step]:
+                step += 1
+            if step == level:
+                break
+            at[step] += 1
+        at[level] = i + 1
+        until[level] = 0
+    return count
+
+
+@kernel
+def count_through(
+    columns: Any,
+    reach: Any,
+    start: Any,
+    lowest: Any,
+    end: Any,
+    level: int,
+    stop: int,
+    most: int,
+    at: Any,
+    until: Any,
+) -> Any:
+    """How many matches partial ones extend to, without building them, and how many were looked at.
+
+    Gives up after `most`. The arguments are those of `extend_through`.
+    """
+    total = 0
+    for i in range(columns.shape[1]):
+        if total > most:
+            return total, i
+        step = level
+        while True:
+            here = columns[0, i] if step == level else at[step] - 1
+            first = first_in_window(start, lowest[here], end[here], reach[i])
+            if step - 1 == stop:
+                total += end[here] - first
+            else:
+                step -= 1
+                until[step] = end[here]
+                at[step] = first
+            while step < level and at[step] == until[step]:
+                step += 1
+            if step == level:
+                break
+            at[step] += 1
+    return total, columns.shape[1]
 
 
 @kernel
 def extend(columns: Any, window: Any, lowest: Any, end: Any, total: int) -> Any:
-    """The partial matches with each of their predecessors, which become the first column.
+    """The partial matches with each place of a range, which become the first column.
 
-    `columns` holds the places of a partial match from the present step on, one step a row. Gives the longer
-    columns and for each longer match the number of the one it extends.
+    `columns` holds the numbers of partial matches; the range of each is that of its first number. Gives the
+    longer columns and for each longer match the number of the one it extends.
     """
     longer = np.empty((columns.shape[0] + 1, total), np.int32)
     origin = np.empty(total, np.int32)

@@ -8,6 +8,35 @@ import numpy as np
 
 from nestream.engine.kernels import kernel
 
+FEW = 24
+"""Up to so many matches are sorted by insertion."""
+
+
+@kernel
+def groups_of(columns: Any, moment: Any) -> Any:
+    """Runs of matches that end at one moment: where each begins, the moments, and whether these grow.
+
+    `moment` is for each row the first row with its time; it may be empty where all times differ.
+    """
+    begin = np.empty(columns.shape[1] + 1, np.int32)
+    moments = np.empty(columns.shape[1], np.int32)
+    count = 0
+    growing = True
+    for i in range(columns.shape[1]):
+        last = columns[0, i]
+        for step in range(1, columns.shape[0]):
+            last = max(last, columns[step, i])
+        if len(moment):
+            last = moment[last]
+        if count == 0 or moments[count - 1] != last:
+            if count and last < moments[count - 1]:
+                growing = False
+            begin[count] = i
+            moments[count] = last
+            count += 1
+    begin[count] = columns.shape[1]
+    return begin[: count + 1], moments[:count], growing
+
 
 @kernel
 def before(columns: Any, left: int, right: int) -> bool:
@@ -19,65 +48,62 @@ def before(columns: Any, left: int, right: int) -> bool:
 
 
 @kernel
-def sort_within(columns: Any, group: Any, order: Any, spare: Any) -> bool:
-    """Sort `order`, numbers of matches grouped by `group`, within each group; whether anything moved.
+def sort_part(columns: Any, order: Any, spare: Any, first: int, end: int) -> None:
+    """Sort the numbers of matches in `order[first:end]` by their rows.
 
-    Merges runs bottom up, starting from those already in order, so a group that is in order costs one pass.
+    A few are sorted by insertion, others by merging runs bottom up; those in order cost one pass.
     """
-    moved = False
-    first = 0
-    count = len(order)
-    while first < count:
-        end = first + 1
-        sorted_ = True
-        while end < count and group[order[end]] == group[order[first]]:
-            if before(columns, order[end], order[end - 1]):
-                sorted_ = False
-            end += 1
-        if not sorted_:
-            moved = True
-            width = 1
-            while width < end - first:
-                for left in range(first, end, 2 * width):
-                    middle = min(left + width, end)
-                    right = min(left + 2 * width, end)
-                    if middle >= right or not before(columns, order[middle], order[middle - 1]):
-                        continue
-                    for place in range(left, right):
-                        spare[place] = order[place]
-                    a, b = left, middle
-                    for place in range(left, right):
-                        if b >= right or (a < middle and not before(columns, spare[b], spare[a])):
-                            order[place] = spare[a]
-                            a += 1
-                        else:
-                            order[place] = spare[b]
-                            b += 1
-                width *= 2
-        first = end
-    return moved
+    place = first + 1
+    while place < end and not before(columns, order[place], order[place - 1]):
+        place += 1
+    if place >= end:
+        return
+    if end - first <= FEW:
+        for unsorted in range(place, end):
+            match, at = order[unsorted], unsorted
+            while at > first and before(columns, match, order[at - 1]):
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = match
+        return
+    width = 1
+    while width < end - first:
+        for left in range(first, end, 2 * width):
+            middle = min(left + width, end)
+            right = min(left + 2 * width, end)
+            if middle >= right or not before(columns, order[middle], order[middle - 1]):
+                continue
+            for place in range(left, right):
+                spare[place] = order[place]
+            a, b = left, middle
+            for place in range(left, right):
+                if b >= right or (a < middle and not before(columns, spare[b], spare[a])):
+                    order[place] = spare[a]
+                    a += 1
+                else:
+                    order[place] = spare[b]
+                    b += 1
+        width *= 2
 
 
 @kernel
-def taken(columns: Any, order: Any) -> Any:
-    """The columns in another order."""
-    found = np.empty((columns.shape[0], len(order)), np.int32)
-    for step in range(columns.shape[0]):
-        for i in range(len(order)):
-            found[step, i] = columns[step, order[i]]
-    return found
-
-
-@kernel
-def ends_of(columns: Any, moment: Any) -> Any:
-    """The first row with the time of each match's last event; and whether these do not go down."""
-    found = np.empty(columns.shape[1], np.int32)
-    grouped = True
-    for i in range(columns.shape[1]):
-        last = -1
+def by_group(columns: Any, begin: Any, moments: Any, groups: Any) -> Any:
+    """The matches in the order of their groups, and by their rows within those that end at one moment."""
+    found = np.empty((columns.shape[0], columns.shape[1]), np.int32)
+    order = np.empty(columns.shape[1], np.int32)
+    spare = np.empty(columns.shape[1], np.int32)
+    count = 0
+    group = 0
+    while group < len(groups):
+        first = count
+        moment = moments[groups[group]]
+        while group < len(groups) and moments[groups[group]] == moment:
+            for match in range(begin[groups[group]], begin[groups[group] + 1]):
+                order[count] = match
+                count += 1
+            group += 1
+        sort_part(columns, order, spare, first, count)
         for step in range(columns.shape[0]):
-            last = max(last, columns[step, i])
-        found[i] = moment[last]
-        if i and found[i] < found[i - 1]:
-            grouped = False
-    return found, grouped
+            for place in range(first, count):
+                found[step, place] = columns[step, order[place]]
+    return found

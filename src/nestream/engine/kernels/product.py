@@ -7,9 +7,32 @@ from typing import Any
 import numpy as np
 
 from nestream.engine.kernels import kernel
+from nestream.engine.kernels.search import first_at_least
 
 MOST = 1 << 40
 """More combinations of a single event than this are not counted exactly."""
+
+
+@kernel
+def ranges_before(rows: Any, begin: Any, other: Any, other_begin: Any, reach: Any) -> Any:
+    """For each event the places of another stack, by the same keys, that its window holds before it."""
+    lows = np.empty(len(rows), np.int32)
+    highs = np.empty(len(rows), np.int32)
+    for key in range(len(begin) - 1):
+        if begin[key] == begin[key + 1]:
+            continue
+        limit = other_begin[key + 1]
+        low = first_at_least(other, other_begin[key], limit, reach[rows[begin[key]]])
+        high = first_at_least(other, low, limit, rows[begin[key]])
+        for place in range(begin[key], begin[key + 1]):
+            since = reach[rows[place]]
+            while low < limit and other[low] < since:
+                low += 1
+            while high < limit and other[high] < rows[place]:
+                high += 1
+            lows[place] = low
+            highs[place] = max(low, high)
+    return lows, highs
 
 
 @kernel
@@ -48,11 +71,13 @@ def combine(lows: Any, highs: Any, total: int) -> Any:
         if empty:
             continue
         while True:
-            for part in range(parts):
-                found[part, count] = place[part]
-            origin[count] = i
-            count += 1
-            part = parts - 1
+            for moving in range(lows[parts - 1, i], highs[parts - 1, i]):
+                for part in range(parts - 1):
+                    found[part, count] = place[part]
+                found[parts - 1, count] = moving
+                origin[count] = i
+                count += 1
+            part = parts - 2
             while part >= 0:
                 place[part] += 1
                 if place[part] < highs[part, i]:

@@ -15,17 +15,23 @@ def of_known_types(indices: Any, known: Any) -> Any:
 
     `indices` are by row into `known`, which holds the number of each type, -1 for one that no leaf takes.
     """
+    codes = np.empty(len(indices) + 1, np.int16)
+    rows = np.empty(len(indices) + 1, np.int64)
     count = 0
-    for row in range(len(indices)):
-        if known[indices[row]] >= 0:
-            count += 1
-    codes = np.empty(count, np.int16)
-    rows = np.empty(count, np.int64)
-    count = 0
-    for row in range(len(indices)):
+    for row in range(len(indices)):  # without a branch, which could not be foreseen
         code = known[indices[row]]
-        if code >= 0:
-            codes[count] = code
-            rows[count] = row
-            count += 1
-    return codes, rows
+        codes[count] = code
+        rows[count] = row
+        count += code >= 0
+    return codes[:count], rows[:count]
+
+
+@kernel
+def of_types(codes: Any, wanted: Any) -> Any:
+    """The rows of the events whose type is wanted; `wanted` is by the number of a type."""
+    rows = np.empty(len(codes) + 1, np.int32)
+    count = 0
+    for row in range(len(codes)):
+        rows[count] = row
+        count += wanted[codes[row]]
+    return rows[:count]

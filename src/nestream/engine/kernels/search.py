@@ -49,3 +49,22 @@ def latest(ends: Any, begin: Any, starts: Any, number: Any, before: Any) -> Any:
         place = first_at_least(ends, begin[key], begin[key + 1], before[i])
         found[i] = starts[place - 1] if place > begin[key] else -1
     return found
+
+
+@kernel
+def raised_bounds(ends: Any, begin: Any, starts: Any, number: Any, low: Any, rows: Any, bound: Any) -> Any:
+    """For each event the first row at which its predecessor may stand, given a staircase; -1 for any.
+
+    An inner match lies between a predecessor and an event if it starts after the one and ends before the
+    other: the predecessor must not come before the latest start. `bound`, unless it is empty, is what other
+    negations ask for.
+    """
+    found = np.empty(len(rows), np.int32)
+    for i in range(len(rows)):
+        key = number[i]
+        found[i] = bound[i] if len(bound) else -1
+        if key >= 0:
+            place = first_at_least(ends, begin[key], begin[key + 1], low[rows[i]])
+            if place > begin[key]:
+                found[i] = max(found[i], low[starts[place - 1]])
+    return found

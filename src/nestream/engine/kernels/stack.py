@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from nestream.engine.kernels import kernel
+from nestream.engine.kernels.search import first_at_least
+
+LEAST = int(np.iinfo(np.int64).min)
 
 
 @kernel
@@ -44,42 +47,65 @@ def key_of_place(begin: Any, length: int) -> Any:
 
 
 @kernel
-def in_row_order(rows: Any, first: int, end: int) -> Any:
-    """The places of a stack whose rows are in `[first, end)`, in the order of the rows."""
-    place = np.full(max(end - first, 0), -1, np.int32)
+def places_between(rows: Any, begin: Any, first: int, end: int) -> Any:
+    """The places of a stack whose rows are in `[first, end)`, key by key."""
+    keys = len(begin) - 1
+    since = np.empty(keys, np.int32)
+    until = np.empty(keys, np.int32)
     count = 0
-    for i in range(len(rows)):
-        if first <= rows[i] < end:
-            place[rows[i] - first] = i
-            count += 1
+    for key in range(keys):
+        since[key] = first_at_least(rows, begin[key], begin[key + 1], first)
+        until[key] = first_at_least(rows, since[key], begin[key + 1], end)
+        count += until[key] - since[key]
     found = np.empty(count, np.int32)
     count = 0
-    for i in range(len(place)):
-        if place[i] >= 0:
-            found[count] = place[i]
+    for key in range(keys):
+        for place in range(since[key], until[key]):
+            found[count] = place
             count += 1
+    return found
+
+
+@kernel
+def taken(values: Any, places: Any) -> Any:
+    """The values at some places."""
+    found = np.empty(len(places), values.dtype)
+    for i in range(len(places)):
+        found[i] = values[places[i]]
     return found
 
 
 @kernel
 def first_of_time(times: Any) -> Any:
-    """For each row the first row with the same time; times do not go down."""
+    """For each row the first row with the same time, and whether some differ; times do not go down."""
     found = np.empty(len(times), np.int32)
     first = 0
+    ties = False
     for row in range(len(times)):
         if times[row] != times[first]:
             first = row
+        ties |= first != row
+        found[row] = first
+    return found, ties
+
+
+@kernel
+def window_starts(measure: Any, size: int) -> Any:
+    """For each row the first row whose measure is less by at most `size`; measures do not go down."""
+    found = np.empty(len(measure), np.int32)
+    first = 0
+    for row in range(len(measure)):
+        if measure[row] >= LEAST + size:  # else the difference would not fit
+            while measure[first] < measure[row] - size:
+                first += 1
         found[row] = first
     return found
 
 
 @kernel
-def window_starts(measure: Any, limits: Any) -> Any:
-    """For each row the first row whose measure is not below the row's limit; neither goes down."""
-    found = np.empty(len(limits), np.int32)
-    first = 0
-    for row in range(len(limits)):
-        while measure[first] < limits[row]:
-            first += 1
-        found[row] = first
+def taken_or_none(values: Any, places: Any) -> Any:
+    """The values at some places, -1 where a place is -1."""
+    found = np.empty(len(places), values.dtype)
+    for i in range(len(places)):
+        found[i] = values[places[i]] if places[i] >= 0 else -1
     return found

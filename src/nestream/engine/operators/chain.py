@@ -2,7 +2,8 @@
 
 Forward through the steps, an event that no prefix reaches is left out, and each other keeps the latest start
 of its prefixes. Backward from each last event (the trigger) the predecessors of an event are a range:
-bounded by the order, by the negations in the gap, and by the window, because latest starts do not go down.
+bounded by the order, by the negations in the gap, by predicates on its length, and by the window, because
+latest starts do not go down.
 So every row that is built is part of a match of the steps with their gaps, and the cost is linear in events
 and matches.
 Predicates between events, and negations that are no range, filter the rows when their last variable is bound.
@@ -15,30 +16,58 @@ docs/engine.md, "Chains", has the proofs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from nestream.engine.block import Block, Negation, Term
+import numpy as np
+
+from nestream.engine.block import Block, Group, Negation, Term, why_no_range
 from nestream.engine.evaluation import Bindings, Evaluation
 from nestream.engine.kernels import Rows
+from nestream.engine.operators.gaps import Gap, gaps_of
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked
 from nestream.engine.operators.prepared_chain import PreparedChain
 from nestream.model.expression import variables
+from nestream.model.keep import Keep, Kept
+
+_FEW = 32
+"""Of how many triggers matches are built to estimate how many there are."""
+_SOME = 4096
+"""How many triggers are counted at a time, so that counting can be given up."""
+
+
+@dataclass(frozen=True)
+class CountedGroup:
+    """A group in a gap, with the leaf and key of its members and the terms of the step that equal the key."""
+
+    group: Group
+    leaf: int
+    key: tuple[str, ...]
+    terms: tuple[Term, ...]
 
 
 @dataclass(frozen=True)
 class Composite:
-    """Neighbouring steps, from `first` to `end`, that may be one: `chain` finds their matches."""
+    """Neighbouring steps, from `first` to `end`, that may be one: `operator` finds their matches.
+
+    `chain` has the same steps without equalities, to estimate how many there are.
+    """
 
     first: int
     end: int
     chain: Chain
+    operator: Chain | LateralJoin
 
 
 class Chain:
-    """The matches of a block whose variables are totally ordered and equal on a key, if on anything."""
+    """The matches of a block whose variables are totally ordered.
+
+    Equalities beside its key must lie within composites (`is_right`); where these are not worth it, the whole
+    block is joined instead.
+    """
 
     name = "Chain"
 
@@ -47,6 +76,15 @@ class Chain:
         self.block = block
         self.names = block.chain
         self.join = LateralJoin(block)
+        said = {predicate: gaps_of(predicate, block.chain) for predicate in block.predicates}
+        self.distances: dict[str, list[Gap]] = {}
+        """How far each step is after the one before it, where predicates say that."""
+        for gap in (gap for gaps in said.values() for gap in gaps or ()):
+            self.distances.setdefault(gap.later, []).append(gap)
+        self.ranges = tuple(predicate for predicate, gaps in said.items() if gaps)
+        """The predicates that are ends of ranges."""
+        self.filters = tuple(predicate for predicate in block.predicates if predicate not in self.ranges)
+        """The predicates that are not."""
         self.gaps: dict[str, list[tuple[Negation, tuple[Term, ...]]]] = {}
         """The negations that limit the predecessors of a step, with the step's own terms for their key."""
         self.late: list[Negation] = []
@@ -56,7 +94,13 @@ class Chain:
                 self.late.append(negation)
             else:
                 self.gaps.setdefault(place[0], []).append((negation, place[1]))
-        self.composites = list(self._composites())
+        self.counted: dict[str, list[CountedGroup]] = {}
+        """The groups that a step counts in the gap before it."""
+        for group in block.groups:
+            found = self._counted_group(group)
+            if found is not None:
+                self.counted.setdefault(found[0], []).append(found[1])
+        self.composites = [] if self.counted else list(self._composites())
 
     def _gap(self, negation: Negation) -> tuple[str, tuple[Term, ...]] | None:
         """The step after the gap that a derived negation looks at, if that step knows the negation's key."""
@@ -65,6 +109,30 @@ class Chain:
             if (interval.after, interval.before) == ((left,), (right,)) and negation.derived is not None:
                 terms = tuple(self._own_term(term, right) for term in negation.link)
                 return None if None in terms else (right, tuple(term for term in terms if term))
+        return None
+
+    def _counted_group(self, group: Group) -> tuple[str, CountedGroup] | None:
+        """The step after the gap of a group whose members are a range that this step can count back."""
+        interval = group.interval
+        if why_no_range(group) is not None or (group.least == 0 and group.most is None):
+            return None
+        for left, right in pairwise(self.names):
+            if (interval.after, interval.before) != ((left,), (right,)):
+                continue
+            block = group.alternatives[0].block
+            ((name, leaf),) = block.leaves.items()
+            own: list[str] = []
+            terms: list[Term] = []
+            for equality in block.equalities:
+                mine, theirs = equality.left, equality.right
+                if mine[0] != name:
+                    mine, theirs = theirs, mine
+                term = self._own_term(theirs, right)
+                if term is None:
+                    return None
+                own.append(mine[1])
+                terms.append(term)
+            return right, CountedGroup(group, leaf, tuple(own), tuple(terms))
         return None
 
     def _own_term(self, term: Term, name: str) -> Term | None:
@@ -77,13 +145,20 @@ class Chain:
             return name, key[name][key[variable].index(attribute)]
         return None
 
+    @property
+    def is_right(self) -> bool:
+        """Whether it finds the matches of its block."""
+        inside = [set(self.names[composite.first : composite.end]) for composite in self.composites]
+        equal = [{equality.left[0], equality.right[0]} for equality in self.block.equalities]
+        return all(any(names <= own for own in inside) for names in equal)
+
     def _composites(self) -> Iterator[Composite]:
-        """The neighbouring steps that predicates relate, where other steps come after them."""
+        """The neighbouring steps that are related by more than the key, where other steps come after them."""
         place = {name: number for number, name in enumerate(self.names)}
+        related = [names for names in map(variables, self.filters) if len(names) > 1]
+        related += [frozenset((equality.left[0], equality.right[0])) for equality in self.block.equalities]
         spans = sorted(
-            (min(place[name] for name in names), max(place[name] for name in names) + 1)
-            for names in map(variables, self.block.predicates)
-            if len(names) > 1
+            (min(place[name] for name in names), max(place[name] for name in names) + 1) for names in related
         )
         joined: list[tuple[int, int]] = []
         for first, end in spans:
@@ -93,7 +168,9 @@ class Chain:
                 joined.append((first, end))
         for first, end in joined:
             if end < len(self.names):
-                yield Composite(first, end, Chain(self._part(first, end)))
+                part = self._part(first, end)
+                chain = Chain(replace(part, equalities=()))
+                yield Composite(first, end, chain, LateralJoin(part) if part.equalities else chain)
 
     def _part(self, first: int, end: int) -> Block:
         """The block of some neighbouring steps alone."""
@@ -105,7 +182,7 @@ class Chain:
             leaves={name: self.block.leaves[name] for name in names},
             order=frozenset(pair for pair in self.block.order if set(pair) <= own),
             apart=frozenset(),
-            equalities=(),
+            equalities=tuple(e for e in self.block.equalities if {e.left[0], e.right[0]} <= own),
             predicates=tuple(p for p in self.block.predicates if variables(p) and variables(p) <= own),
             negations=tuple(replace(n, link=self._moved(n.link, names)) for n in inside),
             chain=names,
@@ -120,25 +197,36 @@ class Chain:
             found.append(term if term[0] in names else next(own for own in equal if own is not None))
         return tuple(found)
 
-    def _prepared(self, evaluation: Evaluation, asked: Asked) -> PreparedChain:
-        """The steps for what is asked, built once for all the ranges of an evaluation."""
+    def _prepared(self, evaluation: Evaluation, asked: Asked) -> PreparedChain | None:
+        """The steps for what is asked, built once for all the ranges of an evaluation; None to join them."""
         span: Asked | None = asked
         if asked.by_last:
             span = Asked(evaluation.since, len(evaluation)) if evaluation.since else None
         return evaluation.made((self, evaluation.window, span), lambda: self._prepare(evaluation, span))
 
-    def _prepare(self, evaluation: Evaluation, asked: Asked | None) -> PreparedChain:
+    def _prepare(self, evaluation: Evaluation, asked: Asked | None) -> PreparedChain | None:
+        if asked is not None and self.block.equalities:
+            return None
         plain = PreparedChain(self, evaluation, asked, [])
         if asked is not None or not self.composites:
             return plain
         worth = [composite for composite in self.composites if plain.is_worth(composite)]
+        if any(
+            composite.chain is not composite.operator
+            for composite in self.composites
+            if composite not in worth
+        ):
+            return None
         return PreparedChain(self, evaluation, None, worth) if worth else plain
 
     # -- backward ------------------------------------------------------------------------------------------
 
     def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
-        """The matches, in the order of their triggers."""
+        """The matches, key by key in the order of their triggers."""
         prepared = self._prepared(evaluation, asked)
+        if prepared is None:
+            yield from self.join.run(evaluation, asked)
+            return
         level = len(prepared.steps) - 1
         columns = prepared.triggers(asked).reshape(1, -1)
         yield from self._extended(prepared, prepared.kept(columns, level), level)
@@ -150,15 +238,35 @@ class Chain:
         if level == 0:
             yield prepared.bindings(columns, 0)
             return
-        for longer in prepared.extensions(columns, level):
-            yield from self._extended(prepared, prepared.kept(longer, level - 1), level - 1)
+        stop = prepared.next_stop(level)
+        for longer in prepared.extensions(columns, level, stop):
+            if prepared.complete(stop):
+                yield Bindings(dict(zip(self.names, longer, strict=True)), longer.shape[1])
+            else:
+                kept = prepared.kept(np.ascontiguousarray(longer), stop)
+                yield from self._extended(prepared, kept, stop)
+
+    def chooses(self, keep: Keep) -> bool:
+        """Whether the matches that are kept can be found without building the others."""
+        per_last = keep.kind is Kept.LAST and keep.per == self.names[-1:]
+        per_first = keep.kind is Kept.FIRST and keep.per == self.names[:1] and keep.every is None
+        return (per_last or per_first) and not (self.filters or self.late or self.block.groups)
+
+    def chosen(self, evaluation: Evaluation, keep: Keep) -> Bindings | None:
+        """The matches that are kept, one an event; None where the others must be built to know them."""
+        if not self.chooses(keep):
+            return None
+        prepared = PreparedChain(self, evaluation, None, [])
+        if any(prepared.filters(level) for level in range(len(prepared.steps))):
+            return None
+        return prepared.latest() if keep.kind is Kept.LAST else prepared.earliest()
 
     # -- counting ------------------------------------------------------------------------------------------
 
     def counts(self, evaluation: Evaluation, asked: Asked) -> Iterator[int]:
-        """The number of matches, piece by piece; the last extension is counted, not built."""
+        """The number of matches, piece by piece; the last extensions are counted, not built."""
         prepared = self._prepared(evaluation, asked)
-        if len(prepared.steps) == 1 or prepared.filters(0):
+        if prepared is None or len(prepared.steps) == 1 or prepared.filters(0):
             yield from (found.count for found in self.run(evaluation, asked))
             return
         level = len(prepared.steps) - 1
@@ -166,13 +274,27 @@ class Chain:
         yield from self._counted(prepared, prepared.kept(columns, level), level)
 
     def _counted(self, prepared: PreparedChain, columns: Rows, level: int) -> Iterator[int]:
-        if level == 1:
-            yield int(prepared.extension_counts(columns, level).sum())
+        stop = prepared.next_stop(level)
+        if stop == 0:
+            for first in range(0, columns.shape[1], _SOME):
+                yield prepared.count(np.ascontiguousarray(columns[:, first : first + _SOME]), level)[0]
             return
-        for longer in prepared.extensions(columns, level):
-            yield from self._counted(prepared, prepared.kept(longer, level - 1), level - 1)
+        for longer in prepared.extensions(columns, level, stop):
+            kept = prepared.kept(np.ascontiguousarray(longer), stop)
+            yield from self._counted(prepared, kept, stop)
 
     def expected(self, evaluation: Evaluation, asked: Asked) -> float | None:
         """About how many matches there are if all predicates and late negations let them pass."""
         prepared = self._prepared(evaluation, asked)
-        return prepared.expected(prepared.triggers(asked), 0)
+        return None if prepared is None else prepared.expected(prepared.triggers(asked), 0)
+
+    def filtered(self, evaluation: Evaluation) -> float:
+        """About how many matches there are, from those of a few triggers, which are built."""
+        asked = Asked(0, len(evaluation))
+        prepared = self._prepared(evaluation, asked)
+        if prepared is None:
+            return math.inf
+        triggers, level = prepared.triggers(asked), len(prepared.steps) - 1
+        some = np.ascontiguousarray(triggers[:: max(1, len(triggers) // _FEW)]).reshape(1, -1)
+        found = sum(part.count for part in self._extended(prepared, prepared.kept(some, level), level))
+        return found / max(some.shape[1], 1) * len(triggers)

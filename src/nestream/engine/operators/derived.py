@@ -21,8 +21,8 @@ from nestream.engine.block import Term
 from nestream.engine.evaluation import Evaluation, Mask
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import extend_prefixes
-from nestream.engine.kernels.search import latest
-from nestream.engine.kernels.stack import key_of_place, sorted_by_key
+from nestream.engine.kernels.search import latest, raised_bounds
+from nestream.engine.kernels.stack import key_of_place, sorted_by_key, taken
 from nestream.engine.kernels.staircase import latest_starts
 from nestream.engine.operators.operator import Asked, PhysicalOperator
 
@@ -50,6 +50,11 @@ class Staircase:
     def latest(self, number: Rows, before: Rows) -> Rows:
         """The latest start of the matches of a key that end before a row; NONE where there are none."""
         found: Rows = latest(self.ends, self.begin, self.starts, number, before)
+        return found
+
+    def bounds(self, number: Rows, rows: Rows, low: Rows, bound: Rows) -> Rows:
+        """The first row at which a predecessor of each event may stand, at least that of `bound`."""
+        found: Rows = raised_bounds(self.ends, self.begin, self.starts, number, low, rows, bound)
         return found
 
     def latest_by(self, measure: Rows, number: Rows, limit: Rows) -> Rows:
@@ -88,7 +93,7 @@ class Derived:
 def keys_of(evaluation: Evaluation, key: tuple[str, ...], terms: Sequence[tuple[str, Rows]]) -> Rows:
     """The number, under the attributes of `key`, of the attributes of some rows."""
     numbering = evaluation.numbering
-    columns = [numbering.of((attribute,))[rows] for attribute, rows in terms]
+    columns = [taken(numbering.of((attribute,)), rows) for attribute, rows in terms]
     return columns[0] if len(columns) == 1 else numbering.combine(key, columns)
 
 
@@ -138,9 +143,7 @@ class SequenceStair:
                 number = key_of_place(
                     step.begin if gap.keyed else np.array((0, len(step.ends)), np.int32), len(step.ends)
                 )
-                start = staircase.latest(number, evaluation.low[step.starts])
-                low = np.where(start < 0, NONE, evaluation.low[start]).astype(np.int32)
-                bound = low if not len(bound) else np.maximum(bound, low)
+                bound = staircase.bounds(number, step.starts, evaluation.low, bound)
             stay, begin, starts, _, _ = extend_prefixes(
                 prefix.ends,
                 prefix.begin,

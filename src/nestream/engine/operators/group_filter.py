@@ -7,19 +7,19 @@ lateral join, and then reduced candidate by candidate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nestream.engine.aggregates import AGGREGATE, Expanded, aggregate_values, without_aggregates
-from nestream.engine.block import Block, Group
+from nestream.engine.block import Block, Group, why_no_range
 from nestream.engine.evaluation import Bindings, Evaluation, Mask
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import extend
-from nestream.engine.kernels.stack import first_of_time
 from nestream.engine.pieces import Counts, pieces
+from nestream.engine.range_aggregates import Range, from_table
 from nestream.model.expression import Aggregate, aggregates
 from nestream.model.vector import Vector
 
@@ -31,16 +31,28 @@ _FEW = 4096
 """How many candidates are joined at a time where the number of members is not known before."""
 
 
-def filters(block: Block) -> bool:
-    """Whether the groups of a block can drop a candidate."""
-    return bool(block.judged) or any(group.least > 0 or group.most is not None for group in block.groups)
+def filters(block: Block, counted: frozenset[str] = frozenset()) -> bool:
+    """Whether the groups of a block can drop a candidate, those apart that are counted already."""
+    return bool(block.judged) or any(
+        group.least > 0 or group.most is not None for group in block.groups if group.variable not in counted
+    )
 
 
 class GroupFilter:
-    """The groups of a block's matches; `join` makes the lateral joins that find members."""
+    """The groups of a block's matches; `join` makes the lateral joins that find members.
 
-    def __init__(self, block: Block, root: Block, join: type[LateralJoin]) -> None:
+    Of the groups that are `counted`, candidates have as many members as they must.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        root: Block,
+        join: type[LateralJoin],
+        counted: frozenset[str] = frozenset(),
+    ) -> None:
         self.block = block
+        self.counted = counted
         self.root = root
         self._make = join
         self._joins: dict[int, LateralJoin] = {}
@@ -49,6 +61,8 @@ class GroupFilter:
     def passed(self, evaluation: Evaluation, bindings: Bindings) -> Bindings:
         """The candidates that have as many members as they must, and whose aggregates pass."""
         for group in self.block.groups:
+            if group.variable in self.counted:
+                continue
             if bindings.count and (group.least > 0 or group.most is not None):
                 counts = self.counts(evaluation, group, bindings)
                 kept = counts >= group.least
@@ -59,7 +73,8 @@ class GroupFilter:
             return bindings
         wanted = list(dict.fromkeys(one for f in self.block.judged for one in aggregates(f)))
         kept = np.zeros(bindings.count, bool)
-        for piece in self.pieces(evaluation, bindings, {one.group or "" for one in wanted}):
+        needed = self.expanding(evaluation, bindings, wanted, frozenset())
+        for piece in self.pieces(evaluation, bindings, needed):
             some = bindings.only(np.arange(piece.start, piece.stop))
             found, _ = self.computed(evaluation, some, wanted, frozenset())
             kept[piece] = self._satisfied(evaluation, some, found)
@@ -143,8 +158,28 @@ class GroupFilter:
             steps = (whose[1:] > whose[:-1]) | ((whose[1:] == whose[:-1]) & (only[1:] > only[:-1]))
             return None if steps.all() else np.lexsort((only, whose))
         last = np.maximum.reduce(list(columns.values()))
-        moments = evaluation.made("moments of members", lambda: first_of_time(evaluation.events.ts))
-        return np.lexsort((*reversed(list(columns.values())), moments[last], whose))
+        by: list[npt.NDArray[Any]] = [
+            *reversed(list(columns.values())),
+            evaluation.events.moments[last],
+            whose,
+        ]
+        return np.lexsort(by)
+
+    def _from_tables(
+        self, evaluation: Evaluation, group: Group, bindings: Bindings, wanted: list[Aggregate]
+    ) -> dict[Aggregate, Vector]:
+        """The aggregates that are answered without looking at members one by one."""
+        if not wanted or why_no_range(group) is not None:
+            return {}
+        join = self._join(group, 0)
+        places = join.members(evaluation, bindings)
+        if places is None:
+            return {}
+        ((variable, leaf),) = join.block.leaves.items()
+        stack, first, end = places
+        members = Range(variable, stack, (leaf, join.looked_up(bindings)), first, end)
+        answers = ((one, from_table(evaluation, one, members)) for one in wanted)
+        return {one: vector for one, vector in answers if vector is not None}
 
     # -- aggregates ----------------------------------------------------------------------------------------
 
@@ -163,6 +198,22 @@ class GroupFilter:
                 total += np.maximum(places[2] - places[1], 0)
         yield from pieces(total, evaluation.limit)
 
+    def expanding(
+        self,
+        evaluation: Evaluation,
+        bindings: Bindings,
+        wanted: Iterable[Aggregate],
+        listed: frozenset[str],
+    ) -> set[str]:
+        """The groups whose members are looked at one by one: no table answers all that is asked of them."""
+        found: set[str] = set()
+        none = bindings.only(np.empty(0, np.int64))
+        for group in self.block.groups:
+            own = [one for one in wanted if one.group == group.variable]
+            if group.variable in listed or len(self._from_tables(evaluation, group, none, own)) < len(own):
+                found.add(group.variable)
+        return found
+
     def computed(
         self, evaluation: Evaluation, bindings: Bindings, wanted: list[Aggregate], listed: frozenset[str]
     ) -> tuple[dict[Aggregate, Vector], dict[str, Expanded]]:
@@ -171,6 +222,8 @@ class GroupFilter:
         members: dict[str, Expanded] = {}
         for group in self.block.groups:
             own = [one for one in wanted if one.group == group.variable]
+            found |= self._from_tables(evaluation, group, bindings, own)
+            own = [one for one in own if one not in found]
             if not own and group.variable not in listed:
                 continue
             expanded = self.expanded(evaluation, group, bindings)

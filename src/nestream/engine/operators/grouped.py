@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nestream.engine.evaluation import Bindings, Evaluation
+from nestream.engine.operators.chain import Chain
 from nestream.engine.operators.group_filter import GroupFilter, filters
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked, PhysicalOperator
@@ -16,7 +17,7 @@ class Grouped:
     def __init__(self, candidates: PhysicalOperator) -> None:
         self.candidates = candidates
         self.block = candidates.block
-        self.filter = GroupFilter(self.block, self.block, LateralJoin)
+        self.filter = GroupFilter(self.block, self.block, LateralJoin, counted_by(candidates))
 
     @property
     def name(self) -> str:
@@ -41,4 +42,11 @@ class Grouped:
 
 def grouped(candidates: PhysicalOperator) -> PhysicalOperator:
     """The operator, with its groups judged where they can drop a candidate."""
-    return Grouped(candidates) if filters(candidates.block) else candidates
+    return Grouped(candidates) if filters(candidates.block, counted_by(candidates)) else candidates
+
+
+def counted_by(candidates: PhysicalOperator) -> frozenset[str]:
+    """The groups whose members an operator counts itself."""
+    if not isinstance(candidates, Chain):
+        return frozenset()
+    return frozenset(one.group.variable for found in candidates.counted.values() for one in found)

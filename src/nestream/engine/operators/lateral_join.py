@@ -8,12 +8,12 @@ within the budget whatever the fan-out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
 
-from nestream.engine.block import Block, Negation
+from nestream.engine.block import Block, Negation, closure
 from nestream.engine.evaluation import Bindings, Evaluation, Mask, Stack, places_in
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import extend
@@ -202,6 +202,16 @@ class LateralJoin:
         number = columns[0] if len(own) == 1 else numbering.combine(tuple(own), columns)
         return evaluation.stack(leaf, tuple(own)), number
 
+    def looked_up(self, bindings: Bindings) -> tuple[str, ...] | None:
+        """The attributes of an inner block of one event by which `members` looks it up."""
+        (name,) = self.block.leaves
+        own: list[str] = []
+        for equality in self._equalities:
+            for mine, theirs in ((equality.left, equality.right), (equality.right, equality.left)):
+                if mine[0] == name and theirs[0] in bindings.rows and mine[1] not in own:
+                    own.append(mine[1])
+        return tuple(own) or None
+
     @cached_property
     def _order(self) -> frozenset[tuple[str, str]]:
         """The order of the variables with all that follows from it: neighbours may be bound last."""
@@ -371,16 +381,6 @@ def last_of(bindings: Bindings, root: Block) -> Rows:
     """The rows of the last events of the outer matches."""
     found: Rows = np.maximum.reduce([bindings.rows[name] for name in root.leaves])
     return found
-
-
-def closure(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    """Every pair that follows from the pairs."""
-    reach = frozenset(order)
-    while True:
-        more = {(a, d) for a, b in reach for c, d in reach if b == c} - reach
-        if not more:
-            return reach
-        reach |= more
 
 
 def ranges_of(block: Block, asked: Asked, length: int) -> Iterator[Ranges]:

@@ -7,10 +7,9 @@ prefixes. Backward, `extensions` gives the predecessors of partial matches and `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +17,15 @@ import numpy.typing as npt
 from nestream.engine.block import Negation
 from nestream.engine.evaluation import Bindings, Evaluation, Stack
 from nestream.engine.kernels import Rows
-from nestream.engine.kernels.chain import count_extensions, extend, extend_prefixes, running_maximum
+from nestream.engine.kernels.chain import count_through, extend_prefixes, extend_through, running_maximum
 from nestream.engine.kernels.search import places
-from nestream.engine.kernels.stack import in_row_order, key_of_place, sorted_by_key
+from nestream.engine.kernels.stack import places_between, sorted_by_key, taken
+from nestream.engine.operators.derived import keys_of
 from nestream.engine.operators.operator import Asked
-from nestream.engine.pieces import Counts, pieces
 from nestream.model.expression import Expression, variables
 
 if TYPE_CHECKING:
-    from nestream.engine.operators.chain import Chain, Composite
+    from nestream.engine.operators.chain import Chain, Composite, CountedGroup
 
 _EMPTY = np.empty(0, np.int32)
 _SAMPLE = 1024
@@ -35,32 +34,35 @@ _DEAR = 64
 """Composites are built only if there are at most so many to an event."""
 _CHEAP = 1 << 20
 """Or so many in all."""
+_AT_FIRST = 16
+"""How many matches a trigger the first piece has room for."""
+_NO_END = 1 << 62
+_SAFE = 1 << 62
+"""Two numbers below this have a difference of 64 bits."""
+_MOST = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
 class Step:
     """The events, or composites, of one step that some prefix reaches, by key.
 
-    `rows` holds the rows of each of its variables. `start` is the latest start of a prefix that ends here or
-    earlier; `own` is the latest start of a composite's own prefixes, where that may be less. `lowest` and
-    `end` delimit the places of the step before that may come before it, the window aside.
+    They have the places from `first` on among those of all steps. `rows` holds the rows of each variable;
+    `own`, of composites, the latest start of each one's own prefixes.
     """
 
     rows: Mapping[str, Rows]
+    first: int
     begin: Rows
-    start: Rows
     own: Rows | None
-    lowest: Rows
-    end: Rows
-
-    @property
-    def ends(self) -> Rows:
-        """The rows of the last events."""
-        return list(self.rows.values())[-1]
 
 
 class PreparedChain:
-    """The steps of a chain, ready for any of its triggers."""
+    """The steps of a chain, ready for any of its triggers.
+
+    The steps lie one after the other. By place, `ends` are the rows of the last events, `start` the latest
+    start of a prefix that ends there or earlier in its key, and `lowest` and `end` delimit the places of the
+    step before that may come before it, the window aside.
+    """
 
     def __init__(
         self, chain: Chain, evaluation: Evaluation, asked: Asked | None, composites: list[Composite]
@@ -69,20 +71,25 @@ class PreparedChain:
         self.evaluation = evaluation
         self.late = list(chain.late)
         """Negations to look for match by match, derived ones among them where a staircase costs too much."""
-        self.steps: list[Step] = []
         begins = {composite.first: composite for composite in composites}
-        place = 0
-        while place < len(chain.names):
+        inside = {place for composite in composites for place in range(composite.first, composite.end)}
+        candidates: list[tuple[Mapping[str, Rows], Rows]] = []
+        for place, name in enumerate(chain.names):
             if place in begins:
-                self.steps.append(self._composite_step(begins[place]))
-                place = begins[place].end
-            else:
-                self.steps.append(self._step(chain.names[place], self._stack(chain.names[place], asked)))
-                place += 1
+                candidates.append(self._composite(begins[place]))
+            elif place not in inside:
+                stack = self._stack(name, asked)
+                candidates.append(({name: stack.rows}, stack.begin))
+        length = sum(len(next(iter(rows.values()))) for rows, _ in candidates)
+        self.ends, self.start, self.lowest, self.end = (np.empty(length, np.int32) for _ in range(4))
+        self.steps: list[Step] = []
+        for place, (rows, begin) in enumerate(candidates):
+            self.steps.append(self._step(rows, begin, composite=len(rows) > 1))
+            candidates[place] = {}, begin  # what was left out is let go
         self._level = {name: level for level, step in enumerate(self.steps) for name in step.rows}
         done = [set(chain.names[composite.first : composite.end]) for composite in composites]
         self._due: list[list[Expression]] = [[] for _ in self.steps]
-        for predicate in chain.block.predicates:
+        for predicate in chain.filters:
             names = variables(predicate)
             if not names or not any(names <= inside for inside in done):
                 self._due[min((self._level[name] for name in names), default=0)].append(predicate)
@@ -90,7 +97,6 @@ class PreparedChain:
         for negation in self.late:
             level = min((self._level[name] for name in negation.needs(chain.block)), default=0)
             self._late[0 if any(self._due[:level]) else level].append(negation)
-        self._windows: dict[int, Rows] = {}
 
     # -- forward -------------------------------------------------------------------------------------------
 
@@ -99,7 +105,8 @@ class PreparedChain:
         key = block.key[name] if block.key else None
         leaf = block.leaves[name]
         if asked is None:
-            return evaluation.stack(leaf, key)
+            shared = key is None or evaluation.cache.several or self.chain.block.negations
+            return evaluation.stack(leaf, key) if shared else evaluation.made_stack(leaf, key)
         rows = evaluation.leaf_rows(leaf)
         rows = rows[slice(*np.searchsorted(rows, self._wanted_rows(asked, name)))]
         if key is None:
@@ -130,50 +137,106 @@ class PreparedChain:
         wanted[-1] = False
         return wanted
 
-    def _step(self, name: str, stack: Stack) -> Step:
-        """The events of a variable that end a prefix."""
-        return self._extended({name: stack.rows}, stack.begin, composite=False)
+    def _composite(self, composite: Composite) -> tuple[Mapping[str, Rows], Rows]:
+        """The matches of some neighbouring steps by key, in the order of their ends within one."""
+        evaluation, names = self.evaluation, composite.chain.names
+        found = list(composite.operator.run(evaluation, Asked(0, len(evaluation))))
+        rows = {name: np.concatenate([part.rows[name] for part in found] or [_EMPTY]) for name in names}
+        ends = rows[names[-1]]
+        order = np.argsort(ends, kind="stable").astype(np.int32)
+        begin, key = np.array((0, len(ends)), np.int32), composite.chain.block.key
+        if key is not None:
+            number, size = (
+                part(key[names[-1]]) for part in (evaluation.numbering.of, evaluation.numbering.size)
+            )
+            order, begin = sorted_by_key(order, taken(number, ends), size)
+        return {name: taken(own, order) for name, own in rows.items()}, begin
 
-    def _composite_step(self, composite: Composite) -> Step:
-        """The matches of some neighbouring steps that end a prefix, in the order of their ends."""
-        evaluation, chain = self.evaluation, composite.chain
-        found = list(chain.run(evaluation, Asked(0, len(evaluation))))
-        rows = {name: np.concatenate([part.rows[name] for part in found] or [_EMPTY]) for name in chain.names}
-        ends = rows[chain.names[-1]]
-        key = chain.block.key
-        if key is None:
-            return self._extended(rows, np.array((0, len(ends)), np.int32), composite=True)
-        attributes = key[chain.names[-1]]
-        number = evaluation.numbering.of(attributes)[ends]
-        order, begin = sorted_by_key(
-            np.arange(len(ends), dtype=np.int32), number, evaluation.numbering.size(attributes)
-        )
-        return self._extended({name: own[order] for name, own in rows.items()}, begin, composite=True)
-
-    def _extended(self, rows: Mapping[str, Rows], begin: Rows, *, composite: bool) -> Step:
-        """The candidates of a step that some prefix reaches."""
+    def _step(self, rows: Mapping[str, Rows], begin: Rows, *, composite: bool) -> Step:
+        """The next step: its candidates that some prefix reaches."""
         names = list(rows)
-        firsts, ends = rows[names[0]], rows[names[-1]]
-        evaluation = self.evaluation
-        if not self.steps:
-            start = running_maximum(firsts, begin) if composite else firsts
-            return Step(rows, begin, start, firsts if composite else None, _EMPTY, _EMPTY)
-        previous = self.steps[-1]
-        stay, begin, own, lowest, end = extend_prefixes(
-            previous.ends,
-            previous.begin,
-            previous.start,
-            ends,
-            begin,
-            firsts,
-            self._bound(names[0], firsts),
-            evaluation.low,
-            evaluation.reach,
-        )
-        if len(stay) < len(ends):
-            rows = {name: column[stay] for name, column in rows.items()}
-        start = running_maximum(own, begin) if composite else own
-        return Step(rows, begin, start, own if composite else None, lowest, end)
+        own = rows[names[0]]
+        first = 0
+        if self.steps:
+            before, evaluation = self.steps[-1], self.evaluation
+            first = int(before.begin[-1])
+            bound, low = self._bound(names[0], own), self._low(names[0], own)
+            firsts = own
+            if names[0] in self.chain.counted:
+                rows, begin, bound, low = self._with_counts(
+                    rows, begin, bound, taken(low, own) if len(low) else own
+                )
+                firsts = np.arange(len(low), dtype=np.int32)
+            stay, begin, own, lowest, end = extend_prefixes(
+                self.ends,
+                before.begin,
+                self.start,
+                rows[names[-1]],
+                begin,
+                firsts,
+                bound,
+                low,
+                evaluation.reach,
+            )
+            self.lowest[first : first + len(stay)] = lowest
+            self.end[first : first + len(stay)] = end
+            if len(stay) < len(rows[names[0]]):
+                rows = {name: taken(column, stay) for name, column in rows.items()}
+        here = slice(first, first + len(own))
+        self.ends[here] = rows[names[-1]]
+        self.start[here] = running_maximum(own, begin) if composite else own
+        if composite:
+            return Step(rows, first, begin + np.int32(first), own)
+        return Step({names[0]: self.ends[here]}, first, begin + np.int32(first), None)
+
+    def _with_counts(
+        self, rows: Mapping[str, Rows], begin: Rows, bound: Rows, low: Rows
+    ) -> tuple[Mapping[str, Rows], Rows, Rows, Rows]:
+        """The candidates of a step that have as many members before them as its groups ask for.
+
+        With them, for each: the first row at which a predecessor may stand, and the first that is too late.
+        """
+        name = next(iter(rows))
+        for counted in self.chain.counted[name]:
+            latest, most = self._counted(counted, rows[name])
+            if latest is not None:  # a predecessor comes before as many members as there must be
+                kept = latest >= 0
+                low = np.minimum(low[kept], self.evaluation.low[latest[kept]])
+                rows = {variable: column[kept] for variable, column in rows.items()}
+                begin = np.concatenate(([0], np.cumsum(kept, dtype=np.int32))).astype(np.int32)[begin]
+                bound = bound[kept] if len(bound) else bound
+                most = None if most is None else most[kept]
+            if most is not None:  # and not before more than there may be
+                bound = most if not len(bound) else np.maximum(bound, most)
+        return rows, begin, bound, low
+
+    def _counted(self, counted: CountedGroup, rows: Rows) -> tuple[Rows | None, Rows | None]:
+        """For each event r of a step, what a group before it says of its predecessors.
+
+        The row of the m-th latest member before r, -1 where there are fewer than m; and the first row at
+        which a predecessor has no more than n members after it, -1 where any has. Neither goes down with r.
+        """
+        evaluation, group = self.evaluation, counted.group
+        stack = evaluation.stack(counted.leaf, counted.key or None)
+        number = np.zeros(len(rows), np.int32)
+        if counted.key:
+            terms = [(attribute, rows) for _, attribute in counted.terms]
+            number = keys_of(evaluation, counted.key, terms)
+        end = places(stack.rows, stack.begin, number, evaluation.low[rows])
+        begin = stack.begin[np.maximum(number, 0)]
+
+        def latest(count: int) -> Rows:
+            place = end - np.int64(count)
+            exists = (number >= 0) & (place >= begin)
+            found = np.full(len(rows), -1, np.int32)
+            found[exists] = stack.rows[place[exists]]
+            return found
+
+        least = latest(group.least) if group.least > 0 else None
+        if group.most is None:
+            return least, None
+        beyond = latest(group.most + 1)
+        return least, np.where(beyond < 0, np.int32(-1), evaluation.low[beyond])
 
     def _bound(self, name: str, rows: Rows) -> Rows:
         """For each event the first row at which its predecessor may stand, given the negations of the gap."""
@@ -186,59 +249,121 @@ class PreparedChain:
                 continue
             by_row = [(attribute, rows) for _, attribute in terms]
             number = negation.derived.numbers(evaluation, by_row, len(rows))
-            start = staircase.latest(number, evaluation.low[rows])
-            low = np.where(start < 0, np.int32(-1), evaluation.low[start])
+            bound = staircase.bounds(number, rows, evaluation.low, bound)
+        for gap in self.chain.distances.get(name, ()):
+            _, most = gap.ends(evaluation.events.evaluator.per_microsecond)
+            low = self._since(rows, most, "left")
             bound = low if not len(bound) else np.maximum(bound, low)
         return bound
+
+    def _low(self, name: str, rows: Rows) -> Rows:
+        """For each event, by its row, the first row too late for its predecessor; empty for itself."""
+        evaluation = self.evaluation
+        low = evaluation.low if evaluation.ties else _EMPTY
+        for gap in self.chain.distances.get(name, ()):
+            least, _ = gap.ends(evaluation.events.evaluator.per_microsecond)
+            if least is not None:
+                low = (low if len(low) else evaluation.low).copy()
+                low[rows] = np.minimum(low[rows], self._since(rows, least, "right"))
+        return low
+
+    def _since(self, rows: Rows, distance: int, side: Literal["left", "right"]) -> Rows:
+        """For each event the first row so long before it, or later than that; rows are in order of time."""
+        times = self.evaluation.events.ts
+        own = times[rows].astype(np.int64)
+        if -_SAFE < distance < _SAFE and (not len(own) or (abs(own.min()) < _SAFE and own.max() < _SAFE)):
+            moments = own - distance
+        else:  # 64 bits might not do
+            moments = np.array([max(min(int(t) - distance, _MOST), -_MOST - 1) for t in own], np.int64)
+        return np.searchsorted(times, moments, side).astype(np.int32)
 
     # -- triggers and ranges -------------------------------------------------------------------------------
 
     def triggers(self, asked: Asked) -> Rows:
-        """The places in the last step of the matches asked for, in the order of their rows."""
-        places_, rows = self._in_order
-        return places_[slice(*np.searchsorted(rows, (asked.first, asked.end)))] if asked.by_last else places_
-
-    @cached_property
-    def _in_order(self) -> tuple[Rows, Rows]:
-        rows = self.steps[-1].ends
-        if self.chain.block.key is None:
-            return np.arange(len(rows), dtype=np.int32), rows
-        found = in_row_order(rows, 0, len(self.evaluation))
-        return found, rows[found]
-
-    def _window(self, level: int) -> Rows:
-        """For each event of the last step, the first place of a step that its window reaches."""
-        if level not in self._windows:
-            last, step = self.steps[-1], self.steps[level]
-            number = key_of_place(last.begin, len(last.ends))
-            self._windows[level] = places(step.start, step.begin, number, self._reach)
-        return self._windows[level]
-
-    @cached_property
-    def _reach(self) -> Rows:
-        """For each event of the last step the first row that its window reaches."""
-        return self.evaluation.reach[self.steps[-1].ends]
-
-    def extension_counts(self, columns: Rows, level: int) -> Counts:
-        """How many predecessors each partial match has."""
-        step, window = self.steps[level], self._window(level - 1)[columns[-1]]
-        found: Counts = count_extensions(columns[0], window, step.lowest, step.end)
+        """The places in the last step of the matches asked for, key by key: near ones share memory."""
+        begin = self.steps[-1].begin
+        if not asked.by_last:
+            return np.arange(begin[0], begin[-1], dtype=np.int32)
+        found: Rows = places_between(self.ends, begin, asked.first, asked.end)
         return found
 
-    def extensions(self, columns: Rows, level: int) -> Iterator[Rows]:
-        """The partial matches with each of their predecessors in front, piece by piece."""
-        step, limit = self.steps[level], self.evaluation.limit
-        window = self._window(level - 1)[columns[-1]]
-        counts = count_extensions(columns[0], window, step.lowest, step.end)
-        for piece in pieces(counts, limit):
-            part, total = np.ascontiguousarray(columns[:, piece]), int(counts[piece].sum())
-            if total <= limit:
-                yield extend(part, window[piece], step.lowest, step.end, total)[0]
-                continue
-            end = int(step.end[part[0, 0]])  # a single partial match has too many
-            for first in range(end - total, end, limit):
-                own = np.arange(first, min(first + limit, end), dtype=np.int32)
-                yield np.vstack([own, np.repeat(part, len(own), axis=1)])
+    def _reach(self, triggers: Rows) -> Rows:
+        """For each trigger the first row that its window reaches."""
+        found: Rows = taken(self.evaluation.reach, taken(self.ends, triggers))
+        return found
+
+    def extensions(self, columns: Rows, level: int, stop: int) -> Iterator[Rows]:
+        """The partial matches from the step `level` on, extended down to `stop`, piece by piece.
+
+        As places; as rows where they are `complete`.
+        """
+        rows = self.ends if self.complete(stop) else _EMPTY
+        at, until = np.zeros((2, level + 1), np.int32)
+        reach = self._reach(columns[-1])
+        room = min(self.evaluation.limit, _AT_FIRST * columns.shape[1])
+        while at[level] < columns.shape[1]:
+            found = np.empty((level - stop + len(columns), room), np.int32)
+            count = extend_through(
+                columns, reach, self.start, self.lowest, self.end, level, stop, at, until, rows, found
+            )
+            yield found[:, :count]
+            room = min(self.evaluation.limit, 8 * room)
+
+    def count(self, columns: Rows, level: int, stop: int = 0, most: int = _NO_END) -> tuple[int, int]:
+        """How many extensions there are, and of how many of the partial matches; gives up after `most`."""
+        at, until = np.zeros((2, level + 1), np.int32)
+        reach = self._reach(columns[-1])
+        total, looked_at = count_through(
+            columns, reach, self.start, self.lowest, self.end, level, stop, most, at, until
+        )
+        return int(total), int(looked_at)
+
+    # -- one match an event --------------------------------------------------------------------------------
+
+    def latest(self) -> Bindings:
+        """For each last event the match that KEEP LAST keeps: with the last predecessor at every step.
+
+        Latest starts do not go down, so the last predecessor leads to the latest start; every event of this
+        match is as late as in any other with the same last event.
+        """
+        columns = [np.arange(self.steps[-1].first, self.steps[-1].begin[-1], dtype=np.int32)]
+        for _ in self.steps[1:]:
+            columns.append(self.end[columns[-1]] - np.int32(1))
+        return self._as_rows(columns[::-1])
+
+    def earliest(self) -> Bindings | None:
+        """For each first event the match that KEEP FIRST keeps: with the first successor at every step.
+
+        The ends of the ranges of predecessors do not go down. Where their beginnings do not either, the
+        successors of an event are a range, and the first of them that reaches the last step leads to the
+        earliest end. None where they do, as negations that look at another attribute than the key can make
+        them.
+        """
+        spans = [slice(step.first, int(step.begin[-1])) for step in self.steps]
+        if any((self.lowest[span][1:] < self.lowest[span][:-1]).any() for span in spans[1:]):
+            return None
+        alive = np.arange(spans[-1].stop - spans[-1].start + 1)
+        # by the number of a place in its step, the number of the first from there on that reaches the end
+        following: list[npt.NDArray[np.int64]] = []
+        for before, span in zip(reversed(spans[:-1]), reversed(spans[1:]), strict=True):
+            here = np.arange(before.start, before.stop)
+            first = alive[np.searchsorted(self.end[span], here, "right")]
+            reached = first < np.searchsorted(self.lowest[span], here, "right")
+            following.append(np.where(reached, first, -1))
+            found = np.where(reached, np.arange(len(here)), len(here))
+            alive = np.append(np.minimum.accumulate(found[::-1])[::-1], len(here))
+        columns = [np.arange(spans[0].stop - spans[0].start)]
+        for step in reversed(following):
+            columns = [column[step[columns[-1]] >= 0] for column in columns]
+            columns.append(step[columns[-1]])
+        columns = [column + span.start for column, span in zip(columns, spans, strict=True)]
+        fits = self.evaluation.reach[self.ends[columns[-1]]] <= self.ends[columns[0]]
+        return self._as_rows([column[fits] for column in columns])
+
+    def _as_rows(self, columns: Sequence[npt.NDArray[Any]]) -> Bindings:
+        """Matches, given by their places in each step, as rows; every step has one variable."""
+        rows = {name: self.ends[column] for name, column in zip(self.chain.names, columns, strict=True)}
+        return Bindings(rows, len(columns[0]))
 
     # -- filters -------------------------------------------------------------------------------------------
 
@@ -246,11 +371,20 @@ class PreparedChain:
         """Whether partial matches are tested once a step is bound."""
         return bool(self._due[level] or self._late[level] or self.steps[level].own is not None)
 
+    def next_stop(self, level: int) -> int:
+        """The step before `level` at which partial matches are tested next, or the first."""
+        return next((step for step in range(level - 1, 0, -1) if self.filters(step)), 0)
+
+    def complete(self, level: int) -> bool:
+        """Whether partial matches from a step on are matches, and every step has one variable."""
+        return level == 0 and not self.filters(0) and len(self._level) == len(self.steps)
+
     def kept(self, columns: Rows, level: int) -> Rows:
         """The partial matches that pass what can be tested now that a step is bound."""
-        own = self.steps[level].own
-        if own is not None:
-            columns = np.compress(own[columns[0]] >= self._reach[columns[-1]], columns, axis=1)
+        step = self.steps[level]
+        if step.own is not None:
+            fits = step.own[columns[0] - step.first] >= self._reach(columns[-1])
+            columns = np.compress(fits, columns, axis=1)
         if not self._due[level] and not self._late[level]:
             return columns
         bindings = self.bindings(columns, level)
@@ -268,8 +402,8 @@ class PreparedChain:
     def bindings(self, columns: Rows, level: int) -> Bindings:
         """Partial matches, given by their places from a step on, as rows."""
         rows = {
-            name: own[columns[number]]
-            for number, step in enumerate(self.steps[level:])
+            name: taken(own, places - np.int32(step.first))
+            for places, step in zip(columns, self.steps[level:], strict=True)
             for name, own in step.rows.items()
         }
         return Bindings(rows, columns.shape[1])
@@ -281,31 +415,17 @@ class PreparedChain:
         asked = Asked(0, len(self.evaluation))
         once = composite.chain.expected(self.evaluation, asked) or 0.0
         each = self.expected(self.triggers(asked), composite.first)
-        return 2 * once < each and once < max(_DEAR * len(self.evaluation), _CHEAP)
+        for equality in composite.operator.block.equalities:
+            once /= self.evaluation.numbering.size((equality.left[1],))
+            each /= self.evaluation.numbering.size((equality.left[1],))
+        most = max(_DEAR * len(self.evaluation), _CHEAP)
+        return 2 * once < each and (once < most or composite.chain.filtered(self.evaluation) < most)
 
     def expected(self, triggers: Rows, down_to: int) -> float:
         """About how many partial matches reach down to a step, from a sample of the triggers."""
-        if len(self.steps) - 1 == down_to:
+        level = len(self.steps) - 1
+        if level == down_to:
             return float(len(triggers))
-        sample = triggers[:: max(1, len(triggers) // _SAMPLE)]
-        looked_at, total = 0, 0.0
-        for part in np.array_split(sample, max(1, len(sample) // 32)):
-            total += self._estimated(part, down_to)
-            looked_at += len(part)
-            if total > 8 * self.evaluation.limit:
-                break
+        sample = np.ascontiguousarray(triggers[:: max(1, len(triggers) // _SAMPLE)])
+        total, looked_at = self.count(sample.reshape(1, -1), level, down_to, 8 * self.evaluation.limit)
         return total / max(looked_at, 1) * len(triggers)
-
-    def _estimated(self, triggers: Rows, down_to: int) -> float:
-        """The same for some triggers, each step estimated from a sample of the one after it."""
-        columns, weight = triggers.reshape(1, -1), 1.0
-        for level in range(len(self.steps) - 1, down_to, -1):
-            counts = self.extension_counts(columns, level)
-            total = int(counts.sum())
-            while total > self.evaluation.limit and columns.shape[1] > 1:
-                columns, counts, weight = columns[:, ::2], counts[::2], 2 * weight
-                total = int(counts.sum())
-            if level == down_to + 1 or not total or total > self.evaluation.limit:
-                return total * weight
-            (columns,) = self.extensions(np.ascontiguousarray(columns), level)
-        return columns.shape[1] * weight

@@ -15,9 +15,8 @@ import numpy as np
 from nestream.engine.block import Block
 from nestream.engine.evaluation import Bindings, Evaluation, Stack
 from nestream.engine.kernels import Rows
-from nestream.engine.kernels.product import MOST, combinations, combine
-from nestream.engine.kernels.search import places
-from nestream.engine.kernels.stack import key_of_place
+from nestream.engine.kernels.product import MOST, combinations, combine, ranges_before
+from nestream.engine.kernels.stack import places_between, taken
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked
 from nestream.engine.pieces import Counts, pieces
@@ -33,7 +32,7 @@ class Product:
         self.join = LateralJoin(block)
 
     def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
-        """The matches, in the order of their last events for each part that may be the last."""
+        """The matches, key by key in the order of their last events, for each part that may be the last."""
         if not asked.by_last:
             yield from self.join.run(evaluation, asked)
             return
@@ -52,46 +51,43 @@ class Product:
             for low, high, size in _cut(*parts, total, evaluation.limit):
                 found, origin = combine(low, high, size)
                 bound = {
-                    name: stack.rows[places] for name, stack, places in zip(names, stacks, found, strict=True)
+                    name: taken(stack.rows, places)
+                    for name, stack, places in zip(names, stacks, found, strict=True)
                 }
-                bound[last] = rows[piece][origin]
+                bound[last] = taken(rows[piece], origin)
                 bindings = Bindings({name: bound[name] for name in self.block.leaves}, size)
                 yield self._filtered(evaluation, bindings)
 
     def _ranges(self, evaluation: Evaluation, last: str, asked: Asked) -> tuple[Rows, Rows, Rows, Counts]:
         """The events that are the last of a match, the ranges of the other parts, and their combinations."""
-        rows, lows, highs, counts = evaluation.made(
+        events, lows, highs, counts = evaluation.made(
             (self, evaluation.window, evaluation.since, last), lambda: self._all_ranges(evaluation, last)
         )
-        part = slice(*np.searchsorted(rows, (asked.first, asked.end)))
-        return rows[part], lows[:, part], highs[:, part], counts[part]
+        if asked.first <= evaluation.since and asked.end >= len(evaluation):
+            return events.rows, lows, highs, counts
+        some = places_between(events.rows, events.begin, asked.first, asked.end)
+        parts = (np.take(lows, some, axis=1), np.take(highs, some, axis=1))
+        return taken(events.rows, some), *parts, taken(counts, some)
 
-    def _all_ranges(self, evaluation: Evaluation, last: str) -> tuple[Rows, Rows, Rows, Counts]:
-        """The same for all that an evaluation may ask for, in the order of rows."""
-        rows, number = self._last_events(evaluation, last)
-        others = [name for name in self.block.leaves if name != last]
-        lows, highs = np.empty((2, len(others), len(rows)), np.int32)
-        for place, name in enumerate(others):
-            stack = self._stack(evaluation, name)
-            lows[place] = places(stack.rows, stack.begin, number, evaluation.reach[rows])
-            highs[place] = places(stack.rows, stack.begin, number, rows)
-        counts = combinations(lows, highs)
-        order = np.flatnonzero(counts)
-        order = order[np.argsort(rows[order])]
-        return rows[order], np.take(lows, order, axis=1), np.take(highs, order, axis=1), counts[order]
+    def _all_ranges(self, evaluation: Evaluation, last: str) -> tuple[Stack, Rows, Rows, Counts]:
+        """The same for all that an evaluation may ask for, key by key."""
+        events = self._last_events(evaluation, last)
+        others = [self._stack(evaluation, name) for name in self.block.leaves if name != last]
+        lows, highs = np.empty((2, len(others), len(events)), np.int32)
+        for place, other in enumerate(others):
+            lows[place], highs[place] = ranges_before(
+                events.rows, events.begin, other.rows, other.begin, evaluation.reach
+            )
+        return events, lows, highs, combinations(lows, highs)
 
-    def _last_events(self, evaluation: Evaluation, last: str) -> tuple[Rows, Rows]:
-        """The events of a part from the first that may be asked for, by key, with the number of their key."""
-        if not self.block.key:
-            rows = evaluation.leaf_rows(self.block.leaves[last])
-            rows = rows[np.searchsorted(rows, evaluation.since) :]
-            return rows, np.zeros(len(rows), np.int32)
+    def _last_events(self, evaluation: Evaluation, last: str) -> Stack:
+        """The events of a part from the first that may be asked for, by key."""
         stack = self._stack(evaluation, last)
-        number = key_of_place(stack.begin, len(stack))
         if not evaluation.since:
-            return stack.rows, number
+            return stack
         new = stack.rows >= evaluation.since
-        return stack.rows[new], number[new]
+        counted = np.concatenate(([0], np.cumsum(new))).astype(np.int32)
+        return Stack(stack.rows[new], counted[stack.begin])
 
     def _stack(self, evaluation: Evaluation, name: str) -> Stack:
         key = self.block.key[name] if self.block.key else None

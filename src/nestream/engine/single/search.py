@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from nestream.engine.block import Block, Negation
-from nestream.engine.operators.lateral_join import closure
+from nestream.engine.block import Block, Negation, closure
 from nestream.engine.program import Edge, Equality, Measure
 from nestream.engine.single.formulas import Binding, Formulas, Read, Row
 from nestream.engine.single.stacks import Asked, Stack, position

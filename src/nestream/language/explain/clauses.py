@@ -140,7 +140,7 @@ def _after_the_end(at: Situation) -> Explanation | None:
         return None
     hint = _ORDER
     if at.clause == "PATTERN" and at.before == ")" and at.is_name(at.index):
-        hint = "only a type has a variable, an operator has none"
+        hint = "a variable is one name, after the closing parenthesis"
     if at.token.type in {"AND", "OR"} and at.clause != "PATTERN":
         hint = "write conditions in WHERE, before WITHIN"
     if at.token == ".":

@@ -198,33 +198,6 @@ def _repetition(at: Situation) -> Explanation | None:
     )
 
 
-def _second_dot(at: Situation) -> Explanation | None:
-    """`a.b.c`, and `[a.x]`."""
-    if at.token != "." or not at.is_name(at.index - 1) or "-" in at.before:
-        return None
-    if at.openers and at.at(at.openers[-1]) == "[":
-        return Explanation(
-            Diagnostic(
-                "unexpected-token",
-                "brackets take attributes without variables",
-                span_of(at.before).to(span_of(at.after)),
-                hint="all events agree on the attribute",
-                suggestion=f"[{at.after}]",
-            )
-        )
-    if at.at(at.index - 2) != "." or not at.is_name(at.index - 3) or not at.is_name(at.index + 1):
-        return None
-    return Explanation(
-        Diagnostic(
-            "unexpected-token",
-            "an attribute has no fields",
-            span_of(at.at(at.index - 3)).to(span_of(at.after)),
-            hint="make the field a column of its own; quote a column with a dot in its name with backticks",
-            suggestion=f"{at.at(at.index - 3)}.`{at.before}.{at.after}`",
-        )
-    )
-
-
 def _variables_in_any(at: Situation) -> Explanation | None:
     """`ANY(B b, C c)`: the variable follows the parentheses."""
     if not at.openers or at.at(at.openers[-1] - 1).type != "ANY" or not at.is_name(at.index):
@@ -357,7 +330,6 @@ HABITS: tuple[Callable[[Situation], Explanation | None], ...] = (
     _missing_and,
     _comparison_in_words,
     _repetition,
-    _second_dot,
     _variables_in_any,
     _exists_without_variables,
 )

@@ -145,7 +145,7 @@ def _missing_comma(at: Situation) -> Explanation | None:
                 "missing-comma",
                 f"unexpected name `{shortened(at.token)}` after `)`",
                 at.span,
-                hint="put a comma between two components; only a type has a variable, an operator has none; "
+                hint="put a comma between two components; a variable is one name; "
                 "for one of several types write `ANY(A, B) x`",
             ),
             comma,

@@ -143,9 +143,9 @@ def _as_before_a_variable(at: Situation) -> Explanation | None:
         return Explanation(
             Diagnostic(
                 "as-in-pattern",
-                "only a type has a variable, an operator has none",
+                "the variable of an expression follows it without AS",
                 at.span.to(span_of(at.after)),
-                hint=f"remove `AS {at.after}`",
+                suggestion=f"{at.after}",
             ),
             Repair(at.index, at.index + 2),
         )

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING, Any
 
 from nestream.model.functions.define import ORDERED, VALUES, Function, Parameter
+from nestream.model.lazy import Lazy
 from nestream.model.schema import Kind
-from nestream.model.vector import TEXT, Vector, by_rows, common_length
+from nestream.model.vector import Vector, by_rows, common_length, text_type
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+    np, pa, pc = Lazy("numpy"), Lazy("pyarrow"), Lazy("pyarrow.compute")
 
 
 def _alike(vectors: tuple[Vector, ...]) -> tuple[Vector, ...]:
@@ -25,7 +29,7 @@ def _alike(vectors: tuple[Vector, ...]) -> tuple[Vector, ...]:
 
 def _null_like(vector: Vector, length: int | None) -> Vector:
     if vector.is_arrow:
-        return Vector(pa.scalar(None, TEXT) if length is None else pa.nulls(length, TEXT))
+        return Vector(pa.scalar(None, text_type()) if length is None else pa.nulls(length, text_type()))
     shape = () if length is None else (length,)
     return Vector(np.zeros(shape, vector.values.dtype), np.zeros(shape, bool))
 

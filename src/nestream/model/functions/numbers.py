@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from nestream.model.arithmetic import EXACT, arithmetic, places
 from nestream.model.functions.define import Function, Parameter, integer, number, size
+from nestream.model.lazy import Lazy
 from nestream.model.schema import Kind
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = Lazy("numpy")
+
 
 EARTH = 6_371_008.8
 """The mean radius of the earth in metres."""
-_LEAST = np.iinfo(np.int64).min
+_LEAST = -(2**63)
 
 
 def _abs(values: Any) -> Any:
@@ -117,8 +122,8 @@ def _floats(name: str, row: Any, array: Any, text: str, example: str) -> Functio
     return Function(name, takes, Kind.FLOAT, of_row, of_column, text, example)
 
 
-_FLOOR = _to_whole(math.floor, ROUND_FLOOR, np.floor)
-_CEIL = _to_whole(math.ceil, ROUND_CEILING, np.ceil)
+_FLOOR = _to_whole(math.floor, ROUND_FLOOR, Lazy("numpy", "floor"))
+_CEIL = _to_whole(math.ceil, ROUND_CEILING, Lazy("numpy", "ceil"))
 
 
 def _sign(value: Any) -> int:
@@ -169,9 +174,9 @@ NUMERIC = (
     Function(
         "ceil", (number(),), Kind.INTEGER, *_CEIL, "the least integer that is not less", "ceil(-1.5) = -1"
     ),
-    _floats("sqrt", math.sqrt, np.sqrt, "the square root", "sqrt(9) = 3.0"),
-    _floats("exp", math.exp, np.exp, "e to the power of the number", "exp(0) = 1.0"),
-    _floats("ln", math.log, np.log, "the natural logarithm", "ln(1) = 0.0"),
+    _floats("sqrt", math.sqrt, Lazy("numpy", "sqrt"), "the square root", "sqrt(9) = 3.0"),
+    _floats("exp", math.exp, Lazy("numpy", "exp"), "e to the power of the number", "exp(0) = 1.0"),
+    _floats("ln", math.log, Lazy("numpy", "log"), "the natural logarithm", "ln(1) = 0.0"),
     Function(
         "power",
         (number("base", becomes_float=True), number("exponent", becomes_float=True)),

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING, Any
 
 from nestream.model.functions.define import NUMBERS, Function, FunctionError, Parameter
+from nestream.model.lazy import Lazy
 from nestream.model.schema import Kind
-from nestream.model.vector import TEXT, Vector, common_length
+from nestream.model.vector import Vector, common_length
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+    np, pa, pc = Lazy("numpy"), Lazy("pyarrow"), Lazy("pyarrow.compute")
+
 
 _TYPES = {
-    Kind.INTEGER: pa.int64(),
-    Kind.FLOAT: pa.float64(),
-    Kind.STRING: TEXT,
-    Kind.BOOLEAN: pa.bool_(),
+    Kind.INTEGER: "int64",
+    Kind.FLOAT: "float64",
+    Kind.STRING: "large_string",
+    Kind.BOOLEAN: "bool",
 }
 _TAKES = NUMBERS | {Kind.STRING, Kind.BOOLEAN}
 _SAID = "a number, string or boolean, which is what functions of your own take"

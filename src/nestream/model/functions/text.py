@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING, Any
 
 from nestream.model.functions.define import Function, integer, text, word
+from nestream.model.lazy import Lazy
 from nestream.model.schema import Kind
-from nestream.model.vector import TEXT
+from nestream.model.vector import text_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+    pa, pc = Lazy("pyarrow"), Lazy("pyarrow.compute")
 
 
 def _alone(kernel: Callable[..., Any]) -> Callable[[str], Any]:
     """The value of an Arrow kernel for one string: what Unicode says is for Arrow's tables to know."""
-    return lambda value: kernel(pa.scalar(value, TEXT)).as_py()
+    return lambda value: kernel(pa.scalar(value, text_type())).as_py()
 
 
 def _constant(value: Any) -> bool:
@@ -59,7 +63,7 @@ def _replace_column(values: Any, search: Any, replacement: Any) -> Any:
 
 
 def _concat(*values: Any) -> Any:
-    return pc.binary_join_element_wise(*values, pa.scalar("", TEXT))
+    return pc.binary_join_element_wise(*values, pa.scalar("", text_type()))
 
 
 def _like(value: str, pattern: str) -> bool:
@@ -87,7 +91,7 @@ def _like_problem(pattern: str) -> str | None:
 
 def _regular_problem(pattern: str) -> str | None:
     try:
-        pc.match_substring_regex(pa.array([""], TEXT), pattern)
+        pc.match_substring_regex(pa.array([""], text_type()), pattern)
     except pa.ArrowInvalid as problem:
         reason = str(problem).removeprefix("Invalid regular expression: ")
         return f"this is not a regular expression of RE2: {reason}"
@@ -95,7 +99,7 @@ def _regular_problem(pattern: str) -> str | None:
 
 
 def _matches(value: str, pattern: str) -> bool:
-    return bool(pc.match_substring_regex(pa.scalar(value, TEXT), pattern).as_py())
+    return bool(pc.match_substring_regex(pa.scalar(value, text_type()), pattern).as_py())
 
 
 def _negated(test: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,7 +115,7 @@ def _negated_column(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _LIKE = _searching(_like_column)
-_MATCHES = _searching(pc.match_substring_regex)
+_MATCHES = _searching(Lazy("pyarrow.compute", "match_substring_regex"))
 _LIKE_PATTERN = word("pattern", _like_problem)
 _REGULAR = word("pattern", _regular_problem)
 
@@ -135,11 +139,11 @@ def _infix(word: str, pattern: Any, row: Any, kernel: Any, said: str, example: s
 
 
 TEXTUAL = (
-    _one("lower", pc.utf8_lower, "in lower case", "lower('Über') = 'über'"),
-    _one("upper", pc.utf8_upper, "in upper case", "upper('Über') = 'ÜBER'"),
+    _one("lower", Lazy("pyarrow.compute", "utf8_lower"), "in lower case", "lower('Über') = 'über'"),
+    _one("upper", Lazy("pyarrow.compute", "utf8_upper"), "in upper case", "upper('Über') = 'ÜBER'"),
     _one(
         "trim",
-        pc.utf8_trim_whitespace,
+        Lazy("pyarrow.compute", "utf8_trim_whitespace"),
         "without white space around it",
         "trim(' a b ') = 'a b'",
     ),
@@ -148,7 +152,7 @@ TEXTUAL = (
         (text(),),
         Kind.INTEGER,
         len,
-        pc.utf8_length,
+        Lazy("pyarrow.compute", "utf8_length"),
         "the number of characters",
         "length('Über') = 4",
         spark="length",
@@ -185,7 +189,7 @@ TEXTUAL = (
     _test(
         "contains",
         lambda value, part: part in value,
-        pc.match_substring,
+        Lazy("pyarrow.compute", "match_substring"),
         "whether the text contains the part",
         "contains('nestream', 'str') = TRUE",
         "contains",
@@ -193,7 +197,7 @@ TEXTUAL = (
     _test(
         "starts_with",
         str.startswith,
-        pc.starts_with,
+        Lazy("pyarrow.compute", "starts_with"),
         "whether the text begins with the part",
         "starts_with('nestream', 'nest') = TRUE",
         "startswith",
@@ -201,7 +205,7 @@ TEXTUAL = (
     _test(
         "ends_with",
         str.endswith,
-        pc.ends_with,
+        Lazy("pyarrow.compute", "ends_with"),
         "whether the text ends with the part",
         "ends_with('nestream', 'team') = FALSE",
         "endswith",

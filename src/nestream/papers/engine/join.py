@@ -11,12 +11,13 @@ leave; negated expressions when the whole match is bound, for each match anew an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from nestream.engine.block import closure
 from nestream.engine.events import Ints
 from nestream.engine.operators.alike import alike
 from nestream.engine.program import Edge, Equality
@@ -365,16 +366,6 @@ def _pieces(counts: Ints, limit: int) -> Iterator[slice]:
         yield slice(start, end)
         done = int(ends[end - 1])
         start = end
-
-
-def closure(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    """Every pair that follows from the pairs."""
-    reach = frozenset(order)
-    while True:
-        more = {(a, d) for a, b in reach for c, d in reach if b == c} - reach
-        if not more:
-            return reach
-        reach |= more
 
 
 def ranges_of(block: Block, first: int, end: int, *, by_last: bool, length: int) -> Iterator[Ranges]:

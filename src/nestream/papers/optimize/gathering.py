@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.values import Evaluator
-from nestream.model.columns import computable
+from nestream.model.columns import computable, field_of
 from nestream.model.expression import Expression
 from nestream.model.schema import Schema
 from nestream.model.vector import Vector
@@ -35,7 +35,8 @@ def statistics_of(
 
     def evaluate(formula: Expression, tables: Mapping[str, pa.Table]) -> npt.NDArray[np.bool_]:
         def fetch(variable: str, attribute: str) -> Vector:
-            return Vector.of(computable(tables[variable].column(schema.column(attribute)), schema.unit))
+            column = tables[variable].column(schema.column(attribute))
+            return Vector.of(computable(field_of(column, attribute), schema.unit))
 
         return evaluator.satisfied(formula, fetch, next(iter(tables.values())).num_rows)
 

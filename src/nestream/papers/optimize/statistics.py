@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nestream.model.columns import computable
+from nestream.model.columns import computable, field_of
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.schema import Kind, Schema, kind_of
 
@@ -62,7 +62,7 @@ class Statistics:
         codes = pc.dictionary_encode(table.column(schema.type).cast(pa.string())).combine_chunks()
         totals = np.bincount(codes.indices.to_numpy(zero_copy_only=False))
         domains = {
-            name: _distinct(table.column(schema.column(name)))
+            name: _distinct(field_of(table.column(schema.column(name)), name))
             for name in dict.fromkeys(attributes)
             if schema.column(name) in schema.columns
         }

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from nestream.engine.block import closure
 from nestream.engine.program import Edge, Equality, Interval
 from nestream.model.expression import Expression, variables
 from nestream.papers.engine.context import needed
-from nestream.papers.engine.join import closure
 from nestream.papers.engine.program import Block, Negation, Nested
 
 Term = tuple[str, str]

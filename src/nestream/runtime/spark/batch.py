@@ -25,6 +25,7 @@ from nestream.model.schema import EventError, Schema
 from nestream.runtime.compiled import Compiled, CompiledLayers, CompiledSet
 from nestream.runtime.runs import AnyRun, started
 from nestream.runtime.spark.columns import (
+    attribute_of,
     key_of,
     match_schema,
     named,
@@ -145,7 +146,7 @@ def relevant_events(program: Scope, schema: Schema, plan: Partitioning) -> Colum
     condition = pushed_filter(program, schema)
     if plan.key is not None and not any(outline.null_keys for outline in program.outlines):
         # a lone event with a NULL key can match: its negations then have nothing to equal
-        condition = condition & named(schema.column(plan.key)).isNotNull()
+        condition = condition & attribute_of(schema.column(plan.key), plan.key).isNotNull()
     return condition | named(schema.time).isNull() | named(schema.type).isNull()
 
 
@@ -161,7 +162,7 @@ def _distributed(df: DataFrame, task: Task, partitions: int | None) -> tuple[Dat
     keys = []
     if plan.key is not None:
         name = task.schema.column(plan.key)
-        keys = [key_of(task.carried(name), task.schema.columns[name])]
+        keys = [key_of(task.carried(name), plan.key, task.schema)]
     if plan.kind == "key":
         return df.repartition(*numbers, *keys), order
     if plan.kind == "single":

@@ -21,6 +21,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructFi
 from nestream.engine.program import LeafSpec, Scope
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
+    END_ATTRIBUTE,
     TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
     And,
@@ -36,8 +37,8 @@ from nestream.model.expression import (
     transform,
 )
 from nestream.model.functions import FUNCTIONS
-from nestream.model.output import EventColumn, GroupColumn, Output
-from nestream.model.schema import EventError, Kind, Schema
+from nestream.model.output import CompositeColumn, EventColumn, GroupColumn, Output, ValueColumn
+from nestream.model.schema import EventError, Kind, Schema, path_of
 from nestream.model.text import print_expression, print_name
 
 UNREAD, RAW = "nestream unread", "nestream raw"
@@ -73,9 +74,18 @@ def _is_collated(datatype: DataType) -> bool:
     return type(datatype) is StringType and datatype != StringType()
 
 
-def key_of(name: str, datatype: pa.DataType) -> Column:
-    """A key column to hash by, equal wherever values are: decimals of any scale have one float."""
-    return named(name).cast("double") if arrow.is_decimal(datatype) else named(name)
+def attribute_of(name: str, attribute: str) -> Column:
+    """An attribute, given the name of its column: a field, where it is one of a struct."""
+    column = named(name)
+    for field in path_of(attribute):
+        column = column.getField(field)
+    return column
+
+
+def key_of(name: str, key: str, schema: Schema) -> Column:
+    """A key to hash by, equal wherever values are: decimals of any scale have one float."""
+    column = attribute_of(name, key)
+    return column.cast("double") if arrow.is_decimal(schema.datatype(key)) else column
 
 
 def session_zone(df: DataFrame) -> str:
@@ -144,16 +154,31 @@ def match_schema(output: Output, events: StructType, wanted: pa.Schema, time: st
     """The columns of the matches, with the types of the events' own columns."""
     fields = []
     for column in output.columns:
-        if isinstance(column, EventColumn):
-            fields.append(StructField(column.name, events, True))
-        elif isinstance(column, GroupColumn):
-            parts = [StructField(name, events, True) for name in column.members]
-            fields.append(StructField(column.name, ArrayType(StructType(parts) if parts else events)))
-        else:
+        if isinstance(column, ValueColumn):
             datatype = _value_type(column.expression, events, wanted.field(column.name).type)
             fields.append(StructField(column.name, datatype))
+        else:
+            fields.append(_shown_field(column, events, time))
     moment = events[time].dataType
     return StructType([*fields, StructField("match_start", moment), StructField("match_end", moment)])
+
+
+def _shown_field(
+    column: EventColumn | GroupColumn | CompositeColumn, events: StructType, time: str
+) -> StructField:
+    """The column that shows an event, the members of a group, or the match of an expression."""
+    match column:
+        case EventColumn():
+            return StructField(column.name, events, True)
+        case GroupColumn(members=members):
+            parts = [StructField(name, events, True) for name in members]
+            return StructField(column.name, ArrayType(StructType(parts) if parts else events))
+        case CompositeColumn(parts=inner):
+            moment = events[time].dataType
+            edges = [StructField(name, moment) for name in (TIME_ATTRIBUTE, END_ATTRIBUTE)]
+            return StructField(
+                column.name, StructType([*(_shown_field(part, events, time) for part in inner), *edges])
+            )
 
 
 def set_match_schema(events: StructType, time: str) -> StructType:
@@ -273,7 +298,7 @@ def _operand(part: Expression, schema: Schema) -> Column | None:
     """An attribute, or a function of one that Spark computes as the engine does."""
     match part:
         case Attribute() if _plain(part, schema):
-            return named(schema.column(part.name))
+            return attribute_of(schema.column(part.name), part.name)
         case Call(function=function, arguments=(argument, *rest)) if FUNCTIONS[function].spark:
             column, constants = _operand(argument, schema), [_constant(value) for value in rest]
             if column is None or any(constant is None for constant in constants):

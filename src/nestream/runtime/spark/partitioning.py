@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from nestream.engine.program import Decided, Measure, Scope
+from nestream.model.expression import PATH_MARK
 
 KINDS = ("key", "time", "key+time", "single")
 WINDOWS_A_SLICE = 16
@@ -37,16 +38,20 @@ class Partitioning:
     after: int = 0
     statistics: str = ""
 
+    @property
+    def _key(self) -> str:
+        return (self.key or "").replace(PATH_MARK, ".")
+
     def __str__(self) -> str:
         match self.kind:
             case "key":
-                return f"by key {self.key}: {self.reason}"
+                return f"by key {self._key}: {self.reason}"
             case "time":
                 around = f"with {self.before} before and {self.after} after"
                 return f"by time, slices of {self.length} {around}: {self.reason}"
             case "key+time":
                 around = f"with {self.before} before and {self.after} after"
-                return f"by key {self.key} and time, slices of {self.length} {around}: {self.reason}"
+                return f"by key {self._key} and time, slices of {self.length} {around}: {self.reason}"
             case _:
                 return f"one partition: {self.reason}"
 

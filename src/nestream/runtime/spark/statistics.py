@@ -22,7 +22,7 @@ from nestream.model.lengths import Length, in_resolution, length_of_time
 from nestream.model.schema import Schema
 from nestream.runtime.compiled import Compiled
 from nestream.runtime.spark.batch import relevant_events
-from nestream.runtime.spark.columns import named
+from nestream.runtime.spark.columns import attribute_of, named
 from nestream.runtime.spark.partitioning import Partitioning, choose, possible
 from nestream.runtime.spark.shipping import shipped
 
@@ -118,7 +118,7 @@ def sampled(df: DataFrame, compiled: Compiled, plan: Partitioning) -> Sample:
     """Look at the first rows of every partition: which key has the most of the events that matter?"""
     assert plan.key is not None
     matters = F.coalesce(relevant_events(compiled.scope, compiled.schema, plan), F.lit(False))
-    key = named(compiled.schema.column(plan.key)).cast("string")
+    key = attribute_of(compiled.schema.column(plan.key), plan.key).cast("string")
     looked = df.select(F.when(matters, key).alias("key"))
     counts = looked.mapInArrow(shipped(_counted), "key string, found long, rows long").groupBy("key")
     summed = counts.agg(F.sum("found").alias("found"), F.sum("rows").alias("rows"))

@@ -163,7 +163,7 @@ def _slot(df: DataFrame, task: Task, count: int) -> Any:
     place = F.lit(0)
     if key is not None and task.partitioning.kind == "key" and count > 1:
         name = task.schema.column(key)
-        place = F.pmod(F.hash(key_of(name, task.schema.columns[name])), F.lit(count))
+        place = F.pmod(F.hash(key_of(name, key, task.schema)), F.lit(count))
     unread = named(UNREAD).isNotNull() if UNREAD in df.columns else F.lit(False)
     malformed = F.when(unread, F.lit(NOT_READ)).when(named(task.time).isNull(), F.lit(NO_TIME))
     malformed = malformed.when(named(task.type).isNull(), F.lit(NO_TYPE))

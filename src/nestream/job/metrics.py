@@ -1,0 +1,90 @@
+"""The progress of a job on `/metrics`, for Prometheus; needs the package prometheus-client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from nestream.job.progress import Progress, State
+
+COUNTERS = {
+    "events": "Events read, those that were left out included",
+    "late": "Events that were left out as they are behind the watermark",
+    "malformed": "Rows and events that cannot be used",
+    "future": "Events that were put aside as they are too far ahead of the clock",
+}
+GAUGES = {
+    "lag_seconds": "Seconds from the watermark to the last batch of events",
+    "batch_seconds": "Seconds that the last batch of events took",
+    "checkpoint_seconds": "Seconds that the last checkpoint took",
+    "state_bytes": "Size of the state",
+    "state_rows": "Events held",
+    "rate": "Events per second",
+}
+
+
+class MetricsError(OSError):
+    """Metrics that cannot be served: what is missing, and what to do."""
+
+
+class Metrics:
+    """Collects the progress of a job whenever Prometheus asks."""
+
+    def __init__(self, progress: Callable[[], Progress]) -> None:
+        self._progress = progress
+
+    def collect(self) -> Iterator[Any]:
+        """The metrics as they are now."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        progress = self._progress()
+        for name, told in COUNTERS.items():
+            yield CounterMetricFamily(f"nestream_{name}", told, value=getattr(progress, name))
+        matches = CounterMetricFamily("nestream_matches", "Matches written", labels=["rule"])
+        for rule, number in list(progress.by_rule.items()) or [("", progress.matches)]:
+            matches.add_metric([rule], number)
+        yield matches
+        state = GaugeMetricFamily("nestream_job_state", "1 for the state of the job", labels=["state"])
+        for one in State:
+            state.add_metric([one.value], float(one is progress.state))
+        yield state
+        values = {**vars(progress), "lag_seconds": progress.lag}
+        for name, told in GAUGES.items():
+            if values[name] is not None:
+                yield GaugeMetricFamily(f"nestream_{name}", told, value=values[name])
+        if progress.at is not None:
+            age = (datetime.now(UTC) - progress.at).total_seconds()
+            yield GaugeMetricFamily(
+                "nestream_last_batch_age_seconds", "Seconds since the last batch of events", value=age
+            )
+        if isinstance(progress.watermark, datetime):
+            moment = progress.watermark
+            moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+            yield GaugeMetricFamily(
+                "nestream_watermark_seconds", "The watermark, in seconds since 1970", value=moment.timestamp()
+            )
+
+
+def serve_metrics(address: str, progress: Callable[[], Progress]) -> tuple[int, Callable[[], None]]:
+    """Serve the metrics on `PORT` or `HOST:PORT`, by default of this machine; the port, and how to stop."""
+    host, _, port = address.rpartition(":")
+    if not port.isdigit() or int(port) > 65_535:
+        raise ValueError(f"{address!r} is not an address; write PORT or HOST:PORT")
+    try:
+        from prometheus_client import CollectorRegistry, start_http_server
+    except ModuleNotFoundError:
+        raise MetricsError(
+            "metrics need the package prometheus-client, which is not installed\n"
+            "  hint: run ./scripts/setup, or pip install '.[metrics]' in the checkout"
+        ) from None
+    registry = CollectorRegistry()
+    registry.register(Metrics(progress))
+    server, thread = start_http_server(int(port), addr=host or "127.0.0.1", registry=registry)
+
+    def stop() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    return int(server.server_port), stop

@@ -1,0 +1,185 @@
+"""Sorts arriving events out: to be taken, late, or dead. Nothing of a stream changes before they are taken.
+
+The schema of a stream grows with what comes, so looking at events may lead to a run for a wider schema, which
+begins where the one before is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nestream.model.columns import roomy, to_table, with_columns
+from nestream.model.schema import EventError, Schema
+from nestream.model.time import Duration
+from nestream.runtime.compiled import Compiled
+from nestream.runtime.intake import Columns, check_computable, grown, without_role
+from nestream.runtime.progress import Progress
+from nestream.runtime.runs import AnyRun, started
+from nestream.runtime.state import StateError
+from nestream.runtime.waiting import Times
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A query before its events are known: what it asks of them, and how it is compiled for their schema.
+
+    `compiled` raises where the query does not fit the schema. `identity` is what a saved state must agree
+    with. `attributes` are those that the query reads, `computed` those that it does not only show, and
+    `types` the event types that it names. With `whole` a match shows events with all their columns; otherwise
+    those that the query does not read do not matter.
+    """
+
+    compiled: Callable[[Schema], Compiled]
+    identity: str
+    attributes: tuple[str, ...]
+    computed: tuple[str, ...]
+    types: tuple[str, ...]
+    whole: bool
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Events that were looked at and can be taken: row numbers are those of the table that arrived."""
+
+    progress: Progress | None
+    table: pa.Table
+    times: Times
+    dead: list[tuple[int, str]]
+    late: list[int]
+
+
+class Arrivals:
+    """What a stream knows of its events before they come."""
+
+    def __init__(
+        self, compiler: Compiler, *, time: str, type: str, lateness: int | Duration, schema: Schema | None
+    ) -> None:
+        self.compiler = compiler
+        self.time = time
+        self.type = type
+        self.lateness = lateness
+        self._reads = frozenset(compiler.attributes)
+        self._mentioned = [name for name in compiler.attributes if name not in ("ts", "type")]
+        self._types = schema.types if schema is not None else {}
+        self._used = {*self._reads, time, type}
+        declared = {} if schema is None else schema.columns
+        self._declared = {name: roomy(kind) for name, kind in declared.items() if self._is_used(name)}
+        self._plain: pa.Schema | None = None
+        """The columns of the table that came last, in plain types."""
+        self._narrow: list[tuple[int, pa.Field]] = []
+        """The places of its columns that need more room, with the type that has it."""
+
+    def begin(self, columns: Columns | None = None) -> Progress:
+        """The beginning of a stream with some columns, by default with those that were declared."""
+        return Progress.of(self._run(self._declared if columns is None else columns), self.lateness)
+
+    def _run(self, columns: Columns) -> AnyRun:
+        return started(self.compiler.compiled(self._schema(columns)))
+
+    def _schema(self, columns: Columns) -> Schema:
+        return Schema(columns, self.time, self.type, self._types)
+
+    def _is_used(self, name: str) -> bool:
+        return self.compiler.whole or name in self._used
+
+    # -- batches -------------------------------------------------------------------------------------------
+
+    def batch(self, events: Any) -> pa.Table:
+        """A batch as users give it, as a table."""
+        table = events
+        if not isinstance(events, pa.Table) or events.schema != self._plain or _has_null_words(events):
+            table = to_table(events, self.type)
+            self._plain = table.schema
+            self._narrow = [
+                (place, field.with_type(roomy(field.type)))
+                for place, field in enumerate(table.schema)
+                if roomy(field.type) != field.type
+            ]
+        for place, field in self._narrow:
+            table = table.set_column(place, field, table.column(place).cast(field.type))
+        return table
+
+    # -- looking -------------------------------------------------------------------------------------------
+
+    def look(self, table: pa.Table, progress: Progress | None) -> Arrival:
+        """Sort out the events. Raises where they do not fit; changes nothing."""
+        dead: list[tuple[int, str]] = []
+        table, rows = self._readable(table, None, dead)
+        known = progress is not None and table.schema.equals(progress.run.schema.arrow)
+        if table.num_rows and not known:
+            table = table.select([name for name in table.column_names if self._is_used(name)])
+            columns = self._grown(table, progress)
+            table = with_columns(table, columns)
+            table, rows = self._readable(table, rows, dead)  # NaN for a time is NULL
+        if not table.num_rows:
+            return Arrival(progress, table, np.empty(0, np.int64), dead, [])
+        if progress is None:
+            progress = self.begin(columns)
+        elif not known and columns != progress.run.schema.columns:
+            self._refuse_shadows(columns, progress.run.schema)
+            progress = progress.going_on(self._run(columns), self.lateness, self.compiler.computed)
+        times = progress.times(table)
+        check_computable(table, self.compiler.computed, progress.run.schema.unit)
+        behind = progress.late(times)
+        if behind is None:
+            return Arrival(progress, table, times, dead, [])
+        on_time = table.filter(pa.array(~behind))
+        late = np.flatnonzero(behind) if rows is None else rows[behind]
+        return Arrival(progress, on_time, times[~behind], dead, late.tolist())
+
+    def _readable(self, table: pa.Table, rows: Any, dead: list[tuple[int, str]]) -> tuple[pa.Table, Any]:
+        """The events with a time and a type, and their row numbers, None for all; the others are dead."""
+        for role, name in (("time", self.time), ("type", self.type)):
+            lacking = without_role(table, role, name)
+            if lacking is not None:
+                absent, reason = lacking
+                rows = np.arange(table.num_rows) if rows is None else rows
+                dead += [(row, reason) for row in rows[absent].tolist()]
+                table, rows = table.filter(pa.array(~absent)), rows[~absent]
+        return table, rows
+
+    def _grown(self, table: pa.Table, progress: Progress | None) -> Columns:
+        known = {} if progress is None else dict(progress.run.schema.columns)
+        return grown(known, table, {*self._declared, self.time, self.type}, self._mentioned)
+
+    def _refuse_shadows(self, columns: Columns, before: Schema) -> None:
+        """Raise where a column would change what the query has read so far by its name."""
+        for name in self._schema(columns).shadowed.keys() - before.shadowed.keys():
+            if name in self._reads:
+                raise EventError(
+                    f"column `{name}` came after the query began to read `{name}` as the event's own\n"
+                    "  hint: declare the columns with schema=, or rename this one"
+                )
+
+    # -- restoring -----------------------------------------------------------------------------------------
+
+    def check_saved(self, columns: Columns) -> None:
+        """Raise where the saved events have other columns than this stream."""
+        for role, name in (("time", self.time), ("type", self.type)):
+            if name not in columns:
+                raise StateError(
+                    f"the saved events have no column `{name}` for their {role}: "
+                    f"they have {', '.join(columns)}"
+                )
+        for name, datatype in self._declared.items():
+            if columns.get(name, datatype) != datatype:
+                raise StateError(
+                    f"the schema says that column `{name}` is {datatype}, and in the saved state it is "
+                    f"{columns[name]}\n  hint: go on with the schema that the state was saved with"
+                )
+
+
+def _has_null_words(table: pa.Table) -> bool:
+    """Whether a dictionary has NULL for a word, so that its column is not plain."""
+    return any(
+        part.dictionary.null_count
+        for column in table.columns
+        if pa.types.is_dictionary(column.type)
+        for part in column.chunks
+    )
