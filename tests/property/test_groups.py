@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
+from tests.property.cases import Case
 from tests.property.differential import report, run_cases
+from tests.property.harness import difference
+from tests.property.runners import RUNNERS
+from tests.strategies.histories import random_history
 
 WAYS = ("engine", "engine-split", "engine-one-by-one", "set", "set-split", "native-small")
 
@@ -22,3 +28,23 @@ def test_groups_are_the_same_in_every_way_to_run(way: str) -> None:
 def test_groups_are_the_same_in_very_many_cases(way: str) -> None:
     failures = run_cases(1, way, True, range(4_000)).failures
     assert not failures, report(1, way, failures[0], groups=True)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", ["engine", "engine-split", "engine-one-by-one"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SEQ(A{1,} f, A last) WHERE [id] WITHIN 5 KEEP FIRST PER last.id EVERY 3",
+        "SEQ(A{1,} f, A last, !B b) WHERE [id] WITHIN 4 KEEP LAST PER last",
+        "SEQ(A+ f, B b, C c) WITHIN 6 RETURN b, c, f, COUNT(f) AS n KEEP LAST PER c",
+        "SEQ(B b, A* f, C c, COUNT(f) < 3) WITHIN 6 KEEP LONGEST PER c",
+        "SEQ(B b, A* f) WITHIN 6 KEEP DISJOINT",
+        "AND(B b, A+ f, C c) WITHIN 6 RETURN SUM(f.x) AS s, f KEEP SHORTEST PER b",
+    ],
+)
+def test_kept_matches_have_their_groups_also_after_a_while(text: str, way: str) -> None:
+    for seed in range(12):
+        table = random_history(Random(seed), types=("A", "B", "C"))
+        wrong = difference(Case(text, table, seed=seed), RUNNERS[way])
+        assert wrong is None, str(wrong)
