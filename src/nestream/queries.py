@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -14,15 +16,24 @@ from nestream.compose.base import Matching
 from nestream.compose.run import refuse_endless
 from nestream.compose.settings import DEFAULTS, How, Settings
 from nestream.compose.spark import is_dataframe, planned_from, refuse_to_count, zone_that_matters
-from nestream.engine.program import LeafSpec
+from nestream.engine.program import Decided, LeafSpec
 from nestream.logical.nodes import Plan
 from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.memory import collected_each
 from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
+from nestream.model.text import print_name
 from nestream.query import Query, known_parameters, own_parameters, query
-from nestream.runtime.compiled import CompiledQuery, CompiledSet
-from nestream.runtime.many import SetRun
+from nestream.runtime.compiled import (
+    CompiledLayers,
+    CompiledQuery,
+    CompiledSet,
+    Layer,
+    makers_of,
+    with_composites,
+)
+from nestream.runtime.local import LocalRun
+from nestream.runtime.runs import AnyRun, started
 from nestream.strategies import Options, program_of
 
 SUFFIX = ".neel"
@@ -137,6 +148,7 @@ class Queries(Matching):
     def __post_init__(self) -> None:
         if not self.members:
             raise ValueError("a query set needs at least one query")
+        self._layers  # noqa: B018 - raises for a cycle
 
     def __repr__(self) -> str:
         names = ", ".join(map(repr, self.members))
@@ -171,6 +183,14 @@ class Queries(Matching):
 
     def as_of(self, time: Any) -> Queries:
         """The set over events that are complete up to a time, as `Query.as_of` has it."""
+        for kind, names in self._read_makers.items():
+            for name in names:
+                if Decided.WINDOW in program_of(self.members[name].plan, None, "native").decided:
+                    raise ValueError(
+                        f"as_of cannot tell which {kind} events are still to come: "
+                        f"the query {name} waits for the end of its window\n"
+                        "  hint: leave as_of out, or run the queries that make events alone"
+                    )
         return Queries({name: member.as_of(time) for name, member in self.members.items()})
 
     def infer_types(self, events: Any, type: str = "type") -> tuple[Queries, list[Diagnostic]]:
@@ -182,8 +202,65 @@ class Queries(Matching):
             told += own
         return (Queries(members) if told else self), list(dict.fromkeys(told))
 
+    # -- composite events ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _made(self) -> dict[str, list[str]]:
+        """The composite types, each with the queries that make its events."""
+        made: dict[str, list[str]] = {}
+        for name, member in self.members.items():
+            if member.plan.output.into is not None:
+                made.setdefault(member.plan.output.into, []).append(name)
+        return made
+
+    def _composites(self, name: str) -> frozenset[str]:
+        """The composite types that a query reads."""
+        return frozenset(self._made.keys() & set(self.members[name].event_types))
+
+    @property
+    def _read_makers(self) -> dict[str, list[str]]:
+        """The composite types that some query reads, with the queries that make them."""
+        read = frozenset().union(*self._layers)
+        return {kind: names for kind, names in self._made.items() if kind in read}
+
+    @cached_property
+    def _layers(self) -> dict[frozenset[str], list[str]]:
+        """The queries by the composite types they read, those that make these types before.
+
+        Raises a `QuerySetError` where a query reads events that depend on its own matches.
+        """
+        below = {name: [m for kind in self._composites(name) for m in self._made[kind]] for name in self}
+        try:
+            order = list(TopologicalSorter(below).static_order())
+        except CycleError as error:
+            raise self._cyclic(error.args[1][:-1]) from None
+        depth: dict[str, int] = {}
+        for name in order:
+            depth[name] = 1 + max((depth[maker] for maker in below[name]), default=-1)
+        layers: dict[frozenset[str], list[str]] = {}
+        for name in sorted(self, key=depth.__getitem__):  # stable: in a layer, the order of the set
+            layers.setdefault(self._composites(name), []).append(name)
+        return layers
+
+    def _cyclic(self, cycle: list[str]) -> QuerySetError:
+        """What to say of queries that each read the events of the one before, the first those of the last."""
+        first = min(cycle, key=list(self).index)
+        place = cycle.index(first)
+        cycle = [*cycle[place:], *cycle[:place]]
+        steps = [f"query {name} makes {self.members[name].plan.output.into}" for name in cycle]
+        said = Diagnostic(
+            "cyclic-types",
+            f"a query reads events that depend on its own matches: {', '.join(steps)}, "
+            f"which query {first} reads",
+            hint="remove one of these types from the pattern that reads it, or rename the type after INTO",
+        )
+        return QuerySetError({first: QueryError([said])})
+
     def explain(self, format: str = "text", **options: Any) -> Any:
-        """What the queries share, and the plan of each. Takes the options of `Query.explain`."""
+        """What the queries share, their layers, and the plan of each. Takes the options of `Query.explain`.
+
+        Queries that read the same composite types make a layer.
+        """
         leaves: set[LeafSpec] = set()
         used = 0
         for member in self.members.values():
@@ -191,17 +268,23 @@ class Queries(Matching):
             used += len(own)
             leaves.update(own)
         plans = {name: member.explain(format, **options) for name, member in self.members.items()}
+        layered = {} if len(self._layers) == 1 else self._layers
         if format == "json":
-            return {"queries": plans, "leaves": used, "shared leaves": len(leaves)}
-        head = f"{len(self)} queries, {used} leaves, {len(leaves)} after sharing"
-        return "\n".join([head, *(f"{name}:\n{_indented(plan)}" for name, plan in plans.items())])
+            layers = [{"reads": sorted(reads), "queries": names} for reads, names in layered.items()]
+            shared = {"leaves": used, "shared leaves": len(leaves)}
+            return {"queries": plans, **shared, **({"layers": layers} if layers else {})}
+        head = [f"{len(self)} queries, {used} leaves, {len(leaves)} after sharing"]
+        for place, (reads, names) in enumerate(layered.items()):
+            read = f" over {', '.join(map(print_name, sorted(reads)))}" if reads else ""
+            head.append(f"layer {place}{read}: {', '.join(names)}")
+        return "\n".join([*head, *(f"{name}:\n{_indented(plan)}" for name, plan in plans.items())])
 
     # -- finite events -------------------------------------------------------------------------------------
 
     def match_each(self, events: Any, **how: Unpack[How]) -> dict[str, pa.Table]:
         """The matches of each query by its name, as `Query.match` returns them, found in one pass."""
         run, table = self._started(events, how)
-        assert isinstance(run, SetRun)
+        assert not isinstance(run, LocalRun)
         found = collected_each(run.each(table))
         return {
             name: found[name] if name in found else empty_table(member.wanted)
@@ -218,7 +301,7 @@ class Queries(Matching):
         if is_dataframe(events):
             return self._count_on_spark(events, **how)
         run, table = self._started(events, how)
-        assert isinstance(run, SetRun)
+        assert not isinstance(run, LocalRun)
         return run.count(table)
 
     @property
@@ -230,8 +313,13 @@ class Queries(Matching):
         return [
             f"query {name}: {told}"
             for name, member in self.members.items()
-            for told in member.unseen(table, type)
+            for told in member.unseen(table, type, self._made)
         ]
+
+    @property
+    def expected_types(self) -> tuple[str, ...]:
+        """The event types that are named and that no query makes."""
+        return tuple(name for name in self.event_types if name not in self._made)
 
     # -- plans ---------------------------------------------------------------------------------------------
 
@@ -240,28 +328,43 @@ class Queries(Matching):
         """The logical plan of each query."""
         return tuple(member.plan for member in self.members.values())
 
-    def run(self, schema: Schema, **how: Unpack[How]) -> SetRun:
+    def check(self, columns: pa.Schema, time: str = "ts", type: str = "type") -> None:
+        """Raise a `QuerySetError` if a query does not fit events with these columns."""
+        self.compiled(Schema.of(self.fitted(columns.empty_table(), time, type).schema, time, type))
+
+    def run(self, schema: Schema, **how: Unpack[How]) -> AnyRun:
         """The columnar engine in this process, ready for events of a schema."""
-        return SetRun(self.compiled(schema, Settings.of(how)))
+        return started(self.compiled(schema, Settings.of(how)))
 
     def compiled(
         self, schema: Schema, settings: Settings = DEFAULTS, events: pa.Table | None = None
-    ) -> CompiledSet:
-        """The queries compiled for events of a schema."""
+    ) -> CompiledSet | CompiledLayers:
+        """The queries compiled for events of a schema, in layers where some read the matches of others."""
         settings.without_reference("cannot run a query set: run each query alone")
-        planned = self._planned(schema, settings)
+        if len(self._layers) == 1:
+            return self._compiled(self.members, self._planned(schema, settings), settings)
+        layers: list[Layer] = []
+        for reads, names in self._layers.items():
+            below = [member for layer in layers for member in layer.queries.members]
+            makers = sorted(makers_of(reads, below), key=lambda maker: list(self).index(maker.name))
+            planned = Planned(with_composites(schema, makers), settings.strategy, settings.options)
+            queries = self._compiled({name: self.members[name] for name in names}, planned, settings)
+            layers.append(Layer(reads, queries))
+        return CompiledLayers(schema, tuple(layers), tuple(self))
+
+    def _compiled(self, members: Mapping[str, Query], planned: Planned, settings: Settings) -> CompiledSet:
+        """Queries compiled for the same events."""
         errors: dict[str, QueryError] = {}
-        for name, member in self.members.items():
+        for name, member in members.items():
             if name not in planned.members:
                 try:
-                    compiled = member.prepared(schema, settings).compiled(leaves=planned.leaves, name=name)
+                    run = member.prepared(planned.schema, settings)
+                    planned.members[name] = run.compiled(leaves=planned.leaves, name=name)
                 except QueryError as error:
                     errors[name] = error
-                else:
-                    planned.members[name] = compiled
         if errors:
             raise QuerySetError(errors)
-        return CompiledSet(schema, tuple(planned.members.values()), tuple(planned.leaves))
+        return CompiledSet(planned.schema, tuple(planned.members.values()), tuple(planned.leaves))
 
     def _planned(self, schema: Schema, settings: Settings) -> Planned:
         wanted = Planned(schema, settings.strategy, settings.options)
@@ -290,7 +393,8 @@ class Queries(Matching):
         self._without_limits("a set on Spark")
         if df.isStreaming:
             self._refuse_endless()
-        whole = df.isStreaming or partitioning["partition_by"] is not None
+        layered = len(self._layers) > 1
+        whole = layered or df.isStreaming or partitioning["partition_by"] is not None
         groups = [list(self)] if whole else split_alike(self.compiled(schema, settings).members)
         parts = []
         for names in groups:
@@ -306,7 +410,9 @@ class Queries(Matching):
             refuse_endless(member.plan, member.text)
 
     def _typed(self, schema: Schema) -> list[Plan]:
-        return [member.typed(schema)[0] for member in self.members.values()]
+        if len(self._layers) == 1:
+            return [member.typed(schema)[0] for member in self.members.values()]
+        return [self.members[one.name].typed(one.schema)[0] for one in self.compiled(schema).members]
 
     def _count_on_spark(self, events: Any, **options: Any) -> dict[str, int]:
         found = self.on_spark(events, **options)

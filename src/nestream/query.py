@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -356,9 +356,13 @@ class Query(Matching):
         warn_of(self.unseen(table, settings.type))
         return run
 
-    def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
-        """What to say of the types of the query that no event has, most likely misspelt."""
-        return unseen_types(self.event_types, table.column(type)) if table.num_rows else []
+    def unseen(self, table: pa.Table, type: str = "type", made: Collection[str] = ()) -> list[str]:
+        """What to say of the types of the query that no event has, most likely misspelt.
+
+        Types that are `made` by other queries need not occur.
+        """
+        expected = [name for name in self.event_types if name not in made]
+        return unseen_types(expected, table.column(type)) if table.num_rows and expected else []
 
     # -- streams and Spark ---------------------------------------------------------------------------------
 

@@ -182,3 +182,17 @@ def test_a_folder_of_queries_takes_the_values_of_all_of_them(tmp_path: Path) -> 
     (tmp_path / "one.neel").write_text("A a WHERE x > $low", encoding="utf-8")
     (tmp_path / "two.neel").write_text("A a WHERE x > $high", encoding="utf-8")
     assert call("check", tmp_path, "--set", "low=1", "--set", "high=5").exit_code == 0
+
+
+def test_the_queries_of_a_folder_may_read_the_events_that_others_make(tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    made = "SEQ(A a, B b) WITHIN 10 RETURN a.x AS rise INTO Rise"
+    (rules / "made.neel").write_text(made, encoding="utf-8")
+    (rules / "top.neel").write_text("SEQ(Rise r, B b, r.rise = b.x) WITHIN 10", encoding="utf-8")
+    events = tmp_path / "events.csv"
+    events.write_text("ts,type,x\n1,A,1\n2,B,2\n", encoding="utf-8")
+    assert call("check", str(rules), "--events", str(events)).exit_code == 0
+    (rules / "top.neel").write_text("SEQ(Rise r, B b) WITHIN 10 RETURN r.ryse AS x INTO A", encoding="utf-8")
+    result = call("check", str(rules), "--events", str(events))
+    assert (result.exit_code, "query made makes Rise, query top makes A" in result.stdout) == (1, True)

@@ -9,6 +9,7 @@ from nestream.model.schema import Schema
 from nestream.papers.engine.chain import Chain
 from nestream.papers.execution import round_of
 from nestream.papers.options import Options
+from nestream.runtime.many import SetRun
 from tests.papers.tools import in_blocks
 from tests.sets.test_queries import EVENTS, TEXTS
 
@@ -17,6 +18,7 @@ def test_what_queries_share_is_built_once() -> None:
     schema = Schema.of(pa.Table.from_pylist(EVENTS).schema, "ts", "type")
     renamed = TEXTS["negated"].replace(" a,", " first,").replace("a.id", "first.id")
     run = nestream.queries([TEXTS["negated"], renamed]).run(schema, options=Options())
+    assert isinstance(run, SetRun)
     run.append(pa.Table.from_pylist(EVENTS))
     run.store.seal()
     cache = run.matchers.cache()
@@ -36,6 +38,7 @@ def test_the_steps_that_sequences_begin_with_are_made_once() -> None:
         "SEQ(A a, B b, C c, a.id = b.id = c.id) WITHIN 9",
     ]
     run = nestream.queries(texts).run(schema, options=Options())
+    assert isinstance(run, SetRun)
     run.append(pa.Table.from_pylist(EVENTS))
     run.store.seal()
     cache = run.matchers.cache()

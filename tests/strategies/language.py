@@ -19,6 +19,7 @@ from nestream.language.ast import (
     Composite,
     Exists,
     InnerWindow,
+    IntoType,
     KeepClause,
     Negation,
     Operator,
@@ -285,11 +286,13 @@ class Trees:
         return KeepClause(pick(self.choices, tuple(Kept)), self.several(item, 0, 3), every)
 
     def query(self) -> Query:
+        returns = self.several(self.return_item, 0, 3)
         return Query(
             pattern=self.pattern(),
             where=self.perhaps(lambda: self.formula(where=True)),
             window=self.perhaps(self.window, 70),
-            returns=self.several(self.return_item, 0, 3),
+            returns=returns,
+            into=self.perhaps(lambda: IntoType(self.name()), 30) if returns else None,
             limit=self.perhaps(lambda: self.choices.integer(0, _GREATEST), 20),
             keep=self.perhaps(self.keep, 30),
             sase=chance(self.choices, 30),

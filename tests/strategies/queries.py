@@ -133,6 +133,8 @@ def make_query(choices: Choices, style: Style) -> str:
     if query.where is not None and ("[" in text or style.groups) and not _binds(text):
         # an equivalence test over events that no expression sees together; its other conditions go too
         text = print_query(replace(query, where=None))
+    if style.groups and not _binds(text):  # a span of an expression that a group beside it does not see
+        return make_query(choices, style)
     return text
 
 

@@ -111,10 +111,11 @@ class _Binding:
                     self.place(bound, scope, placed)
         unions = self.split_where(placed)
         self.diagnostics += self.groups.diagnostics
-        output, problems = bind_output(self.tree.returns, self.declared)
+        output, problems = bind_output(self.tree.returns, self.declared, self.tree.into)
         self.diagnostics += problems
         keep, problems = bind_keep(self.tree.keep, self.declared, output)
         self.diagnostics += problems
+        self.check_into()
         self.check_window()
         self.check_inner_windows()
         if any(diagnostic.is_error for diagnostic in self.diagnostics):
@@ -141,6 +142,18 @@ class _Binding:
     def limit(self) -> int | None:
         assert not isinstance(self.tree.limit, Parameter), "parameters have got their values"
         return self.tree.limit
+
+    def check_into(self) -> None:
+        """Report a LIMIT beside INTO: which matches come first depends on when they are decided."""
+        if self.tree.into is not None and self.tree.limit is not None:
+            self.diagnostics.append(
+                Diagnostic(
+                    "limited-into",
+                    "a query with INTO cannot have a LIMIT",
+                    self.tree.into.span,
+                    hint="remove the LIMIT, or choose among the matches with KEEP",
+                )
+            )
 
     # -- predicates ----------------------------------------------------------------------------------------
 

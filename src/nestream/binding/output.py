@@ -9,18 +9,34 @@ from nestream.binding.declare import Declarations
 from nestream.binding.groups import GroupBinding, has_aggregate, members, mentioned
 from nestream.binding.named_expressions import value, wrong_attributes
 from nestream.binding.scopes import AGGREGATED, Scope, group_names
-from nestream.language.ast import ReturnExpression, ReturnVariable
+from nestream.language.ast import IntoType, ReturnExpression, ReturnVariable
 from nestream.model.diagnostics import Diagnostic, Span
-from nestream.model.expression import PATH_MARK, Attribute, Expression
-from nestream.model.output import Column, CompositeColumn, EventColumn, GroupColumn, Output, ValueColumn
+from nestream.model.expression import PATH_MARK, TIME_ATTRIBUTE, TYPE_ATTRIBUTE, Attribute, Expression
+from nestream.model.output import (
+    START,
+    Column,
+    CompositeColumn,
+    EventColumn,
+    GroupColumn,
+    Output,
+    ValueColumn,
+)
 from nestream.model.text import print_expression, print_name
 
 MATCH_START = "match_start"
 MATCH_END = "match_end"
+RESERVED = {
+    TIME_ATTRIBUTE: "the end of its match",
+    TYPE_ATTRIBUTE: "the name after INTO",
+    START: "the start of its match",
+}
+"""The attributes that every event made by INTO has."""
 
 
 def bind_output(
-    returns: Sequence[ReturnVariable | ReturnExpression], declared: Declarations
+    returns: Sequence[ReturnVariable | ReturnExpression],
+    declared: Declarations,
+    into: IntoType | None = None,
 ) -> tuple[Output, list[Diagnostic]]:
     """The output of a query and the problems of its RETURN clause."""
     scopes = declared.scopes
@@ -35,6 +51,8 @@ def bind_output(
         binding.shown(name) for name in declared.shown if name in visible or name in groups or name in named
     )
     binding.check_names(columns, returns)
+    if into is not None:
+        binding.check_into(columns, returns)
     bare = bool(returns) and all(
         isinstance(column, EventColumn | CompositeColumn) and not column.groups for column in columns
     )
@@ -43,7 +61,8 @@ def bind_output(
     if len(visible) < len(targets) and not bare:
         binding.check_dropped(columns, returns)
         shown = ()
-    return Output(kept, set(kept) != set(targets), columns, shown), binding.diagnostics
+    made = None if into is None else into.name
+    return Output(kept, set(kept) != set(targets), columns, shown, made), binding.diagnostics
 
 
 class _OutputBinding:
@@ -209,3 +228,42 @@ class _OutputBinding:
                     )
                 )
             seen.add(column.name)
+
+    def check_into(
+        self,
+        columns: Sequence[Column],
+        returns: Sequence[ReturnVariable | ReturnExpression],
+    ) -> None:
+        """Report what cannot be an attribute of the events that the matches become."""
+        for column, item in zip(columns, returns, strict=True):
+            if not isinstance(column, ValueColumn):
+                self.diagnostics.append(
+                    Diagnostic(
+                        "into-without-value",
+                        f"`{column.name}` is a whole {_words(column)}, and INTO makes attributes of values",
+                        item.span,
+                        hint="return the attributes that are needed",
+                        suggestion=f"COUNT({print_name(column.name)}) AS count"
+                        if isinstance(column, GroupColumn)
+                        else f"{print_name(column.name)}.{'ts AS begin' if _is_long(column) else 'id AS id'}",
+                    )
+                )
+            elif column.name in RESERVED:
+                self.diagnostics.append(
+                    Diagnostic(
+                        "reserved-attribute",
+                        f"an event made by INTO has `{column.name}` already: {RESERVED[column.name]}",
+                        item.span,
+                        hint="choose another name",
+                    )
+                )
+
+
+def _is_long(column: Column) -> bool:
+    return isinstance(column, CompositeColumn)
+
+
+def _words(column: EventColumn | CompositeColumn | GroupColumn) -> str:
+    if isinstance(column, CompositeColumn):
+        return "expression"
+    return "event" if isinstance(column, EventColumn) else "group"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+import nestream
 from nestream import Diagnostic, Queries, Query, QueryError
 from nestream.cli.arguments import (
     AnalyzeOption,
@@ -77,9 +78,7 @@ def check(
             raise typer.Exit(1)
         return
     sources = {path.stem: query_text(str(path)) for path in files_of(query)}
-    answers = {
-        name: _checked(source, columns, dialect, set, of_several=True) for name, source in sources.items()
-    }
+    answers = _checked_together(sources, columns, dialect, set)
     if format is AnswerFormat.JSON:
         _print_json({name: answer.as_dict(sources[name].text) for name, answer in answers.items()})
     else:
@@ -135,6 +134,37 @@ def _checked(
     except QueryError as error:
         return _Answer(False, parsed.dialect.value if parsed else forced, error.diagnostics)
     return _Answer(True, parsed.dialect.value, parsed.warnings, notes)
+
+
+def _checked_together(
+    sources: Mapping[str, QueryText],
+    columns: Columns | None,
+    dialect: Dialect | None,
+    given: list[str] | None,
+) -> dict[str, _Answer]:
+    """The answers of a folder of queries, which may read the events that others make with INTO."""
+    answers = {
+        name: _checked(source, None, dialect, given, of_several=True) for name, source in sources.items()
+    }
+    parsed = {
+        name: source.parse(dialect, given, of_several=True)
+        for name, source in sources.items()
+        if answers[name].accepted
+    }
+    if not parsed:
+        return answers
+    try:
+        chosen = nestream.queries(parsed)
+        if columns is not None:
+            chosen.check(columns.schema, columns.time, columns.type)
+            for name, one in parsed.items():
+                expected = [kind for kind in one.event_types if kind in chosen.expected_types]
+                notes = unseen_types(expected, columns.types) if expected else []
+                answers[name] = replace(answers[name], notes=notes)
+    except QueryError as error:
+        for name, own in getattr(error, "errors", {}).items():
+            answers[name] = replace(answers[name], accepted=False, diagnostics=own.diagnostics)
+    return answers
 
 
 def explain(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from nestream.model.unseen import warn_of
     from nestream.runtime.compiled import Compiled
     from nestream.runtime.intake import check_computable
-    from nestream.runtime.many import AnyRun, started
+    from nestream.runtime.runs import AnyRun, started
     from nestream.runtime.stream import Compiler, Stream
     from nestream.strategies import Options
 else:  # loaded when they are used: parsing and printing a query needs none of them
@@ -43,7 +43,7 @@ else:  # loaded when they are used: parsing and printing a query needs none of t
     (empty_table,) = lazy("nestream.model.plain", "empty_table")
     (warn_of,) = lazy("nestream.model.unseen", "warn_of")
     (check_computable,) = lazy("nestream.runtime.intake", "check_computable")
-    (started,) = lazy("nestream.runtime.many", "started")
+    (started,) = lazy("nestream.runtime.runs", "started")
     Compiler, Stream = lazy("nestream.runtime.stream", "Compiler", "Stream")
 
 SPLITTING = ("partition_by", "partitions", "slice_length", "statistics")
@@ -94,6 +94,11 @@ class Matching(ABC):
     def event_types(self) -> tuple[str, ...]:
         """The event types that are named."""
         return named_types(name for plan in self.plans for leaf in leaves(plan.root) for name in leaf.types)
+
+    @property
+    def expected_types(self) -> tuple[str, ...]:
+        """The event types that the events are expected to have."""
+        return self.event_types
 
     @property
     def attributes_read(self) -> tuple[str, ...]:
@@ -236,7 +241,7 @@ class Matching(ABC):
             self.identity(order, strategy),
             self.attributes_read,
             self.computed,
-            self.event_types,
+            self.expected_types,
             whole=self.shows_events,
             limit=self._check_stream(),
         )

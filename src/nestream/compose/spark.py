@@ -17,9 +17,9 @@ from nestream.model.expression import constants
 from nestream.model.lengths import length_of_time, seconds_of
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration, DurationError
-from nestream.runtime.compiled import CompiledQuery, CompiledSet
+from nestream.runtime.compiled import CompiledLayers, CompiledQuery, CompiledSet
 
-AnyCompiled = TypeVar("AnyCompiled", CompiledQuery, CompiledSet)
+AnyCompiled = TypeVar("AnyCompiled", CompiledQuery, CompiledSet | CompiledLayers)
 
 
 def dataframe_of(events: Any, settings: Settings) -> tuple[Any, Schema]:

@@ -128,6 +128,15 @@ class Matcher:
             found = iter(list(found))  # how far it is decided is known when all is found
             yield from self.keeper.up_to(found, self._frontier(), self.watermark)
 
+    @property
+    def frontier(self) -> int:
+        """A time: all the matches that end before it have been given."""
+        assert self.watermark is not None, "nothing was decided yet"
+        if self.watermark == END:
+            return END
+        held = () if self.keeper is None else (*self.keeper.waiting, *self.keeper.best.values())
+        return min([self._frontier(), *(match.end for match in held)])
+
     def _chosen(self, cache: EvaluationCache | None) -> list[Matches] | None:
         """The matches that KEEP keeps of all there are, where they can be found without the others."""
         keep = self.program.keep

@@ -148,6 +148,14 @@ class ReturnExpression:
 
 
 @dataclass(frozen=True)
+class IntoType:
+    """`INTO Violation` after the items of RETURN: the type of the events that the matches become."""
+
+    name: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class KeepClause:
     """`KEEP FIRST PER a, b.x EVERY 1 hour`; a text in `per` is a variable."""
 
@@ -171,6 +179,7 @@ class Query:
     returns: tuple[ReturnVariable | ReturnExpression, ...] = ()
     limit: int | Parameter | None = None
     keep: KeepClause | None = None
+    into: IntoType | None = None
     sase: bool = False
     dialect: Dialect = field(default=Dialect.NEEL, compare=False)
     window_span: Span = field(default=NOWHERE, compare=False, repr=False)

@@ -9,6 +9,7 @@ from lark import Token
 
 from nestream.language.ast import (
     Dialect,
+    IntoType,
     KeepClause,
     Query,
     ReturnExpression,
@@ -62,6 +63,7 @@ class QueryBuilder(PatternBuilder):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.event_keyword: Span | None = None
+        self.into: IntoType | None = None
 
     def where(self, children: Children) -> Clause:
         keyword, formula = children
@@ -90,7 +92,11 @@ class QueryBuilder(PatternBuilder):
         return Clause(keyword, window, span_of(keyword).to(span))
 
     def returns(self, children: Children) -> Clause:
-        return Clause(children[0], tuple(children[1::2]), span_over(children))
+        span = span_over(children)
+        if isinstance(children[-2], Token) and children[-2].type == "INTO":
+            *children, into, name = children
+            self.into = IntoType(name.text, span_of(into).to(name.span))
+        return Clause(children[0], tuple(children[1::2]), span)
 
     def return_item(self, children: Children) -> ReturnVariable | ReturnExpression:
         formula, *named = children
@@ -160,6 +166,7 @@ class QueryBuilder(PatternBuilder):
             where=values["WHERE"].value if "WHERE" in values else None,
             window=within.value if within else None,
             returns=values["RETURN"].value if "RETURN" in values else (),
+            into=self.into,
             limit=values["LIMIT"].value if "LIMIT" in values else None,
             keep=values["KEEP"].value if "KEEP" in values else None,
             sase=sase,

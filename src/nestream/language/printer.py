@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from nestream.language.ast import (
     Composite,
     Exists,
+    IntoType,
     KeepClause,
     Negation,
     Pattern,
@@ -54,7 +55,7 @@ def print_query(query: Query) -> str:
     if query.window is not None:
         lines.append(f"WITHIN {query.window}")
     if query.returns:
-        lines.append(_returns(query.returns))
+        lines.append(_returns(query.returns, query.into))
     if query.keep is not None:
         lines.append(_keep(query.keep))
     if query.limit is not None:
@@ -143,12 +144,13 @@ def _where(formula: Expression) -> str:
     return "WHERE " + f"\n{_INDENT}{word} ".join(print_operands(formula))
 
 
-def _returns(items: Sequence[ReturnVariable | ReturnExpression]) -> str:
+def _returns(items: Sequence[ReturnVariable | ReturnExpression], into: IntoType | None) -> str:
     printed = list(map(_return_item, items))
-    line = f"RETURN {', '.join(printed)}"
+    made = "" if into is None else f"INTO {print_name(into.name)}"
+    line = f"RETURN {', '.join(printed)} {made}".rstrip()
     if len(line) <= WIDTH:
         return line
-    return "RETURN\n" + ",\n".join(_INDENT + item for item in printed)
+    return "RETURN\n" + ",\n".join(_INDENT + item for item in printed) + (f"\n{made}" if made else "")
 
 
 def _keep(keep: KeepClause) -> str:

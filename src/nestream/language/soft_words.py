@@ -36,6 +36,7 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
     """The depth of brackets of each CASE that is open."""
     depth = 0
     in_pattern = True
+    clause = ""
     opened: list[bool] = []
     """For each parenthesis that is open, whether it may hold an expression."""
     closed = False
@@ -47,6 +48,7 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
             continue
         depth += (token in {"(", "["}) - (token in {")", "]"})
         in_pattern &= depth > 0 or token.type not in _CLAUSES
+        clause = token.type if not depth and token.type in _CLAUSES else clause
         before = found[-1] if found else None
         after = tokens[place + 1] if place + 1 < len(tokens) else None
         names_expression = closed and in_pattern and _is_name(token) and _ends_component(after)
@@ -67,6 +69,8 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
             found.append(_retyped(token, word))
         elif not depth and word in _OF_KEEP and _is_of_keep(word, found, after, in_pattern):
             found.append(_retyped(token, "KEPT" if word in _KEPT else word))
+        elif not depth and word == "INTO" and clause == "RETURN" and _ends_a_value(found):
+            found.append(_retyped(token, word))
         elif word == "CASE" and _is_case(tokens, place):
             cases.append(depth)
             found.append(_retyped(token, word))
@@ -117,8 +121,11 @@ def _is_distinct(before: Sequence[Token], after: Token | None) -> bool:
 def _is_infix(before: Sequence[Token], after: Token | None) -> bool:
     """Between two values, perhaps with NOT before it."""
     left = before[:-1] if before and before[-1].type == "NOT" else before
-    ends = bool(left) and (left[-1].type in _ENDS_A_VALUE or left[-1].type == "CASE_END")
-    return ends and after is not None and after.type in _BEGINS_A_VALUE
+    return _ends_a_value(left) and after is not None and after.type in _BEGINS_A_VALUE
+
+
+def _ends_a_value(tokens: Sequence[Token]) -> bool:
+    return bool(tokens) and (tokens[-1].type in _ENDS_A_VALUE or tokens[-1].type == "CASE_END")
 
 
 def _is_step(before: Token | None, following: Sequence[Token]) -> bool:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 else:
     Rows = Any
 _FEW = 4096
+START = "start"
+"""The attribute with the start of its match, in an event that INTO makes."""
 UNBOUND = -1
 """The row number of a variable that the branch taken left unbound."""
 
@@ -144,13 +146,15 @@ class Output:
 
     `kept` are the variables left after EXISTS and a bare RETURN list, in the order of the output;
     `distinct` says that some variable was dropped, so that several bindings may give the same match.
-    `groups` are the groups that `match_start` and `match_end` span as well.
+    `groups` are the groups that `match_start` and `match_end` span as well. `into` is the type of the events
+    that the matches become for other queries of a set.
     """
 
     kept: tuple[str, ...]
     distinct: bool
     columns: tuple[Column, ...]
     groups: tuple[str, ...] = ()
+    into: str | None = None
 
     @property
     def parts(self) -> tuple[EventColumn | GroupColumn | ValueColumn, ...]:

@@ -18,8 +18,8 @@ from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
 from nestream.runtime.compiled import Compiled
 from nestream.runtime.intake import Columns, check_computable, grown, without_role
-from nestream.runtime.many import AnyRun, started
 from nestream.runtime.progress import Progress
+from nestream.runtime.runs import AnyRun, started
 from nestream.runtime.state import StateError
 from nestream.runtime.waiting import Times
 

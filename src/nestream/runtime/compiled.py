@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -10,10 +10,11 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from nestream.engine.program import LeafSpec, Measure, Program, Scope
-from nestream.model.expression import Attribute
-from nestream.model.output import Output, ValueColumn, output_schema
-from nestream.model.schema import Kind, Schema
+from nestream.model.expression import Attribute, attributes
+from nestream.model.output import START, Output, ValueColumn, output_schema
+from nestream.model.schema import EventError, Kind, Schema, kind_of
 from nestream.model.together import set_schema
+from nestream.model.widening import shown, widened
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,12 @@ class CompiledQuery:
         """The columns that are read of the events, with time and type, in their own order."""
         needed = {self.schema.time, self.schema.type, *self.held}
         return tuple(name for name in self.schema.columns if name in needed)
+
+    @property
+    def values(self) -> dict[str, pa.DataType]:
+        """The columns that RETURN computes."""
+        names = [column.name for column in self.output.columns if isinstance(column, ValueColumn)]
+        return {name: self.wanted.field(name).type for name in names}
 
     def planned_for(self, events: pa.Table, schema: Schema) -> CompiledQuery:
         """The same for events like these, which have a schema of their own."""
@@ -98,7 +105,171 @@ class CompiledSet:
         return CompiledSet(schema, tuple(member.over(schema) for member in self.members), self.leaves)
 
 
-Compiled: TypeAlias = CompiledQuery | CompiledSet
+@dataclass(frozen=True)
+class Layer:
+    """Queries of a set that read the same composite types: `reads`, none where they read events alone."""
+
+    reads: frozenset[str]
+    queries: CompiledSet
+
+
+@dataclass(frozen=True)
+class CompiledLayers:
+    """The queries of a set in which some read the composite events of others; these come in lower layers.
+
+    `schema` is that of the events; the queries of a layer have one with the composite events they read.
+    `names` are those of all queries, in the order of the set.
+    """
+
+    schema: Schema
+    layers: tuple[Layer, ...]
+    names: tuple[str, ...]
+
+    @cached_property
+    def members(self) -> tuple[CompiledQuery, ...]:
+        """The queries in the order of the set."""
+        known = {member.name: member for layer in self.layers for member in layer.queries.members}
+        return tuple(known[name] for name in self.names)
+
+    @cached_property
+    def shown(self) -> Schema:
+        """The columns of the events that matches show: those of the events and of all composite events."""
+        return with_composites(self.schema, makers_of(self._read, self.members))
+
+    @cached_property
+    def wanted(self) -> pa.Schema:
+        """The columns of the matches, each with the name of its query."""
+        return set_schema(self.shown)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that are read of the events: all, as matches show events with all their columns."""
+        return tuple(self.schema.columns)
+
+    @cached_property
+    def scope(self) -> Scope:
+        """The events that are read by some query, and how they can be split.
+
+        Events with the same key meet in one partition only if composite events carry it on. A time slice
+        needs the events around it that its layers see one after the other.
+        """
+        programs = [member.program for member in self.members]
+        outlines = tuple(
+            replace(outline, keys=self._keys(member, outline.keys))
+            for member in self.members
+            for outline in member.program.outlines
+        )
+        leaves = tuple(self._leaf(leaf) for layer in self.layers for leaf in layer.queries.leaves)
+        together_ = together(programs, tuple(dict.fromkeys(leaves)))
+        return replace(together_, outlines=outlines, window=max(self._reach.values()))
+
+    @cached_property
+    def _read(self) -> frozenset[str]:
+        return frozenset(name for layer in self.layers for name in layer.reads)
+
+    @cached_property
+    def _reach(self) -> dict[frozenset[str], int]:
+        """How far before its matches each layer sees events, through all the layers below it."""
+        reach: dict[frozenset[str], int] = {}
+        for layer in self.layers:
+            below = [
+                reach[lower.reads]
+                for lower in self.layers
+                if makers_of(layer.reads, lower.queries.members) and lower.reads in reach
+            ]
+            reach[layer.reads] = layer.queries.scope.window + max(below, default=0)
+        return reach
+
+    def _keys(self, member: CompiledQuery, keys: frozenset[str]) -> frozenset[str]:
+        """Of the keys of a query, those that the events have, and that its composite events have too."""
+        columns = self.schema.columns
+        keys = frozenset(key for key in keys if self.schema.column(key) in columns)
+        return keys & carried(member) if member.output.into in self._read else keys
+
+    def _leaf(self, leaf: LeafSpec) -> LeafSpec:
+        """A leaf with the tests that can be made of the events themselves."""
+        known = self.schema.columns
+        tests = tuple(
+            test
+            for test in leaf.filters
+            if all(self.schema.column(part.name) in known for part in attributes(test))
+        )
+        return LeafSpec(leaf.types, tests)
+
+    def planned_for(self, events: pa.Table, schema: Schema) -> CompiledLayers:
+        """The same, with the queries that read events alone planned for events like these."""
+        lowest, *others = self.layers
+        lowest = replace(lowest, queries=lowest.queries.planned_for(events, schema))
+        return replace(self, layers=(lowest, *others))
+
+    def over(self, schema: Schema) -> CompiledLayers:
+        """The same for events that come in other columns of the same kinds."""
+        layers: list[Layer] = []
+        for layer in self.layers:
+            below = [member for lower in layers for member in lower.queries.members]
+            known = with_composites(schema, makers_of(layer.reads, below))
+            layers.append(replace(layer, queries=layer.queries.over(known)))
+        return CompiledLayers(schema, tuple(layers), self.names)
+
+
+Compiled: TypeAlias = CompiledQuery | CompiledSet | CompiledLayers
+
+
+def makers_of(types: Collection[str], members: Iterable[CompiledQuery]) -> list[CompiledQuery]:
+    """The queries whose matches become events of these types."""
+    return [member for member in members if member.output.into in types]
+
+
+def with_composites(schema: Schema, makers: Sequence[CompiledQuery]) -> Schema:
+    """The schema of events together with the composite events of queries.
+
+    Raises an `EventError` where an attribute of theirs does not fit the column of that name.
+    """
+    if not makers:
+        return schema
+    columns = dict(schema.columns)
+    types = dict(schema.types)
+    if pa.types.is_dictionary(columns[schema.type]):
+        columns[schema.type] = columns[schema.type].value_type
+    for maker in makers:
+        assert maker.output.into is not None
+        own = {START: schema.columns[schema.time], **maker.values}
+        for name, datatype in own.items():
+            if name in (schema.time, schema.type):
+                role = "time" if name == schema.time else "type"
+                raise EventError(
+                    f"query {maker.name} returns `{name}`, and that column is the {role} of the events\n"
+                    "  hint: choose another name for the returned value"
+                )
+            columns[name] = _holding(columns.get(name, pa.null()), datatype, name, maker)
+        if schema.types:
+            types[maker.output.into] = types.get(maker.output.into, frozenset()) | own.keys()
+    return replace(schema, columns=columns, types=types)
+
+
+def _holding(known: pa.DataType, found: pa.DataType, name: str, maker: CompiledQuery) -> pa.DataType:
+    """The type that holds every value of two: a cast to it never fails."""
+    known, found = (t.value_type if pa.types.is_dictionary(t) else t for t in (known, found))
+    wide = widened(known, found)
+    kinds = {kind_of(datatype) for datatype in (known, found)} - {Kind.UNKNOWN}
+    beyond = pa.types.is_uint64(known) != pa.types.is_uint64(found) and kinds == {Kind.INTEGER}
+    if wide is None or len(kinds) > 1 or (beyond and not pa.types.is_null(known)):
+        raise EventError(
+            f"query {maker.name} makes {maker.output.into} events with `{name}` in {shown(found)}, "
+            f"and other events have it in {shown(known)}\n  hint: return it under another name"
+        )
+    return wide
+
+
+def carried(maker: CompiledQuery) -> frozenset[str]:
+    """The attributes that a composite event has from an event of its match, under the same name."""
+    return frozenset(
+        column.name
+        for column in maker.output.columns
+        if isinstance(column, ValueColumn)
+        and isinstance(column.expression, Attribute)
+        and column.expression.name == column.name
+    )
 
 
 def together(programs: Sequence[Program], leaves: tuple[LeafSpec, ...]) -> Scope:

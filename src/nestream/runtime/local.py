@@ -153,6 +153,11 @@ class LocalRun:
             matcher.keeper.load(tables["kept"].to_pylist())
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no event is held."""
+        return not len(self.store)
+
+    @property
     def decided(self) -> list[list[int]]:
         """For each operator of the program, the position up to which its matches were emitted."""
         return [self.matcher.decided]

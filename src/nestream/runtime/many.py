@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,9 +13,11 @@ from nestream.engine.in_threads import in_threads
 from nestream.engine.many import Matchers
 from nestream.engine.matcher import END
 from nestream.engine.operator import Matches
+from nestream.model.columns import with_columns
 from nestream.model.memory import first_rows
-from nestream.model.together import Gathered
-from nestream.runtime.compiled import Compiled, CompiledSet
+from nestream.model.schema import Schema
+from nestream.model.together import Gathered, set_schema
+from nestream.runtime.compiled import CompiledSet
 from nestream.runtime.held import (
     describe_events,
     in_order,
@@ -32,20 +34,26 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 class SetRun:
-    """Several programs over events of one schema, which are held once for all of them."""
+    """Several programs over events of one schema, which are held once for all of them.
 
-    def __init__(self, compiled: CompiledSet) -> None:
+    Matches show events with the columns of `shown`, where these are more.
+    """
+
+    def __init__(self, compiled: CompiledSet, shown: Schema | None = None) -> None:
         members = compiled.members
         self.compiled = compiled
         self.schema = compiled.schema
         self.names = [member.name for member in members]
         self.program = compiled.scope
         self.store = Events(compiled.leaves, self.schema, compiled.held)
-        self.wanted = compiled.wanted
+        self.wanted = compiled.wanted if shown is None else set_schema(shown)
+        self.shown = None if shown is None else shown.columns
         self.runs = [LocalRun(member, self.store) for member in members]
         self.matchers = Matchers([member.program for member in members], self.store)
         for run, matcher in zip(self.runs, self.matchers.members, strict=True):
             run.matcher = matcher
+        self.noted: Callable[[int, Matches], None] | None = None
+        """Called with the matches of each query, by its number, as they are found."""
 
     # -- events in, matches out ----------------------------------------------------------------------------
 
@@ -79,12 +87,21 @@ class SetRun:
         """The matches with the names of their queries, many queries to a table."""
         return map(self._table, self._gathered(found))
 
+    def _noting(self, found: Iterator[tuple[int, Matches]]) -> Iterator[tuple[int, Matches]]:
+        for number, matches in found:
+            if self.noted is not None:
+                self.noted(number, matches)
+            yield number, matches
+
     def _table(self, gathered: Gathered) -> pa.Table:
-        return gathered.table(self.store.payload)
+        events = self.store.payload
+        if self.shown is not None:
+            events = with_columns(events, self.shown)
+        return gathered.table(events)
 
     def _gathered(self, found: Iterator[tuple[int, Matches]]) -> Iterator[Gathered]:
         gathered = Gathered(self.wanted, self.schema.time)
-        for number, matches in found:
+        for number, matches in self._noting(found):
             run = self.runs[number]
             values = run.values(matches)
             gathered.add(self.names[number], run.output, matches.rows, matches.count, values, matches.members)
@@ -100,9 +117,14 @@ class SetRun:
         No more matches of a query are looked for than its limit.
         """
         self.append(in_order(events, self.schema))
+        return self.each_decided()
+
+    def each_decided(self) -> Iterator[tuple[str, pa.Table]]:
+        """The same over the events that were taken, when all have arrived."""
         for number, found in self.matchers.decide_each(END):
             name, run = self.names[number], self.runs[number]
-            for table in first_rows(map(run.table, found), run.compiled.limit):
+            matches = (one for _, one in self._noting((number, one) for one in found))
+            for table in first_rows(map(run.table, matches), run.compiled.limit):
                 yield name, table
 
     def over(self, events: pa.Table, threads: int = 1) -> Iterator[pa.Table]:
@@ -111,13 +133,21 @@ class SetRun:
         With several threads, others build tables of matches while this one looks for more.
         """
         self.append(in_order(events, self.schema))
+        return self.all_decided(threads)
+
+    def all_decided(self, threads: int = 1) -> Iterator[pa.Table]:
+        """The same over the events that were taken, when all have arrived."""
         return in_threads(self._table, self._gathered(self.matchers.decide(END)), threads)
 
     def count(self, events: pa.Table) -> dict[str, int]:
         """How many matches each query has over a finite table."""
-        counts = dict.fromkeys(self.names, 0)
         self.append(in_order(events, self.schema))
-        for number, matches in self.matchers.decide(END, in_order=False):
+        return self.counted()
+
+    def counted(self) -> dict[str, int]:
+        """The same over the events that were taken, when all have arrived."""
+        counts = dict.fromkeys(self.names, 0)
+        for number, matches in self._noting(self.matchers.decide(END, in_order=False)):
             counts[self.names[number]] += matches.count
         limits = {run.compiled.name: run.compiled.limit for run in self.runs}
         return {n: c if (most := limits[n]) is None else min(c, most) for n, c in counts.items()}
@@ -138,6 +168,11 @@ class SetRun:
     def awaits_time(self) -> bool:
         """Whether some matches are decided by the passing of time, not by an event of theirs."""
         return any(run.awaits_time for run in self.runs)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no event is held."""
+        return not len(self.store)
 
     @property
     def decided(self) -> list[list[int]]:
@@ -177,12 +212,3 @@ class SetRun:
         """What is held, for a person or a monitor."""
         programs = [run.program for run in self.runs]
         return {**describe_events(self.store, programs, self.watermark), "queries": len(self.runs)}
-
-
-AnyRun: TypeAlias = LocalRun | SetRun
-"""A query or a set of them over events of one schema."""
-
-
-def started(compiled: Compiled) -> AnyRun:
-    """The run of a compiled query or set, before any event."""
-    return SetRun(compiled) if isinstance(compiled, CompiledSet) else LocalRun(compiled)

@@ -18,7 +18,8 @@ from nestream.model.schema import EventError
 from nestream.model.time import Duration
 from nestream.runtime.held import TIME
 from nestream.runtime.intake import check_computable
-from nestream.runtime.many import AnyRun
+from nestream.runtime.layers import HIDDEN, LayeredRun
+from nestream.runtime.runs import AnyRun
 from nestream.runtime.waiting import Times, Waiting
 
 LEAST = -(2**63)
@@ -115,19 +116,17 @@ class Progress:
         read = list(read)
         later = Progress.of(run, lateness)
         scale = self._scale(run)
-        numbers, tables = self.run.save()
         columns = run.schema.columns
-        held = {name: columns.get(name, kind) for name, kind in _types(tables["held"]).items()}
-        held = {**held, **{name: kind for name, kind in columns.items() if name not in held}}
-        tables = {
-            **tables,
-            "held": _scaled(with_columns(tables["held"], held, held=True), scale, run.schema.time),
-        }
-        tables |= {name: _scaled_kept(table, scale) for name, table in tables.items() if _is_kept(name)}
-        check_computable(tables["held"], read, run.schema.unit)
-        if numbers["watermark"] is not None:
-            numbers = {**numbers, "watermark": max(numbers["watermark"] * scale, LEAST)}
-        run.load(numbers, tables)
+        if isinstance(run, LayeredRun):
+            assert isinstance(self.run, LayeredRun)
+            for old, new in zip(self.run.layers, run.layers, strict=True):
+                _carry_over(old.run, new.run, scale, read)
+                for waited, waiting in ((old.events, new.events), (old.composites, new.composites)):
+                    for table in waited.tables():
+                        own = {**new.columns, **{n: t for n, t in _types(table).items() if n in HIDDEN}}
+                        new.wait(waiting, with_columns(table, own, held=True))
+        else:
+            _carry_over(self.run, run, scale, read)
         for part in self.waiting.parts:
             table = with_columns(part.table, columns, held=True)
             check_computable(table, read, run.schema.unit)
@@ -159,6 +158,23 @@ class Progress:
         self.greatest = numbers["greatest"]
         if "waiting" in tables:
             self.waiting.add(tables["waiting"], self.times(tables["waiting"]))
+
+
+def _carry_over(before: AnyRun, run: AnyRun, scale: int, read: list[str]) -> None:
+    """Let a run for a wider schema begin where another is."""
+    numbers, tables = before.save()
+    columns = run.schema.columns
+    held = {name: columns.get(name, kind) for name, kind in _types(tables["held"]).items()}
+    held = {**held, **{name: kind for name, kind in columns.items() if name not in held}}
+    tables = {
+        **tables,
+        "held": _scaled(with_columns(tables["held"], held, held=True), scale, run.schema.time),
+    }
+    tables |= {name: _scaled_kept(table, scale) for name, table in tables.items() if _is_kept(name)}
+    check_computable(tables["held"], read, run.schema.unit)
+    if numbers["watermark"] is not None:
+        numbers = {**numbers, "watermark": max(numbers["watermark"] * scale, LEAST)}
+    run.load(numbers, tables)
 
 
 def _types(table: pa.Table) -> dict[str, pa.DataType]:

@@ -23,6 +23,7 @@ from nestream.engine.single.search import TooManyError
 from nestream.engine.single.stacks import position
 from nestream.model.expression import Attribute
 from nestream.model.output import CompositeColumn, EventColumn, GroupColumn
+from nestream.runtime.layers import LayeredRun
 from nestream.runtime.local import LocalRun
 from nestream.runtime.plain_events import as_time, check_of, reader, shown_as
 from nestream.runtime.progress import LEAST, Progress
@@ -66,6 +67,8 @@ class Single:
     def of(cls, progress: Progress, *, whole: bool) -> Single | None:
         """The state for single events; None where the query or its columns need the engine."""
         run = progress.run
+        if isinstance(run, LayeredRun):
+            return None
         programs = [run.program] if isinstance(run, LocalRun) else [one.program for one in run.runs]
         known = [
             one

@@ -255,6 +255,32 @@ def _bad_keep(at: Situation) -> Explanation | None:
     return None
 
 
+def _bad_into(at: Situation) -> Explanation | None:
+    """`WITHIN 5 INTO V`, `RETURN INTO V`, `RETURN a.x AS x INTO`."""
+    if at.before.type == "INTO":
+        return Explanation(
+            Diagnostic(
+                "bad-into",
+                "INTO takes the type of the events that the matches become",
+                span_of(at.before) if at.token.type == END else at.span,
+                suggestion="RETURN a.id AS id INTO Alarm",
+            ),
+            final=True,
+        )
+    word = at.at(at.index - 1) if at.is_name(at.index) else at.token
+    if at.openers or word.upper() != "INTO" or at.clause == "PATTERN" or not at.is_name(at.index):
+        return None
+    return Explanation(
+        Diagnostic(
+            "bad-into",
+            "INTO stands after the values of RETURN, which become attributes",
+            span_of(word) if word is not at.token else at.span,
+            suggestion="RETURN a.id AS id INTO Alarm",
+        ),
+        final=True,
+    )
+
+
 def _bad_step(at: Situation) -> Explanation | None:
     """`NEXT(B b)`, `NEXT SEQ(B b, C c)`: the word was read as a type."""
     place = at.index - 1
@@ -293,6 +319,7 @@ def _parameter_with_colon(at: Situation) -> Explanation | None:
 HABITS: tuple[Callable[[Situation], Explanation | None], ...] = (
     _query_in_quotes,
     _bad_keep,
+    _bad_into,
     _bad_step,
     _parameter_with_colon,
     _sign_after_pattern,

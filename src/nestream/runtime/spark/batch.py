@@ -22,8 +22,8 @@ from nestream.engine.program import Measure, Scope
 from nestream.model.columns import computable
 from nestream.model.functions import function, own_functions
 from nestream.model.schema import EventError, Schema
-from nestream.runtime.compiled import Compiled, CompiledSet
-from nestream.runtime.many import AnyRun, started
+from nestream.runtime.compiled import Compiled, CompiledLayers, CompiledSet
+from nestream.runtime.runs import AnyRun, started
 from nestream.runtime.spark.columns import (
     attribute_of,
     key_of,
@@ -31,6 +31,7 @@ from nestream.runtime.spark.columns import (
     named,
     pushed_filter,
     set_match_schema,
+    with_fields,
 )
 from nestream.runtime.spark.partitioning import Partitioning
 from nestream.runtime.spark.shipping import shipped
@@ -97,6 +98,8 @@ class Task:
 
     def shown(self, events: StructType) -> StructType:
         """The columns of the matches of events with these columns."""
+        if isinstance(self.compiled, CompiledLayers):
+            return set_match_schema(with_fields(events, self.compiled.shown.columns), self.time)
         if isinstance(self.compiled, CompiledSet):
             return set_match_schema(events, self.time)
         return match_schema(self.compiled.output, events, self.wanted, self.time)

@@ -6,7 +6,7 @@ that mean the same in both are pushed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 
@@ -196,10 +196,25 @@ def set_match_schema(events: StructType, time: str) -> StructType:
     )
 
 
+def with_fields(events: StructType, columns: Mapping[str, pa.DataType]) -> StructType:
+    """The columns of events, and after them those that only composite events have."""
+    added = [
+        StructField(name, _spark_type(datatype))
+        for name, datatype in columns.items()
+        if name not in events.fieldNames()
+    ]
+    return StructType([*events.fields, *added])
+
+
 def _value_type(expression: Expression, events: StructType, datatype: pa.DataType) -> DataType:
     """The Spark type of a returned expression: the column's own where it is one."""
     if isinstance(expression, Attribute) and expression.name in events.fieldNames():
         return events[expression.name].dataType
+    return _spark_type(datatype)
+
+
+def _spark_type(datatype: pa.DataType) -> DataType:
+    """The Spark type of values that the engine computes."""
     return from_arrow_type(pa.string() if arrow.is_large_string(datatype) else datatype)
 
 

@@ -25,7 +25,7 @@ import pyarrow as pa
 from nestream.engine.program import Measure
 from nestream.model.columns import computable
 from nestream.runtime.held import POSITION, TIME, TYPE
-from nestream.runtime.many import AnyRun
+from nestream.runtime.runs import AnyRun
 from nestream.runtime.spark.stream_pack import packed, unpacked
 from nestream.runtime.state import SavedState, StateError
 from nestream.runtime.waiting import Waiting
@@ -104,7 +104,7 @@ class Bucket:
     def is_empty(self) -> bool:
         """Whether nothing is left that a later event could meet."""
         counts = self.run.program.measure is Measure.EVENTS
-        return not counts and not self.waiting.parts and not len(self.run.store)
+        return not counts and not self.waiting.parts and self.run.is_empty
 
     # -- state ---------------------------------------------------------------------------------------------
 
