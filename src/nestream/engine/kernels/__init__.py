@@ -11,6 +11,7 @@ raises, and compiled.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -27,6 +28,9 @@ PATIENCE = 1 << 17
 _interpreted = 0
 """How many elements interpreted kernels have gone through in this process."""
 
+_interpreting = threading.local()
+"""Whether this thread is running an interpreted kernel."""
+
 
 class Kernel:
     """A function that is compiled when it is first called with many elements."""
@@ -39,8 +43,14 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         if self._compiled is None:
-            if "numba" not in sys.modules and _worth_interpreting(arguments):
+            if getattr(_interpreting, "kernel", False):  # a kernel of a kernel is part of that one's work
                 return self.function(*arguments)
+            if "numba" not in sys.modules and _worth_interpreting(arguments):
+                _interpreting.kernel = True
+                try:
+                    return self.function(*arguments)
+                finally:
+                    _interpreting.kernel = False
             self.compile()
             assert self._compiled is not None
         return self._compiled(*arguments)
