@@ -15,6 +15,7 @@ import nestream
 from nestream.papers.options import Options
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = ["examples.md", "streaming.md", "sets.md", "views.md", "why.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -22,7 +23,7 @@ def blocks(page: str) -> list[tuple[str, str]]:
     return BLOCK.findall((DOCS / page).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("page", ["streaming.md", "sets.md", "views.md", "why.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_the_examples_of_a_page_print_what_it_shows(page: str) -> None:
     names: dict[str, Any] = {}
     found = blocks(page)
@@ -35,11 +36,11 @@ def test_the_examples_of_a_page_print_what_it_shows(page: str) -> None:
         assert printed.getvalue() == (following[1] if following[0] == "text" else "")
 
 
-@pytest.mark.parametrize("page", ["streaming.md", "sets.md", "views.md", "why.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_every_block_of_a_page_is_run(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     assert text.count("```") == 2 * len(blocks(page))
-    assert {kind for kind, _ in blocks(page)} <= {"python", "text", "console"}
+    assert {kind for kind, _ in blocks(page)} <= {"python", "text", "console", "sql"}
 
 
 def test_the_engine_page_shows_how_its_query_is_run() -> None:

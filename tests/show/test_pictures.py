@@ -1,4 +1,4 @@
-"""The pictures of docs/why.md are what the code draws.
+"""The pictures of docs/why.md and docs/examples.md are what the code draws.
 
 `python -m tests.show.test_pictures` draws them anew.
 """
@@ -27,10 +27,24 @@ def drawings() -> dict[str, str]:
     return {
         "timeline": query.show(events, most_matches=1).timeline.svg(),
         "plan": plan_graph(query, analyze=events).svg(),
+        **examples(),
     }
 
 
-@pytest.mark.parametrize("name", ["timeline", "plan"])
+def examples() -> dict[str, str]:
+    """The timelines of docs/examples.md: of queries without RETURN, so that they show their events."""
+    names: dict[str, Any] = {}
+    page = (DOCS / "examples.md").read_text(encoding="utf-8")
+    for block in re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
+        exec(block, names)
+    found = {}
+    for name, query, events in (("brute-force", "brute_force", "logins"), ("recovery", "recovery", "prices")):
+        text = re.sub(r"RETURN .*?$", "", names[query].text, flags=re.MULTILINE)
+        found[name] = nestream.query(text).show(names[events]).timeline.svg()
+    return found
+
+
+@pytest.mark.parametrize("name", ["timeline", "plan", "brute-force", "recovery"])
 def test_a_picture_is_what_the_code_draws(name: str) -> None:
     assert (DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8") == drawings()[name] + "\n"
 
