@@ -125,6 +125,7 @@ def test_into_is_a_name_everywhere_else() -> None:
     printed = nestream.query(text).formatted
     assert printed.splitlines()[-1] == "RETURN into.x AS into, into.into AS y INTO into"
     assert nestream.query(printed).formatted == printed
+    assert nestream.query("A a RETURN a.x IS NULL AS no INTO V").plan.output.into == "V"
 
 
 def test_a_query_alone_gives_its_matches() -> None:

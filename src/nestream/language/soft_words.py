@@ -51,7 +51,10 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
         clause = token.type if not depth and token.type in _CLAUSES else clause
         before = found[-1] if found else None
         after = tokens[place + 1] if place + 1 < len(tokens) else None
-        names_expression = closed and in_pattern and _is_name(token) and _ends_component(after)
+        in_case = bool(cases) and cases[-1] == depth  # where END follows a value in parentheses
+        names_expression = (
+            closed and in_pattern and not in_case and _is_name(token) and _ends_component(after)
+        )
         closed = False
         if token == "(":
             opened.append(before is None or before.type not in _BEFORE_ARGUMENTS)
@@ -69,7 +72,7 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
             found.append(_retyped(token, word))
         elif not depth and word in _OF_KEEP and _is_of_keep(word, found, after, in_pattern):
             found.append(_retyped(token, "KEPT" if word in _KEPT else word))
-        elif not depth and word == "INTO" and clause == "RETURN" and _ends_a_value(found):
+        elif not depth and word == "INTO" and clause == "RETURN" and _ends_a_formula(found):
             found.append(_retyped(token, word))
         elif word == "CASE" and _is_case(tokens, place):
             cases.append(depth)
@@ -126,6 +129,11 @@ def _is_infix(before: Sequence[Token], after: Token | None) -> bool:
 
 def _ends_a_value(tokens: Sequence[Token]) -> bool:
     return bool(tokens) and (tokens[-1].type in _ENDS_A_VALUE or tokens[-1].type == "CASE_END")
+
+
+def _ends_a_formula(tokens: Sequence[Token]) -> bool:
+    """After a value, `x IS NULL` or `[id]`."""
+    return _ends_a_value(tokens) or (bool(tokens) and tokens[-1].type in {"NULL", "RSQB"})
 
 
 def _is_step(before: Token | None, following: Sequence[Token]) -> bool:
