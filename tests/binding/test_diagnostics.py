@@ -30,6 +30,30 @@ class Problem:
 
 PROBLEMS = [
     Problem(
+        "SEQ(A a, B b) WITHIN 9 RETURN a INTO X",
+        "into-without-value",
+        "a",
+        "`a` is a whole event, and INTO makes attributes of values",
+        "return the attributes that are needed",
+        "a.id AS id",
+    ),
+    Problem(
+        "SEQ(A a, B b) WITHIN 9 RETURN a.x AS start INTO X",
+        "reserved-attribute",
+        "a.x AS start",
+        "an event made by INTO has `start` already: the start of its match",
+        "choose another name",
+        None,
+    ),
+    Problem(
+        "SEQ(A a, B b) WITHIN 9 RETURN a.x AS x INTO X LIMIT 3",
+        "limited-into",
+        "INTO X",
+        "a query with INTO cannot have a LIMIT",
+        "remove the LIMIT, or choose among the matches with KEEP",
+        None,
+    ),
+    Problem(
         "SEQ(A a, SEQ(B b, C c) s, s.id = a.id) WITHIN 9",
         "expression-attribute",
         "s.id",

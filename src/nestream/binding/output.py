@@ -51,7 +51,7 @@ def bind_output(
         binding.shown(name) for name in declared.shown if name in visible or name in groups or name in named
     )
     binding.check_names(columns, returns)
-    if into is not None:
+    if into is not None and returns:  # without items, those that are wrong have been reported already
         binding.check_into(columns, returns)
     bare = bool(returns) and all(
         isinstance(column, EventColumn | CompositeColumn) and not column.groups for column in columns
