@@ -107,7 +107,9 @@ def test_a_progress_file_goes_on_from_the_totals_of_its_last_whole_line(tmp_path
 
 
 def test_a_progress_file_in_no_folder_is_refused_before_the_stream_is_started(tmp_path: Path) -> None:
-    command = ["stream", "SEQ(A a, B b) WITHIN 5 seconds", "--from", tmp_path, "--to", tmp_path / "out"]
+    source = tmp_path / "in"
+    source.mkdir()
+    command = ["stream", "SEQ(A a, B b) WITHIN 5 seconds", "--from", source, "--to", tmp_path / "out"]
     refused = call(*map(str, command), "--progress", tmp_path / "none" / "progress.jsonl")
     assert refused.exit_code == 2
     assert "there is no folder" in refused.stderr

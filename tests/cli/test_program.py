@@ -151,4 +151,4 @@ def test_the_demo_passes_its_arguments_to_run() -> None:
     result = shell("scripts/demo --format json --limit 1", cwd=ROOT)
     assert result.returncode == 0
     (line,) = result.stdout.splitlines()
-    assert json.loads(line)["r"]["id"] == 11
+    assert json.loads(line)["r"]["id"] == 23

@@ -21,6 +21,7 @@ from nestream.strategies import VIEWS
 from tests.property.differential import report, run
 from tests.property.harness import assert_same_matches
 from tests.property.runners import RUNNERS
+from tests.property.sets import is_endless
 from tests.strategies.choices import DrawnChoices
 from tests.strategies.histories import histories, types_of
 from tests.strategies.queries import FLAT, GENERAL, KEYED, any_query
@@ -181,6 +182,8 @@ def test_other_columns_do_not_change_what_the_ways_agree_on(style: str, data: st
     chosen = query(case.text)
     reference = chosen.match(case.table, order=case.order, types=case.types, strategy="reference")
     for name, way in VARIANT_WAYS.items():
+        if name == "in batches" and is_endless(chosen):
+            continue
         found = way(chosen, case)
         if name == "in batches":
             assert found.schema == in_a_stream(reference.schema), name

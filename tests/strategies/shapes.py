@@ -226,7 +226,8 @@ def _limit_length(choices: Choices, place: Shape) -> None:
     taken = {other.expression_name for other in root.walk() if other is not place}
     while place.expression_name in taken:
         place.expression_name = f"{place.expression_name}_"
-    if chance(choices, 50):
+    inner = [part for part in place.walk() if part is not place]
+    if chance(choices, 50) and all(part.kind != "OR" for part in inner):
         name = place.expression_name
         length = Arithmetic("-", Attribute(name, "te"), Attribute(name, "ts"))
         limit = Literal(choices.integer(0, 5))
