@@ -134,7 +134,8 @@ def _choices(node: Node) -> Iterator[Chosen]:
         case WinOr(predicates=predicates):
             for branch in positive(node):
                 for chosen in _choices(branch):
-                    yield replace(chosen, predicates=(*predicates, *chosen.predicates))
+                    asked = _asked(predicates, node, (chosen,))
+                    yield replace(chosen, predicates=(*asked, *chosen.predicates))
         case Proj(body=body):
             yield from _choices(body)
         case WinSeq(predicates=predicates) | WinAnd(predicates=predicates):
