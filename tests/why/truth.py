@@ -104,7 +104,7 @@ class Truth:
                 self._check_negation(binding, obstacle)
             case "missing":
                 self._check_missing(alternative, obstacle)
-            case "limit" | "output":
+            case "limit" | "output" | "keep":
                 found = {n: e["n"] for n, e in binding.items()}
                 assert found in self.matches
                 assert not self.shows(found)
