@@ -305,7 +305,7 @@ class _Declaring:
                     )
                 )
         hidden = set(dropped).union(*(named.get(name, ()) for name in dropped))
-        hidden |= {name for name, events in named.items() if events <= hidden}
+        hidden |= {name for name, events in named.items() if events & hidden}
         scope.hidden |= hidden
         self.hidden |= hidden
         self.hiding[scope] = pattern

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from nestream.binding.declare import Declarations
 from nestream.binding.groups import GroupBinding, has_aggregate, members, mentioned
 from nestream.binding.named_expressions import value, wrong_attributes
-from nestream.binding.scopes import AGGREGATED, Scope, group_names
+from nestream.binding.scopes import AGGREGATED, Scope, group_names, member_variables
 from nestream.language.ast import IntoType, ReturnExpression, ReturnVariable
 from nestream.model.diagnostics import Diagnostic, Span
 from nestream.model.expression import PATH_MARK, TIME_ATTRIBUTE, TYPE_ATTRIBUTE, Attribute, Expression
@@ -44,11 +44,13 @@ def bind_output(
     visible = tuple(name for name in targets if name not in declared.hidden)
     groups = tuple(name for name in group_names(scopes.root) if name not in declared.hidden)
     named = tuple(
-        name for name, scope in scopes.named.items() if scopes.positive(name) and name not in declared.hidden
+        name
+        for name, scope in scopes.named.items()
+        if scopes.positive(name) and declared.hidden.isdisjoint((name, *member_variables(scope)))
     )
     binding = _OutputBinding(declared, visible, groups, named)
     columns = tuple(binding.column(item) for item in returns) or tuple(
-        binding.shown(name) for name in declared.shown if name in visible or name in groups or name in named
+        column for name in declared.shown for column in binding.by_default(name)
     )
     binding.check_names(columns, returns)
     if into is not None and returns:  # without items, those that are wrong have been reported already
@@ -88,6 +90,14 @@ class _OutputBinding:
         of_matches = name not in self.declared.order
         return GroupColumn(name, tuple(members(self.declared.scopes, name)) if of_matches else ())
 
+    def by_default(self, name: str) -> Iterator[EventColumn | GroupColumn | CompositeColumn]:
+        """What a match shows of a variable; of an expression with a dropped event, what is left of it."""
+        scopes = self.declared.scopes
+        if name in self.visible or name in self.groups or name in self.named:
+            yield self.shown(name)
+        elif name in scopes.named and scopes.positive(name):
+            yield from self.parts(scopes.named[name])
+
     def parts(self, scope: Scope) -> Iterator[EventColumn | GroupColumn | CompositeColumn]:
         """What a match of an expression holds."""
         for item in scope.items:
@@ -97,7 +107,7 @@ class _OutputBinding:
                 continue
             elif item.group is not None:
                 name = item.group_name
-            elif item.variable is not None:
+            elif item.variable in self.named:
                 name = item.variable
             else:
                 yield from self.parts(item)
@@ -181,6 +191,8 @@ class _OutputBinding:
         hint: str | None
         if name in self.declared.hidden:
             message, hint = f"EXISTS drops `{name}`", "remove it from EXISTS to return it"
+        elif name in self.declared.scopes.named and self.declared.scopes.positive(name):
+            message, hint = f"EXISTS drops an event of `{name}`", "return the events that are left"
         elif name in self.declared.scopes.of and self.declared.scopes.group_of(name) in self.groups:
             group = self.declared.scopes.group_of(name)
             message = f"`{name}` belongs to the matches of the group `{group}`"

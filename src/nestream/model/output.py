@@ -6,7 +6,7 @@ number of a match is its first event and the greatest its last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -284,7 +284,7 @@ def build_matches(
     for place, column in enumerate(output.columns):
         if not isinstance(column, ValueColumn):
             datatype = wanted.field(place).type
-            columns.append(_shown(events, column, datatype, rows, members, schema.time))
+            columns.append(_shown(events, column, datatype, rows, unbound, members, schema.time))
         elif isinstance(column.expression, Attribute):
             name = column.expression.variable or ""
             attribute = column.expression.name
@@ -302,27 +302,27 @@ def _shown(
     column: EventColumn | GroupColumn | CompositeColumn,
     datatype: pa.DataType,
     rows: Mapping[str, Rows],
+    unbound: Sequence[str],
     members: Mapping[str, Members],
     time: str,
 ) -> pa.Array:
-    """A column that shows events."""
+    """A column that shows events; `unbound` are the variables that some match does not bind."""
     if isinstance(column, EventColumn):
-        own = rows[column.name]
-        return _struct(events, own, datatype, bool((own == UNBOUND).any()))
+        return _struct(events, rows[column.name], datatype, column.name in unbound)
     if isinstance(column, GroupColumn):
         return _group(events, members[column.name], column, datatype)
     parts = [
-        _plain(_shown(events, part, datatype.field(place).type, rows, members, time))
+        _plain(_shown(events, part, datatype.field(place).type, rows, unbound, members, time))
         for place, part in enumerate(column.parts)
     ]
     bound = [rows[name] for name in column.events]
-    last = np.maximum.reduce(bound)
-    first = np.minimum.reduce([np.where(r == UNBOUND, last, r) for r in bound])
-    unbound = bool((last == UNBOUND).any())
-    times = [_plain(_take(events.column(time), edge, unbound)) for edge in (first, last)]
+    last = reduce(np.maximum, bound)
+    first = reduce(np.minimum, [np.where(r == UNBOUND, last, r) if unbound else r for r in bound])
+    missing = last == UNBOUND
+    times = [_plain(_take(events.column(time), edge, bool(missing.any()))) for edge in (first, last)]
     fields = [datatype.field(place) for place in range(datatype.num_fields)]
     columns = [_as(c, field.type) for c, field in zip([*parts, *times], fields, strict=True)]
-    return pa.StructArray.from_arrays(columns, fields=fields, mask=pa.array(last == UNBOUND))
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=pa.array(missing))
 
 
 def _times_at(
