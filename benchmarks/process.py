@@ -76,8 +76,9 @@ class Program:
         while True:
             try:
                 line = self._lines.get(timeout=LOOK)
+                self._look()  # so that a turn shorter than the time between two looks has one too
             except queue.Empty:
-                self.peak = max(self.peak, held(self._process.pid))
+                self._look()
                 if time.monotonic() > deadline:
                     self.status = f"did not finish in {self.seconds:.0f} s"
                 elif self.peak > self.memory:
@@ -91,6 +92,9 @@ class Program:
                 return None
             said: dict[str, Any] = json.loads(line)
             return said
+
+    def _look(self) -> None:
+        self.peak = max(self.peak, held(self._process.pid))
 
     def end(self) -> None:
         """Wait for it to end, which it does when it is asked nothing more."""
