@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,7 +71,7 @@ def deviation(values: list[int]) -> float:
     return math.sqrt((count * sum(value * value for value in values) - total * total) / (count * (count - 1)))
 
 
-_functions = {
+_functions: dict[str, Callable[[list[int]], Any]] = {
     "count": len,
     "sum": sum,
     "avg": lambda values: sum(values) / len(values),

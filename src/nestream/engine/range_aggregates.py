@@ -40,7 +40,7 @@ from nestream.model.functions import holding
 from nestream.model.vector import Vector
 
 Ints = npt.NDArray[np.int64]
-Values = npt.NDArray[np.generic]
+Values = npt.NDArray[Any]
 _BLOCK = 32
 _MEMBER = "\4"
 """The variable of a member in the name of a table: queries that call it differently share the table."""
