@@ -19,6 +19,8 @@ Count = Callable[[], int | None]
 
 _FIRST_LOOK = 64 * 1024 * 1024
 """How many bytes of matches there are before memory is looked at."""
+_LARGE = 256 * 1024 * 1024
+"""How many bytes of matches there are before they are counted, which takes time, unless memory is short."""
 _RESERVE = 64 * 1024 * 1024
 """What is left for everything else."""
 _CONTROL_GROUPS = (
@@ -60,7 +62,7 @@ def collected_each(tables: Iterable[tuple[str, pa.Table]], count: Count | None =
                 continue
             left = memory_left()
             if left is not None:
-                if count is not None:
+                if count is not None and size > min(left // 16, _LARGE):
                     total, count = count(), None
                 needed = 0 if total is None else (total - rows) * (size // rows)
                 if left < _RESERVE + 4 * table.nbytes or needed > 2 * left:  # rows differ in size
