@@ -158,7 +158,14 @@ def _is_of_keep(word: str, before: Sequence[Token], after: Token | None, in_patt
         return last.type == "KEEP"
     if word == "PER":
         return last.type == "KEPT"
-    ends = last.type in _ENDS_A_VALUE or last.type in {"CASE_END", "RSQB", "NULL", "EVENT", "KEPT", "EXPRESSION_NAME"}
+    ends = last.type in _ENDS_A_VALUE or last.type in {
+        "CASE_END",
+        "RSQB",
+        "NULL",
+        "EVENT",
+        "KEPT",
+        "EXPRESSION_NAME",
+    }
     if word == "EVERY":
         return ends and any(token.type == "KEEP" for token in before)
     return ends and (not in_pattern or (after is not None and after.upper() in _KEPT))
