@@ -136,7 +136,7 @@ def test_a_sequence_in_a_sequence_equals_its_flattening(case: tuple[str, pa.Tabl
 
 
 def flattened(pattern: Pattern) -> Pattern:
-    """The pattern with the components of every SEQ in a SEQ put in its place, but of one with a window or a name."""
+    """The pattern with every SEQ in a SEQ that has no window and no name replaced by its components."""
     match pattern:
         case Negation(body=body) | Exists(body=body):
             return replace(pattern, body=flattened(body))
