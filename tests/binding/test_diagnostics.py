@@ -302,6 +302,13 @@ PROBLEMS = [
         "the variables are `a`, `b`",
     ),
     Problem(
+        "SEQ(A a, SEQ(B b, C c) s, s.te-s.ts < 3) WITHIN 9",
+        "unknown-variable",
+        "s.te-s.ts",
+        "the expression `s` has no variable `te-s`",
+        "names may contain `-`: write `s.te - s.ts`",
+    ),
+    Problem(
         "SEQ(A a, B b, A.id = 1) WITHIN 9",
         "unknown-variable",
         "A.id",

@@ -22,7 +22,7 @@ from nestream.binding.named_expressions import (
     wrong_attributes,
 )
 from nestream.binding.output import bind_output
-from nestream.binding.scopes import AGGREGATED, Scope, Scopes
+from nestream.binding.scopes import AGGREGATED, Scope, Scopes, Unseen
 from nestream.binding.variables import hyphens, unknown_variable, unseen_variable
 from nestream.binding.where import (
     MOST_ALTERNATIVES,
@@ -182,7 +182,7 @@ class _Binding:
             names = frozenset(mentioned(expanded, self.scopes))
             if chosen and (
                 not set(chosen) <= set(inside.path)
-                or any(self.scopes.unseen(name, inside) is not None for name in names)
+                or any(self.scopes.unseen(name, inside) not in (None, Unseen.HIDDEN) for name in names)
             ):
                 self.diagnostics.append(apart(predicate, self.scopes))
                 return
