@@ -311,19 +311,36 @@ def test_matches_are_ordered_by_the_time_of_their_end_then_by_their_events(data:
 @few
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=60))
 def test_groups_of_one_moment_are_sorted_together(form: str, drawn: list[tuple[int, int]]) -> None:
-    columns = ints(v for _, v in drawn).reshape(1, -1)
-    begin, moments, growing = in_form(order.groups_of, form)(
-        ints(g for g, _ in drawn).reshape(1, -1), ints([])
-    )
+    columns = np.array([[v for _, v in drawn], [10 + g for g, _ in drawn]], np.int32)
+    begin, moments, growing, *spans = in_form(order.groups_of, form)(columns, ints([]))
     assert growing == (moments.tolist() == sorted(moments))
     groups = ints(np.argsort(moments, kind="stable"))
-    found = in_form(order.by_group, form)(columns, begin, moments, groups)
+    found = in_form(order.by_group, form)(columns, begin, moments, groups, *spans)
     assert found[0].tolist() == [value for _, value in sorted(drawn)]
+
+
+@FORMS
+@few
+@given(st.lists(st.tuples(*[st.sampled_from((-1, 0, 1, 2**30, 2**31 - 3))] * 4), max_size=60))
+def test_matches_of_one_moment_are_sorted_however_far_apart_their_rows_are(
+    form: str, drawn: list[tuple[int, ...]]
+) -> None:
+    last = 2**31 - 2
+    columns = np.array([(*match, last) for match in drawn], np.int32).reshape(-1, 5).T.copy()
+    begin, moments, _, *spans = in_form(order.groups_of, form)(columns, ints([]))
+    found = in_form(order.by_group, form)(columns, begin, moments, ints(range(len(moments))), *spans)
+    assert [tuple(match) for match in found[:4].T.tolist()] == sorted(drawn)
 
 
 def test_every_kernel_is_compiled_in_advance() -> None:
     called = {kernel.__name__ for kernel, _ in warm.CALLS}
-    inner = {"first_at_least", "first_in_window", "before", "sort_part"}  # only other kernels call these
+    inner = {
+        "first_at_least",
+        "first_in_window",
+        "bits_of",
+        "sort_numbers",
+        "sort_part",
+    }  # only other kernels call these
     modules = (chain, order, products, ranges, scan, search, stack, staircase, sums)
     declared = {
         name for module in modules for name, value in vars(module).items() if isinstance(value, Kernel)

@@ -26,9 +26,9 @@ def in_output_order(columns: Sequence[Rows], moment: Rows) -> list[Rows]:
     matrix = np.empty((len(columns), count), np.int32)
     for place, column in enumerate(columns):
         matrix[place] = column
-    begin, moments, growing = groups_of(matrix, moment)
+    begin, moments, growing, before, after = groups_of(matrix, moment)
     groups = np.arange(len(moments), dtype=np.int32)
     if not growing:
         least = moments.min()
         groups, _ = sorted_by_key(groups, moments - least, int(moments.max() - least) + 1)
-    return list(by_group(matrix, begin, moments, groups))
+    return list(by_group(matrix, begin, moments, groups, before, after))

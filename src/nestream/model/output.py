@@ -266,17 +266,22 @@ def build_matches(
     schema: Schema,
     values: Callable[[ValueColumn], Any],
     members: Mapping[str, Members] | None = None,
+    edges: tuple[str | None, str | None] = (None, None),
 ) -> pa.Table:
     """The matches as a table: `rows` holds the row number of each variable's event, match by match.
 
     `values` computes a returned expression for all the matches. `members` are those of the groups that are
-    shown or that may reach beyond the other events of a match.
+    shown or that may reach beyond the other events of a match. `edges` names the variables whose events are
+    the first and the last of every match, where these are known.
     """
     members = members or {}
+    unbound = [name for name in rows if rows[name].min(initial=0) == UNBOUND]
     kept = [rows[name] for name in output.kept]
-    unbound = [name for name in rows if (rows[name] == UNBOUND).any()]
-    first = reduce(np.minimum, [np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
-    last = reduce(np.maximum, kept)
+    if edges[0] is not None:
+        first = rows[edges[0]]
+    else:
+        first = reduce(np.minimum, [np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
+    last = reduce(np.maximum, kept) if edges[1] is None else rows[edges[1]]
     for name in output.groups:
         if name in members:
             first, last = spanned(members[name], first, last)
@@ -335,7 +340,8 @@ def _times_at(
 ) -> pa.Array | pa.ChunkedArray:
     """The times of some events; where a variable always has these, they are shared with its column."""
     for column, built in zip(output.columns, columns, strict=False):
-        if isinstance(column, EventColumn) and np.array_equal(rows[column.name], at):
+        own = rows[column.name] if isinstance(column, EventColumn) else None
+        if own is not None and (own is at or np.array_equal(own, at)):
             return built.field(built.type.get_field_index(schema.time))
     return _take(events.column(schema.time), at, False)
 

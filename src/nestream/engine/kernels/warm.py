@@ -62,7 +62,7 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (taken, (_LONG, _ROWS)),
     (combine, (_GRID, _GRID + 1, 1)),
     (groups_of, (_GRID, _ROWS)),
-    (by_group, (_GRID, _BEGIN, _ROWS, _ROWS)),
+    (by_group, (_GRID, _BEGIN, _ROWS, _ROWS, 0, 0)),
     (prefix_sums, (_FLOATS,)),
     *(
         (extremes, (some, 1, 32, some, some, some.reshape(1, 1), _LONG, _LONG + 1))
