@@ -223,15 +223,6 @@ class GroupBinding:
             return part
         return replace(part, group=name, operand=Literal(True))
 
-    def plain_mentions(self, expression: Expression) -> list[Attribute]:
-        """The attributes of members that the expression mentions outside aggregates."""
-        names = mentioned(expression, self.scopes)
-        return [
-            part
-            for name, part in names.items()
-            if isinstance(part, Attribute) and name in self.scopes.of and self.scopes.group_of(name)
-        ]
-
 
 def members(scopes: Scopes, group: str) -> list[str]:
     """The variables that a member of a group binds, in the order of the text."""

@@ -21,7 +21,7 @@ _FIRST_LOOK = 64 * 1024 * 1024
 """How many bytes of matches there are before memory is looked at."""
 _RESERVE = 64 * 1024 * 1024
 """What is left for everything else."""
-_MUCH = 8
+_MUCH = 16
 """Matches are counted once those found need one part in so many of the memory that is left."""
 _CONTROL_GROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),

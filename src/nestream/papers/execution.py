@@ -6,10 +6,11 @@ from nestream.engine.operator import EvaluationCache, Execution
 from nestream.engine.program import Decided
 from nestream.engine.store import Store
 from nestream.papers.engine.context import Round, Shared
-from nestream.papers.engine.program import BlockProgram, Sharing
+from nestream.papers.engine.program import BlockProgram, SharedSteps, Sharing, Use
 from nestream.papers.engine.runs import BlockRun, OwnRun
 from nestream.papers.sase.plan import is_planned
 from nestream.papers.sase.run import SequenceRun
+from nestream.papers.sharing.conjuncts import SharingJoinRun
 from nestream.papers.sharing.marked_run import InGroup, MarkingRun
 from nestream.papers.sharing.middle import MiddleRun
 from nestream.papers.sharing.prefix import PreCache, PrefixRun
@@ -27,6 +28,8 @@ class BlockExecution(Execution):
         self.limit = limit
         self.caches: dict[int, PreCache] = {}
         """What each group keeps, by its number."""
+        self.kept_steps: dict[int, PreCache] = {}
+        """The rows of each of the steps that conjuncts share, by their number."""
         self.shelves = {number: Shelf(program) for number, block in enumerate(program.blocks) if block.viewed}
         """The views of each block that has some."""
 
@@ -44,12 +47,22 @@ class BlockExecution(Execution):
                 runs.append(self._group_run(round, leaders[number], by_last=by_last))
             elif number in led:
                 runs.append(InGroup(round, block, self.limit, by_last=by_last))
+            elif steps := self._steps_of(number):
+                runs.append(SharingJoinRun(round, block, self.limit, steps, by_last=by_last))
             elif is_planned(block, program.options):
                 runs.append(SequenceRun(round, block, self.limit, by_last=by_last))
             else:
                 runs.append(OwnRun(round, block, self.limit, by_last=by_last))
             runs[-1].alone = block
         return runs
+
+    def _steps_of(self, number: int) -> list[tuple[SharedSteps, list[Use], PreCache]]:
+        """The shared steps of a block that is run alone, where it has them, and what is kept of them."""
+        found = []
+        for place, steps in enumerate(self.program.steps):
+            if uses := [use for use in steps.uses if use.block == number]:
+                found.append((steps, uses, self.kept_steps.setdefault(place, PreCache(steps.core))))
+        return found
 
     def _group_run(self, round: Round, number: int, *, by_last: bool) -> BlockRun:
         group, blocks = self.program.groups[number], self.program.blocks

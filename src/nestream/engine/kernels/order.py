@@ -16,8 +16,8 @@ RUN = 16
 def groups_of(columns: Any, moment: Any) -> Any:
     """Runs of matches that end at one moment: where each begins, the moments, and whether these grow.
 
-    With them, how many rows before its moment a match begins at most, and how many rows after it one ends. `moment`
-    is for each row the first row with its time; it may be empty where all times differ.
+    With them, how many rows before its moment a match begins at most, and how many rows after it one ends.
+    `moment` is for each row the first row with its time; it may be empty where all times differ.
     """
     begin = np.empty(columns.shape[1] + 1, np.int32)
     moments = np.empty(columns.shape[1], np.int32)

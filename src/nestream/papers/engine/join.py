@@ -56,27 +56,25 @@ class Join:
     def from_start(self, ranges: Ranges) -> Iterator[Bindings]:
         """The matches of the root block whose variables lie in the ranges."""
         name = self.starting_leaf(ranges)
-        rows = self.within(self.round.store.leaf_rows[self.block.leaves[name]], name, ranges)
-        for start in range(0, len(rows), self.limit):
-            piece = self.by_key(rows[start : start + self.limit], name)
-            bindings = self.filtered(Bindings({name: piece}, len(piece)), name, ranges)
+        stack = self.stack(name, None)
+        found = self.within(stack, name, ranges)
+        for start in range(0, len(found), self.limit):
+            piece = self.by_key(stack, found[start : start + self.limit], name)
+            bindings = self.bound(Bindings({}, len(piece)), name, stack, piece, ranges)
             yield from self.extended(bindings, ranges, None)
 
-    def by_key(self, rows: Ints, name: str) -> Ints:
-        """The rows in the order of the block's key: lookups then go through the stacks from end to end."""
-        if self.block.key is None or len(rows) < _SEVERAL:
-            return rows
-        return rows[by_number(self.round.keys.numbers(self.block.key[name])[rows])]
+    def by_key(self, stack: Stack, found: Ints, name: str) -> Ints:
+        """Places in the order of the block's key: lookups then go through the stacks from end to end."""
+        if self.block.key is None or len(found) < _SEVERAL:
+            return found
+        return found[by_number(self.round.keys.numbers(self.block.key[name])[stack.rows[found]])]
 
     def starting_leaf(self, ranges: Ranges) -> str:
         """The leaf to start at: the rarest, or the last of the sequence where ordering is switched off."""
         if self.block.levels is not None:
             limited = [name for name in self.block.leaves if name in ranges]
             return self.outermost_leaf(limited or list(self.block.leaves))
-        sizes = {
-            name: len(self.within(self.round.store.leaf_rows[leaf], name, ranges))
-            for name, leaf in self.block.leaves.items()
-        }
+        sizes = {name: len(self.within(self.stack(name, None), name, ranges)) for name in self.choosable}
         if not self.round.program.options.ordering:
             return min(reversed(sizes), key=lambda name: name not in ranges)
         least = min(sizes.values())
@@ -84,12 +82,21 @@ class Join:
         looked_up = [name for name in sizes if name in linked and sizes[name] <= _NEARLY * least]
         return min(looked_up or sizes, key=lambda name: (sizes[name], name not in ranges))
 
-    def within(self, rows: Ints, name: str, ranges: Ranges) -> Ints:
-        """The rows whose positions lie in the range of a variable."""
+    @property
+    def choosable(self) -> tuple[str, ...]:
+        """The variables that can be bound next."""
+        return self.block.variables
+
+    def stack(self, name: str, key: tuple[str, ...] | None) -> Stack:
+        """What a variable is bound from, ordered by the key's attributes first."""
+        return self.round.stack(self.block.leaves[name], key)
+
+    def within(self, stack: Stack, name: str, ranges: Ranges) -> Ints:
+        """The places of a stack by position whose events lie in the range of a variable."""
         if name not in ranges:
-            return rows
-        first, end = np.searchsorted(rows, np.searchsorted(self.round.store.pos, ranges[name]))
-        return rows[first:end]
+            return np.arange(len(stack))
+        first, end = np.searchsorted(stack.rows, np.searchsorted(self.round.store.pos, ranges[name]))
+        return np.arange(first, end)
 
     def in_range(self, rows: Ints, name: str, ranges: Ranges) -> Mask:
         first, end = ranges[name]
@@ -105,7 +112,7 @@ class Join:
             bindings = bindings.only(~found[bindings.outer])
         if not bindings.count:
             return
-        remaining = [name for name in self.block.leaves if name not in bindings.rows]
+        remaining = [name for name in self.choosable if name not in bindings.rows]
         if not remaining:
             yield bindings
             return
@@ -140,9 +147,12 @@ class Join:
         for piece in _pieces(counts, self.limit):
             part = bindings.only(np.arange(piece.start, piece.stop))
             run, here = expand(counts[piece], first[piece])
-            longer = part.only(run)
-            longer.rows[name] = stack.rows[here]
-            yield from self.extended(self.filtered(longer, name, ranges), ranges, found)
+            yield from self.extended(self.bound(part.only(run), name, stack, here, ranges), ranges, found)
+
+    def bound(self, bindings: Bindings, name: str, stack: Stack, here: Ints, ranges: Ranges) -> Bindings:
+        """The partial matches with events of a stack for a variable, those that pass what is then known."""
+        bindings.rows[name] = stack.rows[here]
+        return self.filtered(bindings, name, ranges)
 
     def next_leaf(self, remaining: list[str], bindings: Bindings) -> str:
         """The leaf that promises the fewest partial matches, measured on a sample."""
@@ -183,12 +193,11 @@ class Join:
                     own.append(mine[1])
                     other.append(theirs)
         round = self.round
-        leaf = self.block.leaves[name]
         if not own:
-            return round.stack(leaf, None), np.zeros(bindings.count, np.int64)
+            return self.stack(name, None), np.zeros(bindings.count, np.int64)
         parts = [round.keys.numbers((attribute,))[bindings.rows[variable]] for variable, attribute in other]
         numbers, _ = round.keys.combine(tuple(own), parts)
-        return round.stack(leaf, tuple(own)), numbers * round.stride
+        return self.stack(name, tuple(own)), numbers * round.stride
 
     @cached_property
     def order(self) -> frozenset[tuple[str, str]]:

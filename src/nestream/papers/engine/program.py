@@ -200,6 +200,23 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Use:
+    """The variables that a join has for shared steps, and its tests that these have passed."""
+
+    block: int
+    names: tuple[str, ...]
+    tested: tuple[Expression | Constraint, ...] = ()
+
+
+@dataclass(frozen=True)
+class SharedSteps:
+    """Steps in a row that conjuncts of joins have in common; `core` has the variables of the first use."""
+
+    core: Block
+    uses: tuple[Use, ...]
+
+
+@dataclass(frozen=True)
 class BlockProgram(Program):
     """A program of blocks, an operator for each; one of a group runs all blocks of the group."""
 
@@ -207,6 +224,8 @@ class BlockProgram(Program):
     options: Options
     groups: tuple[Group, ...] = ()
     """The blocks that are run together; each other block is run alone."""
+    steps: tuple[SharedSteps, ...] = ()
+    """What the conjuncts of these other blocks have in common."""
     views: Views | None = None
     """How inner queries are kept, where views answer some of them."""
     sharing: Explained | None = None

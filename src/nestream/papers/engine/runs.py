@@ -12,7 +12,7 @@ from nestream.papers.engine.context import Bindings, Round
 from nestream.papers.engine.join import Join, ranges_of
 from nestream.papers.engine.program import Block
 
-_RARE = 64
+RARE = 64
 """A leaf this many times rarer than another is looked around from, event by event, by the join."""
 _SOME_TRIGGERS = 512
 """From this number on it is worth finding out how many matches the triggers have before building them."""
@@ -71,7 +71,7 @@ class BlockRun(Operator):
         assert self.block.chain is not None
         last = store.leaf_rows[self.block.leaves[self.block.chain[-1]]]
         from_, until = np.searchsorted(last, np.searchsorted(store.pos, (first, end)))
-        return min(*sizes, int(until - from_)) * _RARE < max(sizes)
+        return min(*sizes, int(until - from_)) * RARE < max(sizes)
 
     def promising(self, first: int, end: int) -> int:
         """How many positions at a time promise to stay within the budget, from a sample of the triggers."""

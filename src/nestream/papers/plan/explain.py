@@ -9,7 +9,7 @@ from nestream.engine.explain import EMITTED, filters_text, interval_text, key_te
 from nestream.engine.operator import Measured
 from nestream.model.text import print_expression, print_name
 from nestream.papers.engine.chain import is_chain
-from nestream.papers.engine.program import Block, BlockProgram, Group, Negation, Sharing, Witness
+from nestream.papers.engine.program import Block, BlockProgram, Group, Negation, SharedSteps, Sharing, Witness
 from nestream.papers.sharing.marking import EMap
 
 
@@ -29,6 +29,8 @@ def _lines(program: BlockProgram, measured: Sequence[Measured]) -> Iterator[str]
             yield f"    measured: {found.matches:,} found in {found.seconds * 1e3:,.2f} ms"
     for group in program.groups:
         yield f"  {_group(group)}"
+    for steps in program.steps:
+        yield f"  {_steps(steps)}"
 
 
 def _block(block: Block, program: BlockProgram) -> str:
@@ -73,6 +75,12 @@ def _group(group: Group) -> str:
         columns = EMap.of_group(group).columns
         return f"{text}, {len(group.members)} expressions told apart by {len(columns)} constraints"
     return text
+
+
+def _steps(steps: SharedSteps) -> str:
+    """Which conjuncts share rows, each with the number of its block, counted from 1."""
+    uses = [f"({', '.join(map(print_name, use.names))}) of {use.block + 1}" for use in steps.uses]
+    return f"Shared by conjuncts: rows of {' and '.join(uses)}, built once"
 
 
 def _witness(witness: Witness, program: BlockProgram) -> str:
@@ -132,7 +140,15 @@ def explain_program_json(program: BlockProgram, measured: Sequence[Measured] = (
         {**_block_json(block), "decided": decided.value}
         for block, decided in zip(program.blocks, program.decided, strict=True)
     ]
-    return {"engine": blocks, **({} if shared is None else {"sharing": shared.json()})}
+    steps = [
+        [{"block": use.block + 1, "variables": list(use.names)} for use in steps.uses]
+        for steps in program.steps
+    ]
+    return {
+        "engine": blocks,
+        **({"shared by conjuncts": steps} if steps else {}),
+        **({} if shared is None else {"sharing": shared.json()}),
+    }
 
 
 def _block_json(block: Block) -> dict[str, Any]:

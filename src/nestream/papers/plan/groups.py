@@ -17,7 +17,8 @@ from nestream.papers.engine.program import (
     Sharing,
     Witness,
 )
-from nestream.papers.plan.likeness import Steps, is_sharable, renamed, translated, translated_block
+from nestream.papers.plan.conjuncts import shared_steps
+from nestream.papers.plan.likeness import Common, Steps, is_sharable, renamed, translated, translated_block
 from nestream.physical.choices import choices
 
 MOST_COLUMNS = 64
@@ -54,12 +55,24 @@ def regrouped(
 ) -> BlockProgram:
     """A program that runs already with its blocks in other groups; `blocks` are those of each expression."""
     found = tuple(_as_chosen(program, blocks, chosen))
-    return replace(program, groups=found, distinct=program.distinct or _repeats(program, found))
+    return _in_groups(program, found, distinct=program.distinct)
 
 
 def grouped(program: BlockProgram, plan: Plan, found: tuple[Group, ...]) -> BlockProgram:
     """The program with its blocks in groups; matches repeat only if two groups can find the same ones."""
-    return replace(program, groups=found, distinct=plan.output.distinct or _repeats(program, found))
+    return _in_groups(program, found, distinct=plan.output.distinct)
+
+
+def _in_groups(program: BlockProgram, found: tuple[Group, ...], *, distinct: bool) -> BlockProgram:
+    """The program in groups; of the blocks in none of them, the conjuncts share their steps."""
+    together = {member.block for group in found for member in group.members}
+    alone = [n for n in range(len(program.blocks)) if n not in together]
+    return replace(
+        program,
+        groups=found,
+        steps=shared_steps(program.blocks, alone),
+        distinct=distinct or _repeats(program, found),
+    )
 
 
 def _repeats(program: BlockProgram, groups: Sequence[Group]) -> bool:
@@ -201,16 +214,9 @@ def _sharing(
 ) -> Group:
     """A group that shares the rows of some steps; what is not said in all of its blocks is left to each."""
     steps = [Steps(blocks[n], start, length) for n, start in zip(numbers, starts, strict=True)]
-    first = steps[0]
-    required = [list(map(run.spelled, run.constraints)) for run in steps]
-    tested = [list(map(run.spelled_predicate, run.predicates)) for run in steps]
-    constraints = [
-        c for c in first.constraints if first.alone(c) and all(first.spelled(c) in said for said in required)
-    ]
-    predicates = [p for p in first.predicates if all(first.spelled_predicate(p) in said for said in tested)]
-    common = list(map(first.spelled, constraints))
+    common = Common.of(steps)
     members = []
-    for number, run, said in zip(numbers, steps, required, strict=True):
-        own = tuple(c for c, spelled in zip(run.inner, said, strict=True) if spelled not in common)
-        members.append(Member(number, run.start, own))
-    return Group(operator, tuple(members), first.taken_out(predicates, constraints))
+    for number, run in zip(numbers, steps, strict=True):
+        said = list(common.said(run))
+        members.append(Member(number, run.start, tuple(c for c in run.inner if c not in said)))
+    return Group(operator, tuple(members), common.core)

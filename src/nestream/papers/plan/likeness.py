@@ -6,7 +6,7 @@ the same once the variables are called by their places.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -94,6 +94,42 @@ class Steps:
         )
 
 
+@dataclass(frozen=True)
+class Common:
+    """What several runs of the same steps all say of them: as a block, and by the places of the steps."""
+
+    core: Block
+    predicates: list[Expression]
+    constraints: list[Constraint]
+
+    @staticmethod
+    def of(steps: Sequence[Steps]) -> Common:
+        """What is common to the runs, the core by the variables of the first."""
+        first = steps[0]
+        required = [list(map(run.spelled, run.constraints)) for run in steps]
+        tested = [list(map(run.spelled_predicate, run.predicates)) for run in steps]
+        constraints = [
+            c
+            for c in first.constraints
+            if first.alone(c) and all(first.spelled(c) in said for said in required)
+        ]
+        predicates = [
+            p for p in first.predicates if all(first.spelled_predicate(p) in said for said in tested)
+        ]
+        return Common(
+            first.taken_out(predicates, constraints),
+            list(map(first.spelled_predicate, predicates)),
+            list(map(first.spelled, constraints)),
+        )
+
+    def said(self, run: Steps) -> Iterator[Expression | Constraint]:
+        """Which predicates and constraints of a run these are, as its block has them."""
+        yield from (p for p in run.predicates if run.spelled_predicate(p) in self.predicates)
+        for own, local in zip(run.inner, run.constraints, strict=True):
+            if run.spelled(local) in self.constraints:
+                yield own
+
+
 def is_sharable(block: Block) -> bool:
     """Whether steps of a block can be shared."""
     return is_chain(block) and block.levels is None
@@ -148,15 +184,17 @@ def localised(constraint: Constraint, block: Block, names: tuple[str, ...]) -> C
 def translated(constraint: Constraint, names: Names) -> Constraint:
     """The constraint, ready to be run, with other names for the variables of the match."""
     if isinstance(constraint, Witness):
-        steps = [_renamed_step(step, names, step.variable) for step in constraint.steps]
-        absent = steps.pop(0) if constraint.absent is not None else None
-        return Witness(_renamed_interval(constraint.interval, names), tuple(steps), absent)
-    link = constraint.link
+        return _renamed_witness(constraint, names, [step.variable for step in constraint.steps])
+    return _translated_negation(constraint, names)
+
+
+def _translated_negation(negation: Negation, names: Names) -> Negation:
+    link = negation.link
     return replace(
-        constraint,
-        interval=_renamed_interval(constraint.interval, names),
-        block=translated_block(constraint.block, names),
-        stair=constraint.stair and _translated_stair(constraint.stair, names),
+        negation,
+        interval=_renamed_interval(negation.interval, names),
+        block=translated_block(negation.block, names),
+        stair=negation.stair and _translated_stair(negation.stair, names),
         link=link and (names.get(link[0], link[0]), link[1]),
     )
 
@@ -174,8 +212,11 @@ def translated_block(block: Block, names: Names) -> Block:
         predicates=bare.predicates,
         chain=bare.chain,
         key=bare.key,
-        negations=tuple(translated(inner, names) for inner in block.negations),  # type: ignore[misc]
-        witnesses=tuple(translated(inner, names) for inner in block.witnesses),  # type: ignore[misc]
+        negations=tuple(_translated_negation(inner, names) for inner in block.negations),
+        witnesses=tuple(
+            _renamed_witness(inner, names, [step.variable for step in inner.steps])
+            for inner in block.witnesses
+        ),
     )
 
 
@@ -183,27 +224,40 @@ def _translated_stair(stair: Stair, names: Names) -> Stair:
     return replace(
         stair,
         items=tuple(_translated_stair(item, names) for item in stair.items),
-        gaps=tuple(tuple(translated(n, names) for n in gap) for gap in stair.gaps),  # type: ignore[misc]
+        gaps=tuple(tuple(_translated_negation(n, names) for n in gap) for gap in stair.gaps),
     )
 
 
 def renamed(constraint: Constraint, names: Names, depth: int = 1) -> Constraint:
     """The constraint with other names for the variables of the match, and places for its own."""
     if isinstance(constraint, Witness):
-        steps = [_renamed_step(step, names, f"{depth}.{n}") for n, step in enumerate(constraint.steps)]
-        absent = steps.pop(0) if constraint.absent is not None else None
-        return Witness(_renamed_interval(constraint.interval, names), tuple(steps), absent)
-    block = constraint.block
+        return _renamed_witness(constraint, names, _places(constraint, depth))
+    return _renamed_negation(constraint, names, depth)
+
+
+def _renamed_negation(negation: Negation, names: Names, depth: int) -> Negation:
+    block = negation.block
     inside = {**names, **{name: f"{depth}.{place}" for place, name in enumerate(block.leaves)}}
-    link = constraint.link
+    link = negation.link
     return Negation(
-        _renamed_interval(constraint.interval, names),
+        _renamed_interval(negation.interval, names),
         _renamed_block(block, inside, depth),
         None,  # follows from the rest
-        constraint.reason,
-        _renamed_key(constraint.key, inside),
+        negation.reason,
+        _renamed_key(negation.key, inside),
         None if link is None else (names.get(link[0], link[0]), link[1]),
     )
+
+
+def _renamed_witness(witness: Witness, names: Names, own: Iterable[str]) -> Witness:
+    """The witness with other names for the variables of the match, and `own` for its steps."""
+    steps = [_renamed_step(step, names, name) for step, name in zip(witness.steps, own, strict=True)]
+    absent = steps.pop(0) if witness.absent is not None else None
+    return Witness(_renamed_interval(witness.interval, names), tuple(steps), absent)
+
+
+def _places(witness: Witness, depth: int) -> list[str]:
+    return [f"{depth}.{place}" for place in range(len(witness.steps))]
 
 
 def _renamed_block(block: Block, names: Names, depth: int) -> Block:
@@ -218,10 +272,12 @@ def _renamed_block(block: Block, names: Names, depth: int) -> Block:
             Equality(_renamed_term(e.left, names), _renamed_term(e.right, names)) for e in block.equalities
         ),
         predicates=tuple(_renamed_expression(p, names) for p in block.predicates),
-        negations=tuple(renamed(inner, names, depth + 1) for inner in block.negations),  # type: ignore[misc]
+        negations=tuple(_renamed_negation(inner, names, depth + 1) for inner in block.negations),
         chain=None if block.chain is None else tuple(names[name] for name in block.chain),
         key=_renamed_key(block.key, names),
-        witnesses=tuple(renamed(inner, names, depth + 1) for inner in block.witnesses),  # type: ignore[misc]
+        witnesses=tuple(
+            _renamed_witness(inner, names, _places(inner, depth + 1)) for inner in block.witnesses
+        ),
     )
 
 

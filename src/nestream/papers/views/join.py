@@ -73,7 +73,8 @@ class ViewJoin(Join):
     def from_start(self, ranges: Ranges) -> Iterator[Bindings]:
         """The matches of the root block whose variables lie in the ranges."""
         name = self.starting_leaf(ranges)
-        rows = self.within(self.round.store.leaf_rows[self.block.leaves[name]], name, ranges)
+        stack = self.stack(name, None)
+        rows = stack.rows[self.within(stack, name, ranges)]
         rows = rows[slice(*np.searchsorted(rows, (self.first_row, self.end_row)))]
         for start in range(0, len(rows), self.limit):
             piece = rows[start : start + self.limit]
