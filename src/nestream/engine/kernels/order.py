@@ -107,7 +107,7 @@ def sort_part(
             match = order[first + i]
             number = 0
             for variable in range(since, step):
-                number = number << width | max(np.int64(columns[variable, match]) - base, 0)
+                number = number << width | np.int64(max(columns[variable, match] - base, 0))
             numbers[i] = number << bits | i
             growing &= i == 0 or numbers[i - 1] < numbers[i]
         step = since
