@@ -107,7 +107,7 @@ def sort_part(
             match = order[first + i]
             number = 0
             for variable in range(since, step):
-                number = number << width | np.int64(max(columns[variable, match] - base, 0))
+                number = number << width | max(int(columns[variable, match]) - base, 0)
             numbers[i] = number << bits | i
             growing &= i == 0 or numbers[i - 1] < numbers[i]
         step = since
@@ -138,7 +138,7 @@ def by_group(columns: Any, begin: Any, moments: Any, groups: Any, before: int, a
                 count += 1
             group += 1
         if count - first > 1:
-            base = np.int64(moment) - before - 1  # the number 0 is for an unbound variable
+            base = int(moment) - before - 1  # the number 0 is for an unbound variable
             sort_part(columns, base, width, order, numbers, spare, first, count)
     for step in range(columns.shape[0]):
         for place in range(count):
