@@ -286,8 +286,11 @@ def build_matches(
         if name in members:
             first, last = spanned(members[name], first, last)
     columns: list[pa.Array | pa.ChunkedArray] = []
+    together = _together(output, wanted, events, rows, bool(unbound)) if len(first) <= _FEW else {}
     for place, column in enumerate(output.columns):
-        if not isinstance(column, ValueColumn):
+        if column.name in together:
+            columns.append(together[column.name])
+        elif not isinstance(column, ValueColumn):
             datatype = wanted.field(place).type
             columns.append(_shown(events, column, datatype, rows, unbound, members, schema.time))
         elif isinstance(column.expression, Attribute):
@@ -402,12 +405,29 @@ def _as(column: Any, datatype: pa.DataType) -> Any:
 
 def _struct(events: pa.Table, rows: Rows, datatype: pa.StructType, unbound: bool) -> pa.Array:
     fields = list(datatype)
-    if len(rows) <= _FEW and all(events.column(field.name).num_chunks == 1 for field in fields):
-        whole = pa.StructArray.from_arrays([events.column(f.name).chunk(0) for f in fields], fields=fields)
-        return _take(whole, rows, unbound)  # in one call: with few rows, calls are what takes time
     columns = [_plain(_take(events.column(field.name), rows, unbound)) for field in fields]
     mask = pa.array(rows == UNBOUND) if unbound else None
     return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
+
+
+def _together(
+    output: Output, wanted: pa.Schema, events: pa.Table, rows: Mapping[str, Rows], unbound: bool
+) -> dict[str, pa.Array]:
+    """The events of all variables, taken in one call: with few matches, calls are what takes time."""
+    names = [column.name for column in output.columns if isinstance(column, EventColumn)]
+    if not names or not len(events):
+        return {}
+    datatype = wanted.field(names[0]).type
+    (batch,) = events.select(datatype.names).combine_chunks().to_batches()
+    all_rows = np.concatenate([rows[name] for name in names])
+    if unbound:
+        missing = pa.array(all_rows == UNBOUND)
+        taken = batch.take(pa.array(all_rows, mask=all_rows == UNBOUND))
+        structs = pa.StructArray.from_arrays(taken.columns, fields=list(datatype), mask=missing)
+    else:
+        structs = batch.take(pa.array(all_rows)).to_struct_array()
+    count = len(rows[names[0]])
+    return {name: structs.slice(place * count, count) for place, name in enumerate(names)}
 
 
 def _take(column: pa.ChunkedArray, rows: Rows, unbound: bool) -> pa.Array | pa.ChunkedArray:

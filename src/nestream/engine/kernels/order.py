@@ -8,6 +8,8 @@ import numpy as np
 
 from nestream.engine.kernels import kernel
 
+MOST = (1 << 31) - 1
+"""The greatest number of a row."""
 RUN = 16
 """So many numbers are sorted by insertion."""
 
@@ -16,21 +18,23 @@ RUN = 16
 def groups_of(columns: Any, moment: Any) -> Any:
     """Runs of matches that end at one moment: where each begins, the moments, and whether these grow.
 
-    With them, how many rows before its moment a match begins at most, and how many rows after it one ends.
-    `moment` is for each row the first row with its time; it may be empty where all times differ.
+    With them, whether each run is in order already, how many rows before its moment a match begins at most,
+    and how many rows after it one ends. `moment` is for each row the first row with its time; it may be empty
+    where all times differ.
     """
     begin = np.empty(columns.shape[1] + 1, np.int32)
     moments = np.empty(columns.shape[1], np.int32)
+    in_order = np.empty(columns.shape[1], np.bool_)
     count = 0
     growing = True
     before = 0
     after = 0
     for i in range(columns.shape[1]):
-        least = last = columns[0, i]
+        last = columns[0, i]
+        least = last & MOST
         for step in range(1, columns.shape[0]):
             last = max(last, columns[step, i])
-            if 0 <= columns[step, i] < least or least < 0:
-                least = columns[step, i]
+            least = min(least, columns[step, i] & MOST)  # -1 is the greatest
         own = moment[last] if len(moment) else last
         before = max(before, own - least)
         after = max(after, last - own)
@@ -39,9 +43,15 @@ def groups_of(columns: Any, moment: Any) -> Any:
                 growing = False
             begin[count] = i
             moments[count] = own
+            in_order[count] = True
             count += 1
+        else:
+            step = 0
+            while step < columns.shape[0] and columns[step, i] == columns[step, i - 1]:
+                step += 1
+            in_order[count - 1] &= step == columns.shape[0] or columns[step, i] > columns[step, i - 1]
     begin[count] = columns.shape[1]
-    return begin[: count + 1], moments[:count], growing, before, after
+    return begin[: count + 1], moments[:count], growing, in_order[:count], before, after
 
 
 @kernel
@@ -120,7 +130,9 @@ def sort_part(
 
 
 @kernel
-def by_group(columns: Any, begin: Any, moments: Any, groups: Any, before: int, after: int) -> Any:
+def by_group(
+    columns: Any, begin: Any, moments: Any, in_order: Any, groups: Any, before: int, after: int
+) -> Any:
     """The matches in the order of their groups, and by their rows within those that end at one moment."""
     found = np.empty((columns.shape[0], columns.shape[1]), np.int32)
     order = np.empty(columns.shape[1], np.int32)
@@ -132,12 +144,14 @@ def by_group(columns: Any, begin: Any, moments: Any, groups: Any, before: int, a
     while group < len(groups):
         first = count
         moment = moments[groups[group]]
+        ordered = in_order[groups[group]]
         while group < len(groups) and moments[groups[group]] == moment:
             for match in range(begin[groups[group]], begin[groups[group] + 1]):
                 order[count] = match
                 count += 1
             group += 1
-        if count - first > 1:
+            ordered &= group == len(groups) or moments[groups[group]] != moment
+        if not ordered:
             base = int(moment) - before - 1  # the number 0 is for an unbound variable
             sort_part(columns, base, width, order, numbers, spare, first, count)
     for step in range(columns.shape[0]):
