@@ -226,8 +226,7 @@ class Matcher:
         """The kept rows of some matches, a column a match; -1 for a variable that a part does not bind."""
         columns = np.empty((len(self.program.kept), sum(part.count for part in parts)), np.int32)
         for name, column in zip(self.program.kept, columns, strict=True):
-            nothing = {name: np.int32(UNBOUND)}
-            bound = [np.broadcast_to({**nothing, **part.rows}[name], part.count) for part in parts]
+            bound = [part.rows[name] if name in part.rows else np.full(part.count, UNBOUND) for part in parts]
             np.concatenate(bound, out=column)
         return columns
 
