@@ -183,7 +183,7 @@ def _reduced(over: Aggregate, vector: Vector, places: Ints, expanded: Expanded) 
     some = sizes > 0
     match over.function:
         case "count":
-            return Vector(_distinct(_numbers(vector.take(places)), whose, count))
+            return Vector(_distinct(numbers_of(vector.take(places)), whose, count))
         case "first":
             return _chosen(vector, places, begin[:-1], some)
         case "last":
@@ -234,7 +234,7 @@ def _ranks(vector: Vector) -> Ints:
     return found
 
 
-def _numbers(vector: Vector) -> Ints:
+def numbers_of(vector: Vector) -> Ints:
     """The same number for equal values."""
     if vector.is_arrow:
         encoded = vector.values.dictionary_encode()

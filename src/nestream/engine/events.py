@@ -101,6 +101,8 @@ class Events:
         self._moments: tuple[Rows, bool] | None = None
         self._low: Ints | None = None
         self._types = pa.array(self.types, pa.string())
+        self._words: tuple[pa.Array, npt.NDArray[np.int16]] | None = None
+        """The last dictionary of types, and the numbers of its words."""
         self._selection = Selection(self.leaves, self.types, self.evaluator)
 
     def __len__(self) -> int:
@@ -136,13 +138,19 @@ class Events:
     def _of_known_types(self, column: pa.Array) -> tuple[npt.NDArray[np.int16], Ints]:
         """The rows whose type is that of some leaf, with the number of that type."""
         if pa.types.is_dictionary(column.type):
-            known = self._type_numbers(column.dictionary)
+            known = self._word_numbers(column.dictionary)
             indices = column.indices.to_numpy(zero_copy_only=False)
             found: tuple[npt.NDArray[np.int16], Ints] = of_known_types(indices, known)
             return found
         codes = self._type_numbers(column)
         rows = np.flatnonzero(codes >= 0)
         return codes[rows], rows
+
+    def _word_numbers(self, words: pa.Array) -> npt.NDArray[np.int16]:
+        """The numbers of the types in a dictionary; batches that follow one another mostly share one."""
+        if self._words is None or not self._words[0].equals(words):
+            self._words = words, self._type_numbers(words)
+        return self._words[1]
 
     def _type_numbers(self, names: pa.Array) -> npt.NDArray[np.int16]:
         if self.any_type:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nestream.engine.distinct import Given
-from nestream.engine.events import Events, Ints
+from nestream.engine.events import Events
 from nestream.engine.in_threads import in_threads
 from nestream.engine.keeper import NEVER, Keeper
 from nestream.engine.kernels import Rows
@@ -220,11 +220,20 @@ class Matcher:
         if len(parts) < 2:
             yield from parts
             return
-        columns = [np.concatenate([part.rows[name] for part in parts]) for name in self.program.kept]
+        yield from self._pieces([self._in_order(self._joined(parts))])
+
+    def _joined(self, parts: list[Matches]) -> Rows:
+        """The kept rows of some matches, a column a match; -1 for a variable that a part does not bind."""
+        columns = np.empty((len(self.program.kept), sum(part.count for part in parts)), np.int32)
+        for name, column in zip(self.program.kept, columns, strict=True):
+            bound = [part.rows[name] if name in part.rows else np.full(part.count, UNBOUND) for part in parts]
+            np.concatenate(bound, out=column)
+        return columns
+
+    def _in_order(self, columns: Rows) -> Matches:
+        """The matches with these rows in the order of the output."""
         columns = in_output_order(columns, self._moments)
-        yield from self._pieces(
-            [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
-        )
+        return Matches(dict(zip(self.program.kept, columns, strict=True)), columns.shape[1])
 
     def _decide(
         self,
@@ -382,16 +391,11 @@ class Matcher:
         held = [bindings for bindings in held if bindings.count]
         if not held:
             return []
-        columns: list[Any] = []
-        for name in self.program.kept:
-            parts = [b.rows[name] if name in b.rows else np.full(b.count, UNBOUND, np.int32) for b in held]
-            columns.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
+        columns = self._joined(held)
         if self.given is not None:
-            columns = self.given.new(_with_an_event(columns), self.store, repeated=repeated)
-            if not len(columns[0]):
-                return []
-        columns = in_output_order(columns, self._moments)
-        return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
+            some = columns[:, columns.max(axis=0) != UNBOUND]  # those that keep an event
+            columns = np.array(self.given.new(list(some), self.store, repeated=repeated), np.int32)
+        return [self._in_order(columns)] if columns.shape[1] else []
 
     # -- what is held --------------------------------------------------------------------------------------
 
@@ -459,9 +463,3 @@ def found_in_order(program: Program, *, at_once: bool) -> bool:
 
 class _TooManyError(Exception):
     """More matches in a range than the budget holds."""
-
-
-def _with_an_event(columns: list[Ints]) -> list[Ints]:
-    """The matches that keep at least one event."""
-    bound = np.maximum.reduce(columns) != UNBOUND
-    return columns if bound.all() else [column[bound] for column in columns]

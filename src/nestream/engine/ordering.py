@@ -6,8 +6,6 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from nestream.engine.kernels import Rows
@@ -15,20 +13,17 @@ from nestream.engine.kernels.order import by_group, groups_of
 from nestream.engine.kernels.stack import sorted_by_key
 
 
-def in_output_order(columns: Sequence[Rows], moment: Rows) -> list[Rows]:
-    """The matches, given by the rows of their events (-1 for none), in the order of the output.
+def in_output_order(columns: Rows, moment: Rows) -> Rows:
+    """The matches, a column each with the rows of its events (-1 for none), in the order of the output.
 
     `moment` is for each row the first row with the same time; it may be empty where all times differ.
     """
-    count = len(columns[0])
-    if count < 2:
-        return list(columns)
-    matrix = np.empty((len(columns), count), np.int32)
-    for place, column in enumerate(columns):
-        matrix[place] = column
-    begin, moments, growing = groups_of(matrix, moment)
+    if columns.shape[1] < 2:
+        return columns
+    begin, moments, growing, in_order, before, after = groups_of(columns, moment)
     groups = np.arange(len(moments), dtype=np.int32)
     if not growing:
         least = moments.min()
         groups, _ = sorted_by_key(groups, moments - least, int(moments.max() - least) + 1)
-    return list(by_group(matrix, begin, moments, groups))
+    found: Rows = by_group(columns, begin, moments, in_order, groups, before, after)
+    return found

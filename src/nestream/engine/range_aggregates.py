@@ -7,16 +7,25 @@ time that a match takes does not depend on the number of its members.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.aggregates import Expanded, exact_parts, from_parts, operand_values
+from nestream.engine.aggregates import Expanded, exact_parts, from_parts, numbers_of, operand_values
 from nestream.engine.evaluation import Bindings, Evaluation, Mask, Stack
 from nestream.engine.kernels import Rows
-from nestream.engine.kernels.ranges import extremes, prefix_sums
+from nestream.engine.kernels.ranges import (
+    block_extremes,
+    differences,
+    different,
+    extremes,
+    float_differences,
+    prefix_sums,
+    same_before,
+)
 from nestream.model.expression import (
     Aggregate,
     Attribute,
@@ -31,10 +40,12 @@ from nestream.model.functions import holding
 from nestream.model.vector import Vector
 
 Ints = npt.NDArray[np.int64]
+Values = npt.NDArray[Any]
 _BLOCK = 32
 _MEMBER = "\4"
 """The variable of a member in the name of a table: queries that call it differently share the table."""
-_ANSWERED = frozenset(("count", "sum", "avg", "min", "max", "first", "last", "every"))
+_EXACT = 2.0**-70
+"""More than a prefix sum of two floats may be wrong by for each value, times 1e9, as part of all values."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +58,27 @@ class Range:
     """The leaf and key of the stack."""
     first: Rows
     end: Rows
+    _asked: dict[tuple[Expression, bool], Asked] = field(default_factory=dict, repr=False, compare=False)
+
+    def asked(self, table: Table, operand: Expression, *, looks_back: bool) -> Asked:
+        """The members of which aggregates of an operand are asked, the same for all that ask."""
+        found = self._asked.get((operand, looks_back))
+        if found is None:
+            # A condition on the member before is asked only of members that have one.
+            first = np.minimum(self.first + 1, self.end) if looks_back else self.first
+            found = self._asked[operand, looks_back] = Asked(table, first, self.end)
+        return found
 
 
 def from_table(evaluation: Evaluation, over: Aggregate, members: Range) -> Vector | None:
     """The aggregate of each match, None where no table answers it."""
     if over.operand == Literal(True) and over.function == "count":
-        return Vector((members.end - members.first).astype(np.int64))
-    if over.function not in _ANSWERED or over.distinct or not variables(over.operand) <= {members.variable}:
+        return Vector(np.subtract(members.end, members.first, dtype=np.int64))
+    function = "different" if over.distinct and over.function == "count" else over.function
+    if function not in ANSWERS or not variables(over.operand) <= {members.variable}:
         return None
     looks_back = any(isinstance(part, Previous) for part in walk(over.operand))
-    if looks_back and over.function != "every":
+    if looks_back and function != "every":
         return None
     if any(isinstance(part, Previous) and len(part.operands) > 1 for part in walk(over.operand)):
         return None
@@ -68,11 +90,7 @@ def from_table(evaluation: Evaluation, over: Aggregate, members: Range) -> Vecto
     table = evaluation.made(
         ("aggregates", members.name, operand), lambda: Table.of(evaluation, members.stack, operand)
     )
-    answer = _ANSWERS[over.function]
-    first = members.first
-    if looks_back:  # asked only of members that have one before them
-        first = np.minimum(first + 1, members.end)
-    return answer(table, first.astype(np.int64), members.end.astype(np.int64))
+    return ANSWERS[function](members.asked(table, operand, looks_back=looks_back))
 
 
 @dataclass(frozen=True)
@@ -85,7 +103,10 @@ class Table:
     @classmethod
     def of(cls, evaluation: Evaluation, stack: Stack, operand: Expression) -> Table:
         """The table of an operand; the members before are those of the same key."""
-        keys = np.repeat(np.arange(len(stack.begin) - 1), np.diff(stack.begin))
+        if any(isinstance(part, Previous) for part in walk(operand)):
+            keys = np.repeat(np.arange(len(stack.begin) - 1), np.diff(stack.begin))
+        else:
+            keys = np.broadcast_to(np.int64(0), (len(stack),))
         whole = Expanded(keys, {_MEMBER: stack.rows}, Bindings({}, len(stack.begin) - 1))
         return cls(operand_values(evaluation.events, operand, whole), len(stack))
 
@@ -102,76 +123,99 @@ class Table:
     @cached_property
     def counts(self) -> Ints:
         """How many of the first values are not NULL."""
-        if self.is_known:
-            return np.arange(self.count + 1)
-        return np.concatenate(([0], np.cumsum(self.known)))
+        return _prefixes(self.known)
 
     @cached_property
     def wrong(self) -> Ints:
         """Of how many of the first members the condition does not hold."""
-        holds = np.broadcast_to(np.asarray(holding(self.vector)), (self.count,))
-        return np.concatenate(([0], np.cumsum(~holds)))
+        return _prefixes(~np.broadcast_to(np.asarray(holding(self.vector)), (self.count,)))
 
     @cached_property
     def is_plain(self) -> bool:
         """Whether the values are integers or finite floats."""
         if self.vector.is_arrow or self.vector.is_object or self.vector.values.dtype.kind not in "if":
             return False
-        if self.vector.values.dtype.kind == "i":
-            return True
-        return bool(np.isfinite(self.vector.values if self.is_known else self.values).all())
+        return self.is_whole or bool(np.isfinite(self.values).all())
 
     @cached_property
-    def values(self) -> npt.NDArray[np.generic]:
+    def is_whole(self) -> bool:
+        """Whether plain values are integers."""
+        return bool(self.vector.values.dtype.kind == "i")
+
+    @cached_property
+    def values(self) -> Values:
         """The values, with 0 for NULL."""
         values = np.broadcast_to(self.vector.values, (self.count,))
         kind = np.float64 if values.dtype.kind == "f" else np.int64
         return (values if self.is_known else np.where(self.known, values, 0)).astype(kind, copy=False)
 
     @cached_property
-    def exact(self) -> tuple[Ints, Ints]:
-        """Prefix sums of integers, in halves where one could overflow; else the first is empty."""
-        values = self.values.astype(np.int64, copy=False)
-        if len(values) and max(abs(int(values.max())), abs(int(values.min()))) * len(values) < 2**62:
-            total = np.concatenate(([0], np.cumsum(values)))  # no sum of these can overflow
-            return np.zeros(0, np.int64), total
-        return exact_parts(values)
-
-    def sums(self, first: Ints, end: Ints) -> tuple[Ints, Mask]:
-        """The sum of each range of integers, and which of them fit in 64 bits."""
-        upper, lower = self.exact
-        if not len(upper):
-            return lower[end] - lower[first], np.ones(len(first), bool)
-        return from_parts(upper[end] - upper[first], lower[end] - lower[first])
+    def largest(self) -> int:
+        """The greatest absolute value of integers."""
+        return max(abs(int(self.values.max())), abs(int(self.values.min()))) if self.count else 0
 
     @cached_property
-    def floats(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Prefix sums of floats, with their errors."""
-        total, error = prefix_sums(self.values.astype(np.float64))
-        return total, error
-
-    def extremes(self, sign: int, first: Ints, end: Ints) -> npt.NDArray[np.generic]:
-        """The least (1) or greatest (-1) value of each range."""
-        filled, tables = self._least if sign > 0 else self._greatest
-        found: npt.NDArray[np.generic] = extremes(filled, sign, _BLOCK, *tables, first, end)
-        return found
+    def totals(self) -> Ints | None:
+        """Prefix sums of integers, None where one could overflow."""
+        return _prefixes(self.values) if self.largest * self.count < 2**62 else None
 
     @cached_property
-    def _least(self) -> tuple[npt.NDArray[np.generic], tuple[npt.NDArray[np.generic], ...]]:
-        return self._extremes(1)
+    def halves(self) -> tuple[Ints, Ints]:
+        """Prefix sums of the halves of integers, none of which can overflow."""
+        return exact_parts(self.values.astype(np.int64, copy=False))
 
     @cached_property
-    def _greatest(self) -> tuple[npt.NDArray[np.generic], tuple[npt.NDArray[np.generic], ...]]:
-        return self._extremes(-1)
+    def squares(self) -> Ints:
+        """Prefix sums of the squares of integers."""
+        return _prefixes(self.values.astype(np.int64, copy=False) ** 2)
 
-    def _extremes(self, sign: int) -> tuple[npt.NDArray[np.generic], tuple[npt.NDArray[np.generic], ...]]:
-        none: float = np.inf * sign
-        if self.values.dtype.kind == "i":
-            none = np.iinfo(np.int64).max if sign > 0 else -np.iinfo(np.int64).max
+    @cached_property
+    def floats(self) -> tuple[Values, Values, Ints, float]:
+        """Prefix sums of floats with their errors, how many are not 0, and which sums may be wrong."""
+        total, error = prefix_sums(self.values)
+        if not error.any():
+            return total, error, _prefixes(self.values != 0), -1.0  # all are exact
+        with np.errstate(over="ignore"):
+            blurred = float(np.abs(self.values.astype(np.float64, copy=False)).sum()) * self.count * _EXACT
+        return total, error, _prefixes(self.values != 0), blurred
+
+    @cached_property
+    def least(self) -> tuple[Values, ...]:
+        """What answers for the least of a range."""
+        return self._extremes(is_least=True)
+
+    @cached_property
+    def greatest(self) -> tuple[Values, ...]:
+        """What answers for the greatest of a range."""
+        return self._extremes(is_least=False)
+
+    def _extremes(self, *, is_least: bool) -> tuple[Values, ...]:
+        """The values, their extremes within blocks, and those of `2 ** k` blocks in row `k` of a grid."""
         filled = self.values
         if not self.is_known:
-            filled = np.where(self.known, self.values, np.array(none, self.values.dtype))
-        return filled, _extremes_of_blocks(filled, sign, none)
+            none: float = np.inf if is_least else -np.inf
+            if self.is_whole:
+                none = np.iinfo(np.int64).max if is_least else np.iinfo(np.int64).min
+            filled = np.where(self.known, filled, np.array(none, filled.dtype))
+        before, after = block_extremes(filled, is_least, _BLOCK)
+        better = np.minimum if is_least else np.maximum
+        grid = [after[::_BLOCK]]
+        blocks = len(grid[0])
+        while (1 << len(grid)) <= blocks:
+            half, last = 1 << (len(grid) - 1), grid[-1]
+            grid.append(np.append(better(last[:-half], last[half:]), last[-half:]))
+        levels = np.frexp(np.arange(blocks + 1))[1].astype(np.int64) - 1
+        return filled, before, after, np.ascontiguousarray(np.stack(grid)), levels
+
+    @cached_property
+    def same_before(self) -> Rows:
+        """For each place the last one before it with the same value, as `different` takes it."""
+        numbers = np.full(self.count, -2, np.int64)
+        places = np.flatnonzero(self.known)
+        if len(places) and not self.vector.is_nothing:
+            numbers[places] = numbers_of(self.vector.take(places))
+        found: Rows = same_before(numbers, int(numbers.max(initial=0)) + 1)
+        return found
 
     @cached_property
     def following(self) -> Ints:
@@ -186,99 +230,136 @@ class Table:
         return np.concatenate(([-1], np.maximum.accumulate(places)))
 
 
-def _extremes_of_blocks(
-    values: npt.NDArray[np.generic], sign: int, none: float
-) -> tuple[npt.NDArray[np.generic], ...]:
-    """For the least (1) or greatest (-1) of ranges: the extremes within blocks, and of runs of blocks.
-
-    From the beginning of its block up to each place, from each place to the end of its block, and in row `k`
-    of a grid those of `2 ** k` blocks, from each block on.
-    """
-    better = np.minimum if sign > 0 else np.maximum
-    blocks = max(-(-len(values) // _BLOCK), 1)
-    padded = np.full(blocks * _BLOCK, none, values.dtype)
-    padded[: len(values)] = values
-    grouped = padded.reshape(blocks, _BLOCK)
-    before = better.accumulate(grouped, axis=1)
-    after = np.ascontiguousarray(better.accumulate(grouped[:, ::-1], axis=1)[:, ::-1])
-    grid = [after[:, 0]]
-    while (1 << len(grid)) <= blocks:
-        half, last = 1 << (len(grid) - 1), grid[-1]
-        grid.append(np.append(better(last[:-half], last[half:]), last[-half:]))
-    return before.ravel(), after.ravel(), np.ascontiguousarray(np.stack(grid))
-
-
-def _count(table: Table, first: Ints, end: Ints) -> Vector:
-    return Vector(table.counts[end] - table.counts[first])
-
-
-def _every(table: Table, first: Ints, end: Ints) -> Vector:
-    return Vector(table.wrong[end] == table.wrong[first])
-
-
-def _sum(table: Table, first: Ints, end: Ints) -> Vector | None:
-    if not table.is_plain:
-        return None
-    some = table.counts[end] > table.counts[first]
-    if table.values.dtype.kind == "i":
-        total, fits = table.sums(first, end)
-        return Vector(total, some & fits)
-    return Vector(_float_sums(table, first, end), some)
-
-
-def _float_sums(table: Table, first: Ints, end: Ints) -> npt.NDArray[np.float64]:
-    total, error = table.floats
-    found: npt.NDArray[np.float64] = (total[end] - total[first]) + (error[end] - error[first])
+def _prefixes(values: npt.NDArray[Any]) -> Ints:
+    """The sums of the first values, from that of none on."""
+    found = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=found[1:])
     return found
 
 
-def _average(table: Table, first: Ints, end: Ints) -> Vector | None:
+@dataclass(frozen=True)
+class Asked:
+    """Ranges of a table: what several aggregates of the same members need is computed once."""
+
+    table: Table
+    first: Rows
+    end: Rows
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """How many values of each range are not NULL."""
+        if self.table.is_known:
+            return np.subtract(self.end, self.first, dtype=np.int64)
+        found: Ints = differences(self.table.counts, self.first, self.end)
+        return found
+
+    @cached_property
+    def some(self) -> Mask | None:
+        """Which ranges have a value; None if all."""
+        found = self.sizes > 0
+        return None if found.all() else found
+
+    @cached_property
+    def sums(self) -> tuple[Values, Mask | None]:
+        """The sum of each range, and which of them are numbers that fit in 64 bits; None if all."""
+        table = self.table
+        if not table.is_whole:
+            total = float_differences(table.values, *table.floats, self.first, self.end)
+            return total, None
+        if table.totals is not None:
+            return differences(table.totals, self.first, self.end), None
+        upper, lower = (differences(half, self.first, self.end) for half in table.halves)
+        found, fits = from_parts(upper, lower)
+        return found, None if fits.all() else fits
+
+    @property
+    def divisors(self) -> Ints:
+        """The sizes, with 1 for none."""
+        return self.sizes if self.some is None else np.maximum(self.sizes, 1)
+
+
+def _count(asked: Asked) -> Vector:
+    return Vector(asked.sizes)
+
+
+def _different(asked: Asked) -> Vector:
+    order = np.argsort(asked.end, kind="stable").astype(np.int32)
+    return Vector(different(asked.table.same_before, asked.first, asked.end, order))
+
+
+def _every(asked: Asked) -> Vector:
+    return Vector(differences(asked.table.wrong, asked.first, asked.end) == 0)
+
+
+def _sum(asked: Asked) -> Vector | None:
+    if not asked.table.is_plain:
+        return None
+    total, fits = asked.sums
+    return Vector(total, asked.some if fits is None else fits if asked.some is None else fits & asked.some)
+
+
+def _average(asked: Asked) -> Vector | None:
+    if not asked.table.is_plain:
+        return None
+    total, fits = asked.sums
+    return Vector(total / asked.divisors, asked.some) if fits is None else None
+
+
+def _deviation(asked: Asked) -> Vector | None:
+    """The sample standard deviation, where it follows from exact sums of integers and of their squares."""
+    table, sizes = asked.table, asked.sizes
+    if not table.is_plain or not table.is_whole:
+        return None
+    if table.largest**2 * table.count * max(int(sizes.max(initial=0)), 1) >= 2**62:
+        return None
+    total, _ = asked.sums
+    squares = differences(table.squares, asked.first, asked.end)
+    pairs = np.maximum(sizes, 2) * (np.maximum(sizes, 2) - 1)
+    return Vector(np.sqrt((sizes * squares - total * total) / pairs), sizes > 1)
+
+
+def _least(asked: Asked) -> Vector | None:
+    return _extreme(asked, is_least=True)
+
+
+def _greatest(asked: Asked) -> Vector | None:
+    return _extreme(asked, is_least=False)
+
+
+def _extreme(asked: Asked, *, is_least: bool) -> Vector | None:
+    table = asked.table
     if not table.is_plain:
         return None
-    number = table.counts[end] - table.counts[first]
-    if table.values.dtype.kind == "i":
-        total, fits = table.sums(first, end)
-        if not fits.all():
-            return None
-        return Vector(total / np.maximum(number, 1), number > 0)
-    return Vector(_float_sums(table, first, end) / np.maximum(number, 1), number > 0)
-
-
-def _least(table: Table, first: Ints, end: Ints) -> Vector | None:
-    if not table.is_plain:
-        return None
-    return Vector(table.extremes(1, first, end), table.counts[end] > table.counts[first])
-
-
-def _greatest(table: Table, first: Ints, end: Ints) -> Vector | None:
-    if not table.is_plain or _has_lowest(table):
-        return None
-    return Vector(table.extremes(-1, first, end), table.counts[end] > table.counts[first])
-
-
-def _has_lowest(table: Table) -> bool:
-    """Whether the least integer is among the values: it has no opposite to compare."""
-    return table.values.dtype.kind == "i" and bool((table.values == np.iinfo(np.int64).min).any())
-
-
-def _first(table: Table, first: Ints, end: Ints) -> Vector | None:
-    return _chosen(table, table.following[first], table.following[first] < end)
-
-
-def _last(table: Table, first: Ints, end: Ints) -> Vector | None:
-    return _chosen(table, table.preceding[end], table.preceding[end] >= first)
-
-
-def _chosen(table: Table, places: Ints, some: Mask) -> Vector | None:
     if not table.count:
+        return Vector(np.zeros(len(asked.first), table.values.dtype), asked.some)
+    filled, *tables = table.least if is_least else table.greatest
+    return Vector(extremes(filled, is_least, _BLOCK, *tables, asked.first, asked.end), asked.some)
+
+
+def _first(asked: Asked) -> Vector | None:
+    places = asked.table.following[asked.first]
+    return _chosen(asked, places, places < asked.end)
+
+
+def _last(asked: Asked) -> Vector | None:
+    places = asked.table.preceding[asked.end]
+    return _chosen(asked, places, places >= asked.first)
+
+
+def _chosen(asked: Asked, places: Ints, some: Mask) -> Vector | None:
+    if not asked.table.count:
         return None
-    return table.vector.take(np.clip(places, 0, table.count - 1)).where(some)
+    if some.all():
+        return asked.table.vector.take(places)
+    return asked.table.vector.take(np.clip(places, 0, asked.table.count - 1)).where(some)
 
 
-_ANSWERS: dict[str, Callable[[Table, Ints, Ints], Vector | None]] = {
+ANSWERS: dict[str, Callable[[Asked], Vector | None]] = {
     "count": _count,
+    "different": _different,
     "sum": _sum,
     "avg": _average,
+    "stddev": _deviation,
     "min": _least,
     "max": _greatest,
     "first": _first,

@@ -1,4 +1,4 @@
-"""Questions about ranges of an array, answered from tables that are built once: sums, least and greatest."""
+"""Questions about ranges of an array, answered from tables built once: sums, extremes, different values."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nestream.engine.kernels import kernel
+from nestream.engine.kernels.sums import compensated
 
 
 @kernel
@@ -28,10 +29,74 @@ def prefix_sums(values: Any) -> Any:
 
 
 @kernel
-def extremes(
-    values: Any, sign: int, size: int, before: Any, after: Any, grid: Any, first: Any, end: Any
+def differences(prefix: Any, first: Any, end: Any) -> Any:
+    """The sum of each range `[first, end)`, from the sums of the first values."""
+    found = np.empty(len(first), prefix.dtype)
+    for i in range(len(first)):
+        found[i] = prefix[end[i]] - prefix[first[i]]
+    return found
+
+
+@kernel
+def float_differences(
+    values: Any, total: Any, error: Any, filled: Any, blurred: float, first: Any, end: Any
 ) -> Any:
-    """The least or greatest of each range `[first, end)` that is not empty, from the tables of the values."""
+    """The same of floats, from what `prefix_sums` returns, as exact as adding up the range alone.
+
+    Law: a prefix sum is wrong by less than `blurred`, which depends on all values before the range. Where the
+    result is not much larger than that, the values of the range are added up; `filled` counts those that are
+    not 0.
+    """
+    found = np.empty(len(first), np.float64)
+    for i in range(len(first)):
+        low, high = first[i], end[i]
+        result = (total[high] - total[low]) + (error[high] - error[low])
+        if abs(result) > blurred:
+            found[i] = result
+        elif filled[high] == filled[low]:
+            found[i] = 0.0
+        else:
+            found[i] = compensated(values, low, high)
+    return found
+
+
+@kernel
+def block_extremes(values: Any, is_least: bool, size: int) -> Any:
+    """For each place the least or greatest value from the start of its block on, and to the end of it."""
+    before = np.empty(len(values), values.dtype)
+    after = np.empty(len(values), values.dtype)
+    for begin in range(0, len(values), size):
+        end = min(begin + size, len(values))
+        best = values[begin]
+        for place in range(begin, end):
+            if (values[place] < best) == is_least:
+                best = values[place]
+            before[place] = best
+        best = values[end - 1]
+        for place in range(end - 1, begin - 1, -1):
+            if (values[place] < best) == is_least:
+                best = values[place]
+            after[place] = best
+    return before, after
+
+
+@kernel
+def extremes(
+    values: Any,
+    is_least: bool,
+    size: int,
+    before: Any,
+    after: Any,
+    grid: Any,
+    levels: Any,
+    first: Any,
+    end: Any,
+) -> Any:
+    """The least or greatest of each range `[first, end)` that is not empty, from the tables of the values.
+
+    Row `k` of the grid holds the extremes of `2 ** k` blocks, from each block on. `levels` has for a number
+    of blocks the greatest such `k`.
+    """
     found = np.zeros(len(first), values.dtype)
     for i in range(len(first)):
         low, high = first[i], end[i] - 1
@@ -41,21 +106,82 @@ def extremes(
         if left == right:
             best = values[low]
             for place in range(low + 1, high + 1):
-                if sign * values[place] < sign * best:
+                if (values[place] < best) == is_least:
                     best = values[place]
         else:
             best = after[low]
-            if sign * before[high] < sign * best:
+            if (before[high] < best) == is_least:
                 best = before[high]
             count = right - left - 1
             if count > 0:
-                level = 0
-                while (2 << level) <= count:
-                    level += 1
+                level = levels[count]
                 one, other = grid[level, left + 1], grid[level, right - (1 << level)]
-                if sign * one < sign * best:
+                if (one < best) == is_least:
                     best = one
-                if sign * other < sign * best:
+                if (other < best) == is_least:
                     best = other
         found[i] = best
+    return found
+
+
+@kernel
+def different(earlier: Any, first: Any, end: Any, order: Any) -> Any:
+    """How many different values each range `[first, end)` has; `order` sorts the ranges by their ends.
+
+    `earlier` has for each place the last one before it with the same value, -1 for none, -2 for a value that
+    does not count. Law: up to an end, a value is counted at its last place alone. So one pass over the places
+    keeps those counts in a tree of sums (Fenwick); a range asks for the sum from its start on.
+    """
+    length = len(earlier)
+    tree = np.zeros(length + 1, np.int32)
+    asked = np.zeros(length + 1, np.int32)
+    for i in range(len(first)):
+        if first[i] < end[i]:
+            asked[first[i]] += 1
+            asked[end[i]] -= 1
+    found = np.zeros(len(first), np.int64)
+    place = 0
+    counted = 0
+    ranges = 0
+    for number in range(len(order)):
+        i = order[number]
+        if first[i] >= end[i]:
+            continue
+        while place < end[i]:
+            ranges += asked[place]
+            asked[place] = ranges
+            if ranges > 0 and earlier[place] > -2:
+                at = place + 1
+                counted += 1
+                while at <= length:
+                    tree[at] += 1
+                    at += at & -at
+                at = earlier[place] + 1
+                if at > 0 and asked[at - 1] > 0:
+                    counted -= 1
+                    while at <= length:
+                        tree[at] -= 1
+                        at += at & -at
+            place += 1
+        total = counted
+        at = first[i]
+        while at > 0:
+            total -= tree[at]
+            at -= at & -at
+        found[i] = total
+    return found
+
+
+@kernel
+def same_before(numbers: Any, count: int) -> Any:
+    """For each place the last one before it with the same number below `count`, -1 for none; -2 keeps -2."""
+    last = np.full(count, -1, np.int32)
+    found = np.empty(len(numbers), np.int32)
+    for place in range(len(numbers)):
+        number = numbers[place]
+        if number < 0:
+            found[place] = -2
+        else:
+            found[place] = last[number]
+            last[number] = place
     return found

@@ -25,15 +25,35 @@ def first_at_least(values: Any, low: int, high: int, wanted: int) -> int:
 def places(values: Any, begin: Any, number: Any, wanted: Any) -> Any:
     """For each query, the first place of its key's stretch whose value is not less than the wanted one.
 
-    `values` do not go down within a stretch. A query without a key (-1) gets place 0.
+    `values` do not go down within a stretch. A query without a key (-1) gets place 0. Queries mostly come in
+    the order of time, so the search begins at the last answer of the same key, in steps that double.
     """
     found = np.empty(len(wanted), np.int32)
+    last_key = -1
+    last = 0
     for i in range(len(wanted)):
         key = number[i]
         if key < 0:
             found[i] = 0
-        else:
-            found[i] = first_at_least(values, begin[key], begin[key + 1], wanted[i])
+            continue
+        low, high = begin[key], begin[key + 1]
+        if key == last_key:
+            step = 1
+            if last < high and values[last] < wanted[i]:
+                low = last + 1
+                while low + step < high and values[low + step - 1] < wanted[i]:
+                    low += step
+                    step *= 2
+                high = min(low + step, high)
+            else:
+                while last - step >= low and values[last - step] >= wanted[i]:
+                    last -= step
+                    step *= 2
+                high = last
+                low = max(low, last - step)
+        last = first_at_least(values, low, high, wanted[i])
+        last_key = key
+        found[i] = last
     return found
 
 

@@ -16,7 +16,15 @@ from nestream.engine.kernels.chain import (
 )
 from nestream.engine.kernels.order import by_group, groups_of
 from nestream.engine.kernels.product import combinations, combine, ranges_before
-from nestream.engine.kernels.ranges import extremes, prefix_sums
+from nestream.engine.kernels.ranges import (
+    block_extremes,
+    differences,
+    different,
+    extremes,
+    float_differences,
+    prefix_sums,
+    same_before,
+)
 from nestream.engine.kernels.scan import of_known_types, of_types
 from nestream.engine.kernels.search import latest, places, raised_bounds
 from nestream.engine.kernels.stack import (
@@ -29,7 +37,7 @@ from nestream.engine.kernels.stack import (
     window_starts,
 )
 from nestream.engine.kernels.staircase import latest_starts
-from nestream.engine.kernels.sums import stretch_sums
+from nestream.engine.kernels.sums import compensated, stretch_sums
 
 _ROWS = np.zeros(1, np.int32)
 _BEGIN = np.array((0, 1), np.int32)
@@ -60,14 +68,20 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (combinations, (_GRID, _GRID)),
     (ranges_before, (_ROWS, _BEGIN, _ROWS, _BEGIN, _ROWS)),
     (taken, (_LONG, _ROWS)),
-    (combine, (_GRID, _GRID + 1, 1)),
+    (combine, (_ROWS, _GRID, _GRID + 1, _ROWS, 0, 1)),
     (groups_of, (_GRID, _ROWS)),
-    (by_group, (_GRID, _BEGIN, _ROWS, _ROWS)),
+    (by_group, (_GRID, _BEGIN, _ROWS, np.ones(1, bool), _ROWS, 0, 0)),
     (prefix_sums, (_FLOATS,)),
+    (differences, (_LONG, _ROWS, _ROWS)),
+    (float_differences, (_FLOATS, _FLOATS, _FLOATS, _LONG, 0.0, _ROWS, _ROWS)),
+    *((block_extremes, (some, True, 32)) for some in (_LONG, _FLOATS)),
     *(
-        (extremes, (some, 1, 32, some, some, some.reshape(1, 1), _LONG, _LONG + 1))
+        (extremes, (some, True, 32, some, some, some.reshape(1, 1), _LONG, _ROWS, _ROWS + 1))
         for some in (_LONG, _FLOATS)
     ),
+    (different, (_ROWS, _ROWS, _ROWS, _ROWS)),
+    (same_before, (_LONG, 1)),
+    (compensated, (_FLOATS, 0, 1)),
     (stretch_sums, (np.zeros(1, np.float64), np.array((0, 1), np.int64))),
 )
 
