@@ -131,8 +131,8 @@ def write_events(job: Job, speed: float, stop: Stop, duration: float | None = No
         still = not some or now - some[-1].event["ts"] > _STILL
         if not stopped:
             files.write(some, now if still else None)
-        else:  # the watermark is to reach all there is, and none of what a later run adds
-            files.write(some, now + timedelta(seconds=WATERMARK_SECONDS))
+        else:  # the watermark is to pass all there is, and none of what a later run adds
+            files.write(some, now + timedelta(seconds=WATERMARK_SECONDS, milliseconds=1))
 
 
 def _elapsed(beginning: float, duration: float | None) -> bool:
