@@ -23,7 +23,7 @@ from tests.strategies.queries import GENERAL, any_query, valid_queries
 from tests.strategies.shapes import Style
 
 laws = settings(
-    max_examples=int(os.environ.get("LAW_EXAMPLES", "120")),
+    max_examples=int(os.environ.get("LAW_EXAMPLES", "60")),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
