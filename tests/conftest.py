@@ -1,4 +1,7 @@
-"""What all tests share: one browser, as a process can drive Chromium through one Playwright only."""
+"""What all tests share: the random cases that Hypothesis draws, and one browser in a process.
+
+A process can drive Chromium through one Playwright only.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,16 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
 
 from nestream.model.functions import FUNCTIONS
+
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("new", deadline=None)
+settings.load_profile("same")
+"""The same cases in every run, so that a change alone can break a test. New ones are drawn by
+`--hypothesis-profile=new`, as ./scripts/slow-test does."""
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 

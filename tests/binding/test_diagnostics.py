@@ -699,3 +699,9 @@ def test_every_code_of_binding_is_tested_here() -> None:
         "group-of-none",
     }
     assert codes <= tested
+
+
+def test_a_minus_without_spaces_between_the_times_of_an_expression_gets_a_hint() -> None:
+    with pytest.raises(nestream.QueryError) as error:
+        nestream.query("SEQ(A a, SEQ(B b, C c, s.te-s.ts < 3) s) WITHIN 9")
+    assert "names may contain `-`: write `s.te - s.ts`" in [said.hint for said in error.value.diagnostics]

@@ -81,9 +81,8 @@ def test_the_places_of_some_rows_come_key_by_key(
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=15).map(sorted), st.integers(0, 5))
 def test_ties_and_windows_are_found_in_one_pass(form: str, times: list[int], size: int) -> None:
     array = np.array(times, np.int64)
-    first, ties = in_form(stack.first_of_time, form)(array)
+    first = in_form(stack.first_of_time, form)(array)
     assert first.tolist() == [times.index(time) for time in times]
-    assert ties == (len(set(times)) < len(times))
     starts = in_form(stack.window_starts, form)(array, size)
     assert starts.tolist() == [bisect_left(times, time - size) for time in times]
     least = np.array([-(2**63), -(2**63) + 5, 2**63 - 1], np.int64)
@@ -275,20 +274,25 @@ def test_a_staircase_holds_the_latest_start_at_each_end(
 @FORMS
 @few
 @given(
-    st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=2, max_size=2), max_size=5)
+    st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=2, max_size=2), max_size=5),
+    st.data(),
 )
-def test_a_product_has_every_combination_in_order(form: str, drawn: list[list[tuple[int, int]]]) -> None:
+def test_a_product_has_every_combination_in_order(
+    form: str, drawn: list[list[tuple[int, int]]], data: st.DataObject
+) -> None:
     lows = ints(low for ranges in drawn for low, _ in ranges).reshape(-1, 2).T.copy()
     highs = lows + ints(size for ranges in drawn for _, size in ranges).reshape(-1, 2).T
     counts = in_form(products.combinations, form)(lows, highs)
+    last = data.draw(st.integers(0, 2))
+    rows, events = ints(range(20, 30)), ints(range(100, 100 + len(drawn)))
     expected = [
-        (*places, number)
+        tuple(int(row) for row in np.insert(rows[list(places)], last, events[number]))
         for number, ranges in enumerate(drawn)
         for places in product(*(range(low, low + size) for low, size in ranges))
     ]
     assert counts.sum() == len(expected)
-    found, origin = in_form(products.combine, form)(lows, highs, len(expected))
-    assert list(zip(*found.tolist(), origin.tolist(), strict=True)) == expected
+    found = in_form(products.combine, form)(rows, lows, highs, events, last, len(expected))
+    assert list(zip(*found.tolist(), strict=True)) == expected
 
 
 @few
@@ -299,9 +303,9 @@ def test_matches_are_ordered_by_the_time_of_their_end_then_by_their_events(data:
     drawn = data.draw(
         st.lists(st.tuples(row, row, row).filter(lambda match: max(match) >= 0), max_size=12, unique=True)
     )
-    columns = [ints(match[n] for match in drawn) for n in range(3)]
-    moments, ties = stack.first_of_time(np.array(times, np.int64))
-    found = in_output_order(columns, moments if ties else ints([]))
+    columns = np.array([[match[n] for match in drawn] for n in range(3)], np.int32)
+    moments = stack.first_of_time(np.array(times, np.int64))
+    found = in_output_order(columns, moments if len(set(times)) < len(times) else ints([]))
     assert list(zip(*(c.tolist() for c in found), strict=True)) == sorted(
         drawn, key=lambda match: (times[max(match)], match)
     )
@@ -311,19 +315,38 @@ def test_matches_are_ordered_by_the_time_of_their_end_then_by_their_events(data:
 @few
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=60))
 def test_groups_of_one_moment_are_sorted_together(form: str, drawn: list[tuple[int, int]]) -> None:
-    columns = ints(v for _, v in drawn).reshape(1, -1)
-    begin, moments, growing = in_form(order.groups_of, form)(
-        ints(g for g, _ in drawn).reshape(1, -1), ints([])
-    )
+    columns = np.array([[v for _, v in drawn], [10 + g for g, _ in drawn]], np.int32)
+    begin, moments, growing, in_order, *spans = in_form(order.groups_of, form)(columns, ints([]))
     assert growing == (moments.tolist() == sorted(moments))
     groups = ints(np.argsort(moments, kind="stable"))
-    found = in_form(order.by_group, form)(columns, begin, moments, groups)
+    found = in_form(order.by_group, form)(columns, begin, moments, in_order, groups, *spans)
     assert found[0].tolist() == [value for _, value in sorted(drawn)]
+
+
+@FORMS
+@few
+@given(st.lists(st.tuples(*[st.sampled_from((-1, 0, 1, 2**30, 2**31 - 3))] * 4), max_size=60))
+def test_matches_of_one_moment_are_sorted_however_far_apart_their_rows_are(
+    form: str, drawn: list[tuple[int, ...]]
+) -> None:
+    last = 2**31 - 2
+    columns = np.array([(*match, last) for match in drawn], np.int32).reshape(-1, 5).T.copy()
+    begin, moments, _, in_order, *spans = in_form(order.groups_of, form)(columns, ints([]))
+    found = in_form(order.by_group, form)(
+        columns, begin, moments, in_order, ints(range(len(moments))), *spans
+    )
+    assert [tuple(match) for match in found[:4].T.tolist()] == sorted(drawn)
 
 
 def test_every_kernel_is_compiled_in_advance() -> None:
     called = {kernel.__name__ for kernel, _ in warm.CALLS}
-    inner = {"first_at_least", "first_in_window", "before", "sort_part"}  # only other kernels call these
+    inner = {
+        "first_at_least",
+        "first_in_window",
+        "bits_of",
+        "sort_numbers",
+        "sort_part",
+    }  # only other kernels call these
     modules = (chain, order, products, ranges, scan, search, stack, staircase, sums)
     declared = {
         name for module in modules for name, value in vars(module).items() if isinstance(value, Kernel)

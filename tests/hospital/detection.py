@@ -25,5 +25,7 @@ def planted(simulated: Iterable[Moment]) -> Numbers:
 def found(matches: Iterable[Mapping[str, Any]]) -> Numbers:
     """Matches of the query set in the same form."""
     return Counter(
-        (match["query"], tuple(entry["event"]["event"] for entry in match["events"])) for match in matches
+        (match["query"], tuple(entry["event"]["event"] for entry in match["events"]))
+        for match in matches
+        if match["events"]  # those of other queries are events for the rules
     )

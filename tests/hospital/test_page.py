@@ -7,6 +7,8 @@ import io
 import re
 from pathlib import Path
 
+import pytest
+
 from nestream.hospital import RULES
 from nestream.hospital.cycles import CYCLES
 from nestream.hospital.hygiene import ENTRIES, LEAVES, ROUNDS, TRIPS
@@ -16,10 +18,11 @@ from tests.cli.commands import call
 PAGE = (Path(__file__).parents[2] / "docs" / "hospital.md").read_text(encoding="utf-8")
 
 
-def test_the_example_prints_what_the_page_shows() -> None:
-    ((code, shown),) = re.findall(
-        r"^```python\n(.*?)^```\n```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
-    )
+EXAMPLES = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize(("code", "shown"), EXAMPLES, ids=["compliance", "what is planted"])
+def test_the_examples_print_what_the_page_shows(code: str, shown: str) -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "docs/hospital.md", "exec"), {})
@@ -29,7 +32,7 @@ def test_the_example_prints_what_the_page_shows() -> None:
 def test_the_page_has_every_rule_with_its_window_and_every_column() -> None:
     for file in RULES.glob("*.neel"):
         (window,) = re.findall(r"^WITHIN (\d+ \w+)$", file.read_text(), re.MULTILINE)
-        assert re.search(rf"^\| `{file.stem}` \| .* \| {window} \| ", PAGE, re.MULTILINE), file.stem
+        assert re.search(rf"^\| `{file.stem}` \| .* \| {window} \|", PAGE, re.MULTILINE), file.stem
     columns = re.findall(r"^\| (`[^|]*) \|", PAGE, re.MULTILINE)
     assert set(COLUMNS) <= {name for cell in columns for name in re.findall(r"`([^`]*)`", cell)}
 

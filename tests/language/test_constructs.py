@@ -335,6 +335,14 @@ def test_a_query_has_all_its_clauses() -> None:
     assert not query.sase
 
 
+def test_the_name_of_the_whole_pattern_may_stand_before_any_clause() -> None:
+    for clause in ("", "WHERE [x]", "WITHIN 5", "RETURN s", "KEEP FIRST", "LIMIT 3"):
+        pattern = parse(f"SEQ(A a, B b) s {clause}").pattern
+        assert isinstance(pattern, Composite)
+        assert pattern.variable == "s"
+    assert parse("SEQ(A a, B b) keep KEEP LAST").keep is not None
+
+
 def test_a_query_without_clauses_says_so() -> None:
     query = parse("A a")
     assert query.where is None

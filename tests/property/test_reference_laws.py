@@ -23,7 +23,7 @@ from tests.strategies.queries import GENERAL, any_query, valid_queries
 from tests.strategies.shapes import Style
 
 laws = settings(
-    max_examples=int(os.environ.get("LAW_EXAMPLES", "120")),
+    max_examples=int(os.environ.get("LAW_EXAMPLES", "60")),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
@@ -52,8 +52,8 @@ def test_an_event_of_a_type_that_the_query_does_not_mention_changes_nothing(
     case: tuple[str, pa.Table, str], ts: int, place: int
 ) -> None:
     text, table, order = case
-    if query(text).plan.window.kind is WindowKind.EVENTS:
-        return
+    if query(text).plan.window.kind is WindowKind.EVENTS or "DIRECTLY " in text or "ANY any" in text:
+        return  # these are about events of every type
     rows = table.to_pylist()
     rows.insert(place, {"ts": ts, "type": "Z", "id": 1, "x": 1, "n": -1})
     assert matches(text, pa.Table.from_pylist(rows, table.schema), order) == matches(text, table, order)
@@ -136,18 +136,19 @@ def test_a_sequence_in_a_sequence_equals_its_flattening(case: tuple[str, pa.Tabl
 
 
 def flattened(pattern: Pattern) -> Pattern:
-    """The pattern with the components of every SEQ in a SEQ put in its place."""
+    """The pattern with every SEQ in a SEQ that has no window and no name replaced by its components."""
     match pattern:
         case Negation(body=body) | Exists(body=body):
             return replace(pattern, body=flattened(body))
         case Composite(operator=operator, components=components, predicates=predicates):
             inner: list[Pattern] = []
             for component in map(flattened, components):
-                if isinstance(component, Composite) and component.operator is operator is Operator.SEQ:
-                    inner += component.components
-                    predicates += component.predicates
-                else:
-                    inner.append(component)
+                match component:
+                    case Composite(Operator.SEQ, windows=(), variable=None) if operator is Operator.SEQ:
+                        inner += component.components
+                        predicates += component.predicates
+                    case _:
+                        inner.append(component)
             return replace(pattern, components=tuple(inner), predicates=predicates)
         case _:
             return pattern

@@ -78,8 +78,13 @@ def random_events(random: Random, count: int) -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-def by_definition(texts: dict[str, str], events: pa.Table, order: str) -> dict[str, pa.Table]:
-    """The matches of each query: those of it alone, over the events and the composite events it names."""
+def by_definition(
+    texts: dict[str, str], events: pa.Table, order: str, wide: pa.Schema = WIDE
+) -> dict[str, pa.Table]:
+    """The matches of each query: those of it alone, over the events and the composite events it names.
+
+    `wide` has the columns of both.
+    """
     queries = {name: nestream.query(text) for name, text in texts.items()}
     found: dict[str, pa.Table] = {}
 
@@ -91,7 +96,7 @@ def by_definition(texts: dict[str, str], events: pa.Table, order: str) -> dict[s
                 if into in queries[name].event_types:
                     rows += [_composite(into, row) for row in matches(other).to_pylist()]
             rows.sort(key=lambda row: row["ts"])  # stable: the others of a time come first
-            history = pa.Table.from_pylist(rows, WIDE)
+            history = pa.Table.from_pylist(rows, wide)
             found[name] = queries[name].match(history, order=order, strategy="reference")
         return found[name]
 
@@ -99,5 +104,5 @@ def by_definition(texts: dict[str, str], events: pa.Table, order: str) -> dict[s
 
 
 def _composite(kind: str, row: dict[str, Any]) -> dict[str, Any]:
-    own = {name: row[name] for name in ("id", "x")}
+    own = {name: value for name, value in row.items() if name not in ("match_start", "match_end")}
     return {"ts": row["match_end"], "type": kind, "start": row["match_start"], **own}

@@ -17,8 +17,9 @@ from pyspark.sql import SparkSession
 import nestream
 from nestream.cli.progress import ProgressFile
 from nestream.hospital import RULES
+from nestream.hospital.compliance import Compliance
 from nestream.hospital.job import WATERMARK, Settings, prepare
-from nestream.hospital.score import Score, planted_matches, scores
+from nestream.hospital.score import Score, matches, planted_matches, scores
 from nestream.hospital.writer import EventFiles
 from tests.cli.commands import PROGRAM, call
 from tests.hospital.detection import moments
@@ -66,7 +67,11 @@ def test_a_stream_of_the_rule_set_finds_exactly_what_was_planted(spark: SparkSes
     assert [line["batch"] for line in lines] == list(range(len(lines)))
     assert len(lines) >= len(parts)
     assert lines[-1]["events"] == 4_001
-    assert lines[-1]["matches"] == sum(score.found for score in result)
+    written = list(matches(job))
+    assert lines[-1]["matches"] == len(written)
+    at_once = nestream.queries(job.rules).match([moment.event for part in parts for moment in part])
+    assert Compliance(written).by("room") == Compliance(at_once.to_pylist()).by("room")
+    assert Compliance(written).paths == Compliance(at_once.to_pylist()).paths
     assert lines[-1]["late"] == lines[-1]["malformed"] == 0
     assert set(lines[-1]) == {
         "batch",
@@ -127,7 +132,8 @@ def total(result: list[Score]) -> tuple[int, ...]:
 
 
 def events_of(printed: str) -> int:
-    return int(printed.splitlines()[-1].split()[0].replace(",", ""))
+    verdict = next(line for line in printed.splitlines() if "precision" in line)
+    return int(verdict.split()[0].replace(",", ""))
 
 
 @pytest.mark.slow

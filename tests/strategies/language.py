@@ -252,7 +252,9 @@ class Trees:
             case "operator":
                 operator = pick(self.choices, tuple(Operator))
                 windows = self.several(lambda: InnerWindow(self.window()), 0, 1)
-                return Composite(operator, self.several(part, 1, 4), self.predicates(), windows=windows)
+                name = self.perhaps(self.name, 25)
+                parts = self.several(part, 1, 4)
+                return Composite(operator, parts, self.predicates(), windows=windows, variable=name)
             case "negation":
                 return Negation(part())
             case _:

@@ -6,12 +6,10 @@ innermost expression that binds what it needs; where it was written never change
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
-from nestream.binding.declare import Declarations, declare, negation_with, span_of
+from nestream.binding.declare import Declarations, declare, span_of
 from nestream.binding.groups import GroupBinding, mentioned
 from nestream.binding.inner_windows import check_inner_window, window_conditions
 from nestream.binding.keep import bind_keep
@@ -25,6 +23,7 @@ from nestream.binding.named_expressions import (
 )
 from nestream.binding.output import bind_output
 from nestream.binding.scopes import AGGREGATED, Scope, Scopes, Unseen
+from nestream.binding.variables import hyphens, unknown_variable, unseen_variable
 from nestream.binding.where import (
     MOST_ALTERNATIVES,
     TooManyAlternativesError,
@@ -183,7 +182,7 @@ class _Binding:
             names = frozenset(mentioned(expanded, self.scopes))
             if chosen and (
                 not set(chosen) <= set(inside.path)
-                or any(self.scopes.unseen(name, inside) is not None for name in names)
+                or any(self.scopes.unseen(name, inside) not in (None, Unseen.HIDDEN) for name in names)
             ):
                 self.diagnostics.append(apart(predicate, self.scopes))
                 return
@@ -216,48 +215,13 @@ class _Binding:
         """Whether every variable of the predicate is declared; reports those that are not."""
         unknown = [part for part in attributes(predicate) if part.variable not in self.scopes.of]
         for part in unknown:
-            self.diagnostics.append(self.unknown_variable(part))
-        for part in attributes(predicate):
-            *owners, last = part.name.split(PATH_MARK)
-            meant = re.fullmatch(r"(.*[^-])-(\d+)", last) if not owners else None
-            for owner in owners:  # `a.x-b.y`
-                found = re.fullmatch(r"(.*[^-])-(\w+)", owner)
-                meant = found if found and found[2] in self.written else meant
-            if meant:
-                base, rest = meant.groups()
-                rest += f".{last}" if owners else ""
-                self.diagnostics.append(
-                    Diagnostic(
-                        "hyphen-in-name",
-                        f"`{meant[0]}` is read as one name",
-                        part.span,
-                        Severity.WARNING,
-                        detail="names may contain hyphens: put spaces around a minus",
-                        hint=f"for a subtraction write `{part.variable}.{base} - {rest}`",
-                    )
-                )
+            self.diagnostics.append(
+                unknown_variable(part, self.scopes, self.declared.ambiguous, self.written)
+            )
+        self.diagnostics += hyphens(predicate, self.written)
         wrong = list(wrong_attributes(predicate, self.scopes))
         self.diagnostics += wrong
         return not unknown and not wrong
-
-    def unknown_variable(self, part: Attribute) -> Diagnostic:
-        name = part.variable or ""
-        hint = None
-        by_type = [
-            variable
-            for scope in self.scopes.root.walk()
-            for variable, leaf in scope.leaves.items()
-            if name in leaf.types and variable not in self.scopes.unwritten
-        ]
-        if name in self.declared.ambiguous:
-            hint = f"several components have the type `{name}`: give each a variable"
-        elif by_type:
-            hint = f"the component of type `{name}` has the variable `{by_type[0]}`"
-        elif close := get_close_matches(name, self.written, 1):
-            hint = f"did you mean `{close[0]}`?"
-        else:
-            hint = f"the variables are {', '.join(f'`{n}`' for n in self.written)}"
-        return Diagnostic("unknown-variable", f"unknown variable `{name}`", part.span, hint=hint)
 
     def seen(self, predicate: Expression, place: Scope) -> bool:
         """Whether every variable of the predicate can be seen from the scope; reports why not."""
@@ -266,82 +230,8 @@ class _Binding:
             reason = self.scopes.unseen(name, place)
             if reason is not None and reason not in reported:
                 reported.add(reason)
-                self.diagnostics.append(self.unseen(reason, name, predicate, place))
+                self.diagnostics.append(unseen_variable(reason, name, predicate, place, self.scopes))
         return not reported
-
-    def unseen(self, reason: Unseen, mention: str, predicate: Expression, place: Scope) -> Diagnostic:
-        target = self.scopes.of[mention]
-        name = mention.removeprefix(AGGREGATED)
-        at = span_of(predicate, place)
-        match reason:
-            case Unseen.NEGATED:
-                inside = [scope for scope in target.path if scope.negated and scope not in place.path][-1]
-                fits = self.fits(predicate, inside)
-                return Diagnostic(
-                    "negated-variable",
-                    f"`{name}` is negated, so it has no event here",
-                    at,
-                    detail="a condition on a negated event says which events must not occur",
-                    hint="write the condition inside the negation"
-                    if fits
-                    else self.why_unfit(predicate, inside),
-                    suggestion=negation_with(inside, predicate) if fits else None,
-                )
-            case Unseen.GROUPED:
-                inside = next(s for s in target.path if s.group is not None and s not in place.path)
-                fits = self.fits(predicate, inside)
-                group = inside.group_name
-                return Diagnostic(
-                    "grouped-variable",
-                    f"`{name}` stands for each member of a group, so it has no single event here",
-                    at,
-                    detail="a condition on a member says which events belong to the group",
-                    hint=f"write the condition with the group, or an aggregate such as COUNT({group})"
-                    if fits
-                    else f"compare an aggregate of the group, as in COUNT({group}) > 1",
-                    suggestion=negation_with(inside, predicate) if fits else None,
-                )
-            case Unseen.BRANCH | Unseen.OTHER_BRANCH:
-                return Diagnostic(
-                    "across-or-branches" if reason is Unseen.OTHER_BRANCH else "branch-variable",
-                    f"`{name}` belongs to one branch of an OR and may have no event here",
-                    at,
-                    detail="a match has the events of one branch only",
-                    hint="write the condition inside the OR, with the branch of the variable",
-                )
-            case Unseen.SIBLING:
-                under_negation = any(scope.negated for scope in place.path if scope not in target.path)
-                return Diagnostic(
-                    "sibling-variable",
-                    f"`{name}` is declared in another expression and is not visible here",
-                    at,
-                    detail="a condition sees the variables of its own expression, of those around it, "
-                    "and of the positive ones nested in it",
-                    hint=self.why_unfit(predicate, place)
-                    if under_negation
-                    else "write the condition in the expression around both, after its components",
-                    suggestion=None if under_negation else print_expression(predicate),
-                )
-            case Unseen.HIDDEN:
-                return Diagnostic(
-                    "hidden-variable",
-                    f"EXISTS drops `{name}`, so it is not visible here",
-                    at,
-                    hint="write the condition inside the EXISTS",
-                )
-
-    def fits(self, predicate: Expression, inside: Scope) -> bool:
-        """Whether a predicate could be written in a scope."""
-        return all(self.scopes.unseen(name, inside) is None for name in mentioned(predicate, self.scopes))
-
-    def why_unfit(self, predicate: Expression, negation: Scope) -> str:
-        """Why a predicate fits nowhere in a negation, and what to compare with instead."""
-        reasons = {self.scopes.unseen(name, negation) for name in mentioned(predicate, self.scopes)}
-        if Unseen.SIBLING in reasons:
-            return "a negation sees the variables of the expressions around it: compare with one of those"
-        if Unseen.BRANCH in reasons:
-            return "write the condition inside the negation, with the branch of the variable"
-        return "a negation cannot see another: compare each with positive variables"
 
     # -- WHERE ---------------------------------------------------------------------------------------------
 

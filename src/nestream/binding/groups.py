@@ -13,7 +13,9 @@ from difflib import get_close_matches
 from nestream.binding.scopes import AGGREGATED, Scopes, member_variables
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.expression import (
+    END_ATTRIBUTE,
     PATH_MARK,
+    TIME_ATTRIBUTE,
     Aggregate,
     Attribute,
     Expression,
@@ -138,15 +140,16 @@ class GroupBinding:
         assert part.inner is not None
         if part.inner in names:
             return Attribute(part.inner, part.name, part.span)
+        before, hyphen, after = part.inner.partition("-")
         close = get_close_matches(part.inner, names, 1)
-        self._report(
-            "unknown-variable",
-            f"{what} `{part.variable}` has no variable `{part.inner}`",
-            part,
-            f"did you mean `{close[0]}`?"
-            if close
-            else f"the variables are {', '.join(f'`{name}`' for name in names)}",
-        )
+        if hyphen and before in (TIME_ATTRIBUTE, END_ATTRIBUTE):
+            hint = f"names may contain `-`: write `{part.variable}.{before} - {after}.{part.name}`"
+        elif close:
+            hint = f"did you mean `{close[0]}`?"
+        else:
+            hint = f"the variables are {', '.join(f'`{name}`' for name in names)}"
+        message = f"{what} `{part.variable}` has no variable `{part.inner}`"
+        self._report("unknown-variable", message, part, hint)
         return part
 
     def _members(self, group: str) -> list[str]:

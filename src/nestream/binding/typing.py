@@ -11,20 +11,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from difflib import get_close_matches
 from itertools import pairwise
-from typing import TypeAlias
 
-import pyarrow as pa
-
+from nestream.binding.kinds import (
+    Typed,
+    a_kind,
+    arithmetic_kind,
+    as_float,
+    clock_hint,
+    exact,
+    is_constant,
+    text_hint,
+    time_hint,
+)
+from nestream.binding.unknown_attributes import unknown_attribute
 from nestream.binding.zones import in_their_zones
 from nestream.logical.nodes import Component, Group, Leaf, Negation, Node, Plan, Proj, Witness, leaves
 from nestream.model.aggregates import AGGREGATES, OF_DURATIONS, kind_of
-from nestream.model.arithmetic import DIGITS, places
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
-    PATH_MARK,
     TIME_ATTRIBUTE,
     TYPE_ATTRIBUTE,
     Aggregate,
@@ -44,17 +50,15 @@ from nestream.model.expression import (
     Or,
     Previous,
     attributes,
-    column_name,
     plain_variables,
 )
 from nestream.model.expression import Parameter as Given
 from nestream.model.functions import FUNCTIONS, Function, Parameter
-from nestream.model.functions.define import ORDERED, TIMES, size
+from nestream.model.functions.define import ORDERED, size
 from nestream.model.keep import Keep
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema
-from nestream.model.schema import kind_of as kind_of_type
-from nestream.model.text import print_expression, print_name
+from nestream.model.text import print_expression
 from nestream.model.time import Duration, WindowKind
 
 _KINDS: dict[type, Kind] = {
@@ -65,8 +69,6 @@ _KINDS: dict[type, Kind] = {
     Duration: Kind.DURATION,
     Decimal: Kind.DECIMAL,
 }
-_NO_ARITHMETIC = frozenset((Kind.STRING, Kind.BOOLEAN))
-Typed: TypeAlias = tuple[Expression, Kind]
 
 
 def check_types(plan: Plan, schema: Schema | None = None) -> tuple[Plan, list[Diagnostic]]:
@@ -140,7 +142,7 @@ class _Checking:
         if kind not in (Kind.BOOLEAN, Kind.UNKNOWN):
             self.report(
                 "not-a-condition",
-                f"`{print_expression(formula)}` is {_a(kind)}, and a predicate is a condition",
+                f"`{print_expression(formula)}` is {a_kind(kind)}, and a predicate is a condition",
                 formula,
                 "compare it with something",
             )
@@ -217,12 +219,12 @@ class _Checking:
                 kinds = {kind for _, kind in typed} - {Kind.UNKNOWN}
                 if len(kinds) > 1 and all(kind.is_number for kind in kinds):
                     return replace(
-                        expression, operands=tuple(_as_float(part, kind) for part, kind in typed)
+                        expression, operands=tuple(as_float(part, kind) for part, kind in typed)
                     ), Kind.FLOAT
                 if len(kinds) > 1:
                     self.report(
                         "wrong-type",
-                        f"PREV is {_a(typed[0][1])}, and {_a(typed[1][1])} for the first member",
+                        f"PREV is {a_kind(typed[0][1])}, and {a_kind(typed[1][1])} for the first member",
                         expression,
                         "write two values of one kind",
                     )
@@ -241,7 +243,7 @@ class _Checking:
         if kind is not Kind.UNKNOWN and kind not in known.takes:
             self.report(
                 "wrong-type",
-                f"`{print_expression(aggregate.operand)}` is {_a(kind)}, and {known.name.upper()} takes "
+                f"`{print_expression(aggregate.operand)}` is {a_kind(kind)}, and {known.name.upper()} takes "
                 f"{known.said}",
                 aggregate.operand,
             )
@@ -259,61 +261,10 @@ class _Checking:
             return kind
         if self.plan.exclusive and self.schema.types:
             return kind or Kind.UNKNOWN
-        self.diagnostics.append(self.unknown_attribute(attribute, variable))
+        self.diagnostics.append(
+            unknown_attribute(attribute, self.schema, self.of(variable), self.types[variable])
+        )
         return Kind.UNKNOWN
-
-    def unknown_field(self, attribute: Attribute, variable: str) -> Diagnostic | None:
-        """What is wrong with a field of a struct; None where the column itself is missing."""
-        assert self.schema is not None
-        path = attribute.name.split(PATH_MARK)
-        for length in range(1, len(path)):
-            owner = self.schema.datatype(PATH_MARK.join(path[:length]))
-            if owner is None:
-                return None
-            shown = f"{print_name(variable)}.{print_name(PATH_MARK.join(path[:length]))}"
-            if not pa.types.is_struct(owner):
-                message = f"`{shown}` has no fields: it is {_a(kind_of_type(owner))}"
-                hint = f"write `{shown}`; quote a column with a dot in its name with backticks"
-                return Diagnostic("unknown-field", message, attribute.span, hint=hint)
-            fields = [owner.field(place).name for place in range(owner.num_fields)]
-            if path[length] not in fields:
-                close = get_close_matches(path[length], fields, 1)
-                hint = f"the fields are {', '.join(f'`{name}`' for name in fields)}"
-                hint = f"did you mean `{shown}.{close[0]}`?" if close else hint
-                message = f"`{shown}` has no field `{path[length]}`"
-                return Diagnostic("unknown-field", message, attribute.span, hint=hint)
-        return None
-
-    def unknown_attribute(self, attribute: Attribute, variable: str) -> Diagnostic:
-        assert self.schema is not None
-        if PATH_MARK in attribute.name:
-            found = self.unknown_field(attribute, variable)
-            if found is not None:
-                return found
-            dotted = attribute.name.replace(PATH_MARK, ".")
-            if dotted in self.schema.columns:
-                hint = f"quote a name with a dot: `{print_name(variable)}.{print_name(dotted)}`"
-                message = f"the events have no attribute `{column_name(attribute.name)}`"
-                return Diagnostic("unknown-field", message, attribute.span, hint=hint)
-            attribute = replace(attribute, name=column_name(attribute.name))
-        known = sorted(
-            {name for name in self.schema.columns if any(self.schema.has(t, name) for t in self.of(variable))}
-        )
-        close = get_close_matches(attribute.name, known, 1)
-        base, hyphen, rest = attribute.name.partition("-")
-        if hyphen and base in known:
-            hint = f"names may contain `-`: if a subtraction is meant, write `{variable}.{base} - {rest}`"
-        elif close:
-            hint = f"did you mean `{variable}.{close[0]}`?"
-        else:
-            hint = f"the attributes are {', '.join(f'`{name}`' for name in known)}"
-        owner = "the" if ANY_TYPE in self.types[variable] else " or ".join(self.types[variable])
-        return Diagnostic(
-            "unknown-attribute",
-            f"{owner} events have no attribute `{attribute.name}`",
-            attribute.span,
-            hint=hint,
-        )
 
     def compared(self, operands: tuple[Expression, ...]) -> list[Typed]:
         """Operands that meet in one operation, each with its kind.
@@ -325,11 +276,11 @@ class _Checking:
         kinds = {kind for _, kind in typed}
         if Kind.ZONED in kinds:
             typed = [
-                (part, Kind.ZONED if _is_constant(part) and kind is Kind.TIMESTAMP else kind)
+                (part, Kind.ZONED if is_constant(part) and kind is Kind.TIMESTAMP else kind)
                 for part, kind in typed
             ]
         if Kind.DECIMAL in kinds:
-            typed = [_exact(part) or (part, kind) for part, kind in typed]
+            typed = [exact(part) or (part, kind) for part, kind in typed]
         return typed
 
     def required(self, operand: Expression, parameter: Parameter) -> Typed:
@@ -340,7 +291,7 @@ class _Checking:
         hint = "a condition is a comparison, or another formula that holds or not"
         self.report(
             "wrong-type",
-            f"`{print_expression(operand)}` is {_a(kind)}, not {parameter.said}",
+            f"`{print_expression(operand)}` is {a_kind(kind)}, not {parameter.said}",
             operand,
             hint if parameter.accepts == {Kind.BOOLEAN} else None,
         )
@@ -348,18 +299,18 @@ class _Checking:
 
     def arithmetic(self, expression: Arithmetic) -> Typed:
         (left, first), (right, second) = self.compared((expression.left, expression.right))
-        result = _arithmetic_kind(expression.operator, first, second)
+        result = arithmetic_kind(expression.operator, first, second)
         if result is None:
-            known = [_a(kind) for kind in (first, second) if kind is not Kind.UNKNOWN]
+            known = [a_kind(kind) for kind in (first, second) if kind is not Kind.UNKNOWN]
             self.report(
                 "wrong-type",
                 f"`{expression.operator}` does not apply to {' and '.join(known)}",
                 expression,
-                _time_hint(expression, first, second) or _clock_hint(first, second),
+                time_hint(expression, first, second) or clock_hint(first, second),
             )
             return expression, Kind.UNKNOWN
         if Kind.FLOAT in (first, second):
-            left, right = _as_float(left, first), _as_float(right, second)
+            left, right = as_float(left, first), as_float(right, second)
         return replace(expression, left=left, right=right), result
 
     def comparable(self, operator: str, left: Typed, right: Typed, whole: Expression) -> None:
@@ -376,10 +327,17 @@ class _Checking:
         elif Kind.UNKNOWN in kinds:
             return
         elif not (kinds[0] is kinds[1] or (kinds[0].is_number and kinds[1].is_number)):
-            hint = _clock_hint(*kinds) or _text_hint(*kinds)
-            self.report("wrong-type", f"cannot compare {_a(kinds[0])} with {_a(kinds[1])}", whole, hint)
+            hint = clock_hint(*kinds) or text_hint(*kinds)
+            self.report(
+                "wrong-type",
+                f"cannot compare {a_kind(kinds[0])} with {a_kind(kinds[1])}",
+                whole,
+                hint,
+            )
         elif operator not in ("=", "!=") and kinds[0] not in ORDERED:
-            self.report("wrong-type", f"{_a(kinds[0])} has no order, so `{operator}` does not apply", whole)
+            self.report(
+                "wrong-type", f"{a_kind(kinds[0])} has no order, so `{operator}` does not apply", whole
+            )
 
     # -- functions -----------------------------------------------------------------------------------------
 
@@ -404,7 +362,7 @@ class _Checking:
             for place, argument in zip(common, alike, strict=True):
                 typed[place] = argument, kind
         arguments = tuple(
-            _as_float(part, found) if parameter.becomes_float else part
+            as_float(part, found) if parameter.becomes_float else part
             for (part, found), parameter in zip(typed, parameters, strict=True)
         )
         return replace(call, arguments=arguments), kind
@@ -436,7 +394,7 @@ class _Checking:
             self.report("wrong-type", f"the {what} of {name} differ in type", call)
             return arguments, Kind.UNKNOWN
         if Kind.FLOAT in kinds:
-            return [_as_float(part, kind) for part, kind in typed], Kind.FLOAT
+            return [as_float(part, kind) for part, kind in typed], Kind.FLOAT
         found = Kind.DECIMAL if Kind.DECIMAL in kinds else next(iter(kinds), Kind.UNKNOWN)
         return [part for part, _ in typed], found
 
@@ -498,86 +456,3 @@ class _Checking:
                 yield Literal(True)
             elif lacking:
                 yield In(Attribute(part.variable, TYPE_ATTRIBUTE), tuple(map(Literal, lacking)))
-
-
-def _as_float(expression: Expression, kind: Kind) -> Expression:
-    """A number as a float."""
-    if kind not in (Kind.INTEGER, Kind.DECIMAL):
-        return expression
-    if isinstance(expression, Literal) and isinstance(expression.value, int | Decimal):
-        return replace(expression, value=float(expression.value))
-    return Call("as float", (expression,), expression.span)
-
-
-def _exact(expression: Expression) -> Typed | None:
-    """A number that is written with a point as a decimal, None for anything else."""
-    if isinstance(expression, Literal) and isinstance(expression.value, float):
-        exact = Decimal(repr(expression.value))
-        if len(exact.as_tuple().digits) <= DIGITS and 0 <= places(exact) <= DIGITS:
-            return replace(expression, value=exact), Kind.DECIMAL
-    return None
-
-
-def _arithmetic_kind(operator: str, left: Kind, right: Kind) -> Kind | None:
-    """The kind of an arithmetic expression, None where the operator does not apply."""
-    if Kind.OTHER in (left, right) or (Kind.UNKNOWN in (left, right) and {left, right} & _NO_ARITHMETIC):
-        return None
-    if Kind.UNKNOWN in (left, right):
-        return Kind.FLOAT if operator == "/" else Kind.UNKNOWN
-    if left.is_number and right.is_number:
-        if Kind.FLOAT in (left, right) or operator == "/":
-            return Kind.FLOAT
-        return Kind.DECIMAL if Kind.DECIMAL in (left, right) else Kind.INTEGER
-    match operator:
-        case "+" if {left, right} == {Kind.DURATION} or (left in TIMES and right is Kind.DURATION):
-            return left
-        case "+" if left is Kind.DURATION and right in TIMES:
-            return right
-        case "-" if left is right and left in TIMES | {Kind.DURATION}:
-            return Kind.DURATION
-        case "-" if left in TIMES and right is Kind.DURATION:
-            return left
-        case "*" if {left, right} == {Kind.DURATION, Kind.INTEGER}:
-            return Kind.DURATION
-        case "/" if left is right is Kind.DURATION:
-            return Kind.FLOAT
-    return None
-
-
-def _is_constant(expression: Expression) -> bool:
-    return not any(True for _ in attributes(expression))
-
-
-def _a(kind: Kind) -> str:
-    """The kind with its article."""
-    if kind is Kind.OTHER:
-        return "a value of a type that only IS NULL applies to"
-    return f"an {kind}" if kind is Kind.INTEGER else f"a {kind}"
-
-
-def _text_hint(left: Kind, right: Kind) -> str | None:
-    """What to do about text beside something else."""
-    if Kind.STRING in (left, right) and {left, right} & TIMES:
-        return "write the time as TIMESTAMP '2026-01-31 12:00:00', or convert the column"
-    if Kind.STRING in (left, right) and (left.is_number or right.is_number):
-        return "put the number in quotes, or convert the column"
-    return None
-
-
-def _time_hint(expression: Arithmetic, left: Kind, right: Kind) -> str | None:
-    """What to write instead of a timestamp plus or minus a bare number."""
-    if expression.operator in "+-" and left in TIMES and right.is_number:
-        amount = expression.right
-        size = print_expression(amount) if isinstance(amount, Literal) else "5"
-        start = print_expression(expression.left)
-        return f"a duration has a unit: write `{start} {expression.operator} {size} s`"
-    return None
-
-
-def _clock_hint(left: Kind, right: Kind) -> str | None:
-    """What to do about the usual confusions of times."""
-    if {left, right} == {Kind.TIMESTAMP, Kind.ZONED}:
-        return "one side has a time zone and the other has none: convert one of them"
-    if {left, right} == {Kind.INTEGER, Kind.DURATION}:
-        return "the time column holds integers: write the duration as a number in its unit"
-    return None

@@ -20,8 +20,9 @@ from nestream.cli.progress import ProgressFile
 from nestream.cli.spark import SETTINGS, spark_errors
 from nestream.cli.stream_spark import LOOK
 from nestream.cli.stream_status import interruption, live
+from nestream.hospital.compliance import Compliance
 from nestream.hospital.job import WATERMARK, WATERMARK_SECONDS, Job, JobError
-from nestream.hospital.score import Score, scores
+from nestream.hospital.score import Score, matches, scores
 from nestream.hospital.writer import EventFiles, last_moment, write_in_process
 from nestream.query import spark_session
 
@@ -31,6 +32,9 @@ FINISHING = 10.0
 """How long the stream may take for the last events after Ctrl-C, in seconds."""
 PATIENCE = 60.0
 """How long the stream may stand still at the end, in seconds, before it is given up."""
+MOST_WORKERS = 5
+"""Of how many workers the compliance is shown at the end: those with the lowest."""
+MOST_ALERTS = 5
 ON_SPARK = {
     **SETTINGS,
     "spark.sql.shuffle.partitions": "1",  # the rules have no key in common, so their events are not split
@@ -206,6 +210,10 @@ class DemoRun:
         note(live(progress))
         output().print(summary_table(result))
         output().print(verdict(EventFiles(self.job).last_event, result))
+        compliance = Compliance(matches(self.job))
+        output().print(compliance_table(compliance))
+        for alert in compliance.alerts()[-MOST_ALERTS:]:
+            output().print(f"alert: {alert}")
 
 
 def summary_table(result: list[Score]) -> Table:
@@ -216,6 +224,21 @@ def summary_table(result: list[Score]) -> Table:
     for score in result:
         numbers = (score.found + score.missed, score.found, score.missed, score.false)
         table.add_row(score.rule, *(f"{number:,}" for number in numbers))
+    return table
+
+
+def compliance_table(compliance: Compliance) -> Table:
+    """Violations to opportunities, by rule, room, role and shift, and of the workers who comply least."""
+    table = Table("by", "", box=None)
+    for name in ("opportunities", "violations", "compliance"):
+        table.add_column(name, justify="right")
+    for what in ("rule", "room", "role", "shift", "worker"):
+        rows = compliance.by(what)
+        if what == "worker":
+            rows = dict(sorted(rows.items(), key=lambda row: row[1].compliance)[:MOST_WORKERS])
+        for name, ratio in rows.items():
+            numbers = (f"{ratio.opportunities:,}", f"{ratio.violations:,}", f"{ratio.compliance:.1%}")
+            table.add_row(what, name, *numbers)
     return table
 
 

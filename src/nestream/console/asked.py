@@ -48,16 +48,19 @@ class Asked:
 
     async def check(self, body: dict[str, Any]) -> dict[str, Any]:
         """What is wrong with a query, as it is being written."""
-        return await self.pool.ask("check", text=_text(body), **self._source(body, sample=True))
+        return await self.pool.ask(
+            "check", text=_text(body), makers=self._makers(), **self._source(body, sample=True)
+        )
 
     async def plan(self, body: dict[str, Any]) -> dict[str, Any]:
         """The plan of a query, measured over a source where one is named."""
-        return await self.pool.ask("plan", text=_text(body), **self._source(body))
+        return await self.pool.ask("plan", text=_text(body), makers=self._makers(), **self._source(body))
 
     async def run(self, body: dict[str, Any]) -> dict[str, Any]:
         """The matches of a query over a source."""
         name = _name(body, "name", "query")
-        return await self.pool.ask("run", text=_text(body), name=name, **self._needed(body))
+        makers = self._makers()
+        return await self.pool.ask("run", text=_text(body), name=name, makers=makers, **self._needed(body))
 
     async def why(self, body: dict[str, Any]) -> dict[str, Any]:
         """Why picked events are no match. Live events are named by their number, which does not move."""
@@ -72,7 +75,8 @@ class Asked:
         if min(picked) < first:
             raise AskedError("Some of the picked events are gone; pick later ones.")
         places = [place - first for place in picked]
-        answer = await self.pool.ask("why", text=_text(body), picked=places, first=first, **source)
+        where = {"picked": places, "first": first, "makers": self._makers()}
+        answer = await self.pool.ask("why", text=_text(body), **where, **source)
         return {**answer, "first": first}
 
     async def timeline(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +118,8 @@ class Asked:
     async def measure(self, body: dict[str, Any]) -> dict[str, Any]:
         """How long each rule of the job takes over the live events."""
         rules = {name: rule.text for name, rule in self.watch.live.rules.items() if not rule.problem}
-        return await self.pool.ask("measure", rules=rules, **self._needed({"data": LIVE}))
+        makers = self._makers()
+        return await self.pool.ask("measure", rules=rules, makers=makers, **self._needed({"data": LIVE}))
 
     async def start_trial(self, body: dict[str, Any]) -> dict[str, Any]:
         """Match a query over the live events, those that are held and those to come."""
@@ -132,7 +137,8 @@ class Asked:
         self.watch.trials.append(trial)  # before it has started, so that it misses no event
         answer: dict[str, Any] = {"ok": False}
         try:
-            settings = {**self._columns(), "lateness": self.watch.job.lateness}
+            lateness = self.watch.job.lateness
+            settings = {**self._columns(), "lateness": lateness, "makers": self._makers()}
             answer = await trial.start(settings)
         finally:
             if not answer["ok"] and trial in self.watch.trials:
@@ -171,6 +177,11 @@ class Asked:
         if not events:
             return {} if sample else {"events": [], **self._columns()}
         return {"events": events, **self._columns()}
+
+    def _makers(self) -> dict[str, str]:
+        """The job's queries that make composite events, which a query of the editor may read."""
+        rules = self.watch.live.rules.items()
+        return {name: rule.text for name, rule in rules if rule.into and not rule.problem}
 
     def _columns(self) -> dict[str, str]:
         return {"time": self.watch.live.time, "type": self.watch.live.type}

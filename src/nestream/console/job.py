@@ -32,6 +32,8 @@ class Rule:
     title: str
     severity: str
     problem: str | None = None
+    into: str | None = None
+    """The type of the composite events that it makes; its matches are then no violations."""
 
     def json(self) -> dict[str, Any]:
         """The rule for the browser."""
@@ -41,6 +43,7 @@ class Rule:
             "title": self.title,
             "severity": self.severity,
             "problem": self.problem,
+            "into": self.into,
         }
 
 
@@ -107,9 +110,9 @@ def rule_of(name: str, text: str) -> Rule:
         if found:
             notes[found[1].lower()] = found[2]
     severity = notes.get("severity", "").lower()
-    problem = None
+    problem = into = None
     try:
-        nestream.query(text)
+        into = nestream.query(text).plan.output.into
     except nestream.QueryError as error:
         problem = str(error)
     return Rule(
@@ -118,6 +121,7 @@ def rule_of(name: str, text: str) -> Rule:
         notes.get("title") or name,
         severity if severity in SEVERITIES else "medium",
         problem=problem,
+        into=into,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from nestream.console.job import Rule
 from nestream.console.moments import hour_of, moment
-from nestream.console.ward import ROOM, WORKER, Ward
+from nestream.console.ward import ROOM, RULE, STATE, WORKER, Ward
 
 RECENT_EVENTS = 20_000
 RECENT_MATCHES = 2_000
@@ -47,6 +47,10 @@ class Tally:
         self.counts[name if name in self.counts or len(self.counts) < MOST_KEYS else OTHER] += 1
 
 
+def _tallies() -> dict[str, Tally]:
+    return {what: Tally() for what in (RULE, ROOM, WORKER)}
+
+
 @dataclass
 class Live:
     """The state of a job as the console knows it. One thread writes; readers take copies."""
@@ -60,12 +64,17 @@ class Live:
     late: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=RECENT_LATE))
     events_in: int = 0
     matches_in: int = 0
+    composites_in: int = 0
     late_in: int = 0
     trials_in: int = 0
     by_rule: Tally = field(default_factory=Tally)
     by_room: Tally = field(default_factory=Tally)
     by_worker: Tally = field(default_factory=Tally)
     by_hour: Tally = field(default_factory=Tally)
+    opportunities: dict[str, Tally] = field(default_factory=_tallies)
+    """How often a rule applied, by rule, room and worker, as composite events say."""
+    broken: dict[str, Tally] = field(default_factory=_tallies)
+    """How often such a rule was broken then."""
     progress: dict[str, Any] | None = None
     series: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=SECONDS))
     latest: float | None = None
@@ -77,7 +86,7 @@ class Live:
             ts = moment(event.get(self.time))
             if ts is not None and (self.latest is None or ts > self.latest):
                 self.latest = ts
-            self.ward.move(event, event.get(self.type), ts)
+            self.ward.move(event, ts)
         held = [bounded(event) for event in events]
         self.events_in += len(held)
         self.events.extend(held)
@@ -86,10 +95,35 @@ class Live:
     def take_matches(self, rows: list[dict[str, Any]], trial: int | None = None) -> list[dict[str, Any]]:
         """Take committed matches, or those of the trial of a number; gives them as the browser gets them.
 
-        Those that come together are put in the order of their times.
+        Those that come together are put in the order of their times. Composite events change what is held
+        and are not given; those of a time come before the violations of that time.
         """
-        ordered = sorted(rows, key=lambda row: moment(row.get("match_end")) or 0.0)
-        return [self._match(row, trial) for row in ordered]
+        made = [trial is None and self._is_composite(row) for row in rows]
+        times = [moment(row.get("match_end")) for row in rows]
+        ordered = sorted(range(len(rows)), key=lambda n: (times[n] or 0.0, not made[n]))
+        found = []
+        for number in ordered:
+            if made[number]:
+                self._composite(rows[number].get("values"), times[number])
+            else:
+                found.append(self._match(rows[number], trial))
+        return found
+
+    def _is_composite(self, row: dict[str, Any]) -> bool:
+        rule = self.rules.get(str(row.get("query", "")))
+        return rule is not None and rule.into is not None
+
+    def _composite(self, values: Any, ts: float | None) -> None:
+        """Take a composite event: one with a worker and a state says how they are, one with a rule counts."""
+        self.composites_in += 1
+        if not isinstance(values, dict):
+            return
+        if isinstance(values.get(STATE), str) and ts is not None:
+            self.ward.is_in(values.get(WORKER), values.get(ROOM), values[STATE], ts)
+        if RULE in values:
+            for what, tally in self.opportunities.items():
+                if values.get(what) is not None:
+                    tally.add(values[what])
 
     def _match(self, row: dict[str, Any], trial: int | None) -> dict[str, Any]:
         name = str(row.get("query", ""))[:120]
@@ -125,6 +159,11 @@ class Live:
 
     def _count(self, found: dict[str, Any]) -> None:
         self.by_rule.add(found["query"])
+        if found["query"] in self.opportunities[RULE].counts:
+            last = found["events"][-1]["event"] if found["events"] else {}
+            for what, value in ((RULE, found["query"]), (ROOM, last.get(ROOM)), (WORKER, last.get(WORKER))):
+                if value is not None:
+                    self.broken[what].add(value)
         for room in found["rooms"]:
             self.by_room.add(room)
         for worker in found["workers"]:
@@ -169,12 +208,16 @@ class Live:
         return max(0.0, (self.latest - watermark) / 1000)
 
     def statistics(self) -> dict[str, Any]:
-        """The counts by rule, room, worker and hour."""
+        """The counts by rule, room, worker and hour, and opportunities with violations."""
         return {
             "rule": dict(self.by_rule.counts),
             "room": dict(self.by_room.counts),
             "worker": dict(self.by_worker.counts),
             "hour": dict(self.by_hour.counts),
+            "compliance": {
+                what: {name: [held, self.broken[what].counts[name]] for name, held in tally.counts.items()}
+                for what, tally in self.opportunities.items()
+            },
         }
 
     def totals(self) -> dict[str, Any]:

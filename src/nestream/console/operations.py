@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import nestream
-from nestream.console.tables import NO_EVENT, Events, numbered, plain, rows_of, sound
+from nestream.console.composites import makers_of, with_composites
+from nestream.console.tables import NO_EVENT, Events, numbered, plain, rows_of, rows_of_set, sound
 from nestream.data import sample, sample_names
 from nestream.model.counting import counted_matches
 from nestream.show import plan_graph, timeline_of_rows
@@ -39,6 +41,8 @@ class Operations:
         self.stream: Any = None
         self.events = Events("ts", "type")
         self.name = ""
+        self.in_set = False
+        """Whether the stream is that of a set, for a query that reads composite events."""
         self.by_name: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "check": self.check,
             "plan": self.plan,
@@ -71,7 +75,7 @@ class Operations:
         query = self._query(request)
         guesses: list[nestream.Diagnostic] = []
         if _has_source(request):
-            table, time, type = self._source(request)
+            table, time, type = self._read_by(query, request)
             query.check(table.schema, time, type)
             _, guesses = query.infer_types(table, type)
         warned = nestream.QueryError([*query.warnings, *guesses], query.text)
@@ -87,7 +91,7 @@ class Operations:
         query = self._query(request)
         settings: dict[str, Any] = {}
         if _has_source(request):
-            table, time, type = self._source(request)
+            table, time, type = self._read_by(query, request)
             settings = {"analyze": table, "time": time, "type": type}
         answer: dict[str, Any] = {"ok": True, "explain": query.explain(**settings)}
         for name, rewritten in (("nested", False), ("rewritten", True)):
@@ -100,7 +104,7 @@ class Operations:
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         """The first matches over a source, and how many there are."""
         query = self._query(request)
-        table, time, type = self._source(request)
+        table, time, type = self._read_by(query, request)
         query, _ = query.infer_types(table, type)  # `check` tells what is guessed
         begin = clock.perf_counter()
         found: list[dict[str, Any]] = []
@@ -150,6 +154,7 @@ class Operations:
             raise ValueError("Some of the picked events are gone; pick later ones.")
         if NO_EVENT in table[type].take(picked).to_pylist():
             raise ValueError("One of the picked events has no time or type, so no query can match it.")
+        table = with_composites(table, makers_of(request, query), time, type)
         first = int(request.get("first", 0))
         query, _ = query.infer_types(table, type)
         told = query.why(table, picked, time=time, type=type, first=first)
@@ -161,9 +166,11 @@ class Operations:
         measured = []
         for name, text in request["rules"].items():
             try:
-                query, _ = nestream.query(text).infer_types(table, type)
+                query = nestream.query(text)
+                events = with_composites(table, makers_of({**request, "name": name}, query), time, type)
+                query, _ = query.infer_types(events, type)
                 begin = clock.perf_counter()
-                found = query.count(table, time=time, type=type)
+                found = query.count(events, time=time, type=type)
                 measured.append({"name": name, "seconds": clock.perf_counter() - begin, "matches": found})
             except (nestream.QueryError, nestream.EventError, ValueError) as error:
                 measured.append({"name": name, "error": str(error)[:500]})
@@ -189,14 +196,20 @@ class Operations:
         self.name = str(request["name"])
         lateness = timedelta(seconds=float(request.get("lateness", 0)))
         counted: dict[str, Any] = {"late": lambda _: None, "dead_letter": lambda *_: None}
-        self.stream = query.stream(time=time, type=type, lateness=lateness, **counted)
+        makers = makers_of(request, query)
+        chosen = nestream.queries({**makers, self.name: query}) if makers else query
+        self.stream = chosen.stream(time=time, type=type, lateness=lateness, **counted)
+        self.in_set = bool(makers)
         return {"ok": True}
 
     def push(self, request: dict[str, Any]) -> dict[str, Any]:
         """Take more events of the stream; the matches that they decide."""
         begin = clock.perf_counter()
         found = self.stream.push_batch(self.events.table(request["events"]))
-        rows = rows_of(self.name, found.slice(0, 10 * MOST_ROWS).to_pylist())
+        if self.in_set:
+            found = found.filter(pc.equal(found["query"], self.name))
+        first = found.slice(0, 10 * MOST_ROWS).to_pylist()
+        rows = rows_of_set(first) if self.in_set else rows_of(self.name, first)
         busy = clock.perf_counter() - begin
         return {"ok": True, "rows": rows, "found": found.num_rows, "busy": busy, "held": self._held()}
 
@@ -210,6 +223,11 @@ class Operations:
         if not isinstance(text, str) or len(text) > MOST_TEXT:
             raise ValueError(f"The query is too long: the limit is {MOST_TEXT:,} characters.")
         return nestream.query(text)
+
+    def _read_by(self, query: nestream.Query, request: dict[str, Any]) -> tuple[pa.Table, str, str]:
+        """The events that a query reads, with the composite events of the job's queries."""
+        table, time, type = self._source(request)
+        return with_composites(table, makers_of(request, query), time, type), time, type
 
     def _source(self, request: dict[str, Any], whole: bool = False) -> tuple[pa.Table, str, str]:
         """The events that a request names, or carries, and their columns of time and type.

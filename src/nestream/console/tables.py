@@ -152,6 +152,11 @@ def rows_of(name: str, matches: Iterable[dict[str, Any]]) -> list[dict[str, Any]
     return [_row(name, match) for match in matches]
 
 
+def rows_of_set(matches: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Matches of a set as plain data."""
+    return [{**plain(match), "values": dict(match["values"])} for match in matches]
+
+
 def _row(name: str, match: dict[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {"query": name, "events": [], "values": {}}
     for column, value in match.items():

@@ -1,7 +1,8 @@
 """Who is where on the floor, and in which state of hygiene: what the ward's plan shows.
 
-A worker is *clean* after washing, sanitizing or drying, *due* after an operating or a patient room, and in
-*violation* from a match of a rule that has an event of theirs until they are clean again.
+Events say where a worker is. A composite event with a worker and a `state` says how they are: what a job
+calls *clean* or *due* is in its queries. A worker is in *violation* from a match of a rule with an event of
+theirs until a composite event says anything but due.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-CLEANING = ("sanitiz", "sanitis", "wash", "dry", "hygien")
-CONTACT = ("operating", "patient")
-WORKER, ROOM = "wID", "room"
+WORKER, ROOM, STATE, RULE = "wID", "room", "state", "rule"
+"""The attributes that the ward reads, of events and of composite events."""
+DUE, VIOLATION = "due", "violation"
 
 
 @dataclass
@@ -22,6 +23,8 @@ class Worker:
     room: str
     state: str = "unknown"
     ts: float | None = None
+    since: float | None = None
+    """When a composite event or a violation gave the state."""
 
     def row(self) -> list[Any]:
         """The worker for the browser: name, room, state, time."""
@@ -32,51 +35,47 @@ class Worker:
 class Ward:
     """The workers, up to a number, and those that have changed since they were last told."""
 
-    kinds: dict[str, str] = field(default_factory=dict)
-    """The kind of each room."""
     most: int = 2_000
     workers: dict[str, Worker] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     left_out: int = 0
     """How many events were those of workers beyond that number."""
 
-    def move(self, event: dict[str, Any], kind: Any, ts: float | None) -> None:
-        """Take an event of a worker: it may move them, and change their state."""
-        who, where = event.get(WORKER), event.get(ROOM)
-        if who is None or not isinstance(where, str):
-            return
-        name = str(who)[:80]
-        worker = self.workers.get(name)
-        if worker is None:
-            if len(self.workers) >= self.most:
-                self.left_out += 1
-                return
-            worker = self.workers[name] = Worker(name, where[:80])
-        worker.room, worker.ts = where[:80], ts
-        state = self._after(str(kind).lower(), self.kinds.get(where))
-        if state is not None and not (state == "due" and worker.state == "violation"):
-            worker.state = state
-        self.changed.add(name)
+    def move(self, event: dict[str, Any], ts: float | None) -> None:
+        """Take an event of a worker, which may move them."""
+        worker = self._worker(event.get(WORKER), event.get(ROOM))
+        if worker is not None:
+            worker.room, worker.ts = event[ROOM][:80], ts
+            self.changed.add(worker.name)
 
-    def _after(self, kind: str, room: str | None) -> str | None:
-        """The state after an event, None where it stays."""
-        if room == "sanitiser" or any(word in kind for word in CLEANING):
-            return "clean"
-        if kind.startswith("enter"):
+    def is_in(self, who: Any, where: Any, state: str, ts: float) -> None:
+        """A composite event says the state of a worker; one that hygiene is due for stays in violation."""
+        worker = self._worker(who, where)
+        if worker is None or (worker.since is not None and worker.since > ts):
+            return
+        if not (state == DUE and worker.state == VIOLATION):
+            worker.state, worker.since = state[:80], ts
+        self.changed.add(worker.name)
+
+    def _worker(self, who: Any, where: Any) -> Worker | None:
+        """The worker, a new one in that room; None where there is no room for one more."""
+        if who is None or not isinstance(where, str):
             return None
-        if room in CONTACT or any(word in kind for word in CONTACT):
-            return "due"
-        return None
+        name = str(who)[:80]
+        if name not in self.workers and len(self.workers) >= self.most:
+            self.left_out += 1
+            return None
+        return self.workers.setdefault(name, Worker(name, where[:80]))
 
     def violated(self, name: str, ts: float | None) -> None:
         """A rule has matched events of the worker; unless they have been cleaned since."""
         worker = self.workers.get(name)
-        if worker is None or (
-            worker.state == "clean" and ts is not None and worker.ts is not None and worker.ts > ts
-        ):
+        if worker is None:
             return
-        worker.state = "violation"
-        self.changed.add(name)
+        later = ts is not None and worker.since is not None and worker.since > ts
+        if not (later and worker.state not in (DUE, VIOLATION)):
+            worker.state, worker.since = VIOLATION, ts
+            self.changed.add(name)
 
     def moved(self) -> list[list[Any]]:
         """The workers that have changed, once."""

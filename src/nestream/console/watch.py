@@ -15,7 +15,6 @@ from nestream.console.job import Job
 from nestream.console.live import Live
 from nestream.console.tail import FileTail, FolderTail, SetTail, SinkTail
 from nestream.console.trial import Trial
-from nestream.console.ward import Ward
 
 TICK = 0.25
 """Seconds between two looks. Movements in between are told as one."""
@@ -30,8 +29,7 @@ class Watch:
 
     def __init__(self, job: Job | None) -> None:
         self.job = job
-        kinds = {room["name"]: room["kind"] for room in (job.floor or {}).get("rooms", [])} if job else {}
-        self.live = Live(ward=Ward(kinds))
+        self.live = Live()
         self.lock = threading.Lock()
         self.trials: list[Trial] = []
         self.skipped = 0
@@ -91,8 +89,8 @@ class Watch:
             if time.monotonic() - self._sampled >= 1:
                 self._sampled = time.monotonic()
                 message["point"] = live.sample()
-                if self._told.get("matches") != live.matches_in:
-                    self._told["matches"] = live.matches_in
+                if self._told.get("matches") != (live.matches_in, live.composites_in):
+                    self._told["matches"] = (live.matches_in, live.composites_in)
                     message["statistics"] = live.statistics()
             message["totals"] = live.totals()
             return message, live.events_in - len(events), events

@@ -14,15 +14,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nestream.engine.distinct import Given
-from nestream.engine.events import Events, Ints
+from nestream.engine.events import Events
 from nestream.engine.in_threads import in_threads
 from nestream.engine.keeper import NEVER, Keeper
 from nestream.engine.kernels import Rows
 from nestream.engine.keys import key_classes
 from nestream.engine.moment import Moment
 from nestream.engine.operator import EvaluationCache, Matches, Operator, Span
-from nestream.engine.ordering import in_output_order
+from nestream.engine.ordering import found_in_order, in_output_order, told_by_last
 from nestream.engine.program import Decided, Measure, Program
+from nestream.engine.retention import forgettable
 from nestream.engine.slices import Slices
 from nestream.engine.store import Store
 
@@ -220,11 +221,20 @@ class Matcher:
         if len(parts) < 2:
             yield from parts
             return
-        columns = [np.concatenate([part.rows[name] for part in parts]) for name in self.program.kept]
+        yield from self._pieces([self._in_order(self._joined(parts))])
+
+    def _joined(self, parts: list[Matches]) -> Rows:
+        """The kept rows of some matches, a column a match; -1 for a variable that a part does not bind."""
+        columns = np.empty((len(self.program.kept), sum(part.count for part in parts)), np.int32)
+        for name, column in zip(self.program.kept, columns, strict=True):
+            bound = [part.rows[name] if name in part.rows else np.full(part.count, UNBOUND) for part in parts]
+            np.concatenate(bound, out=column)
+        return columns
+
+    def _in_order(self, columns: Rows) -> Matches:
+        """The matches with these rows in the order of the output."""
         columns = in_output_order(columns, self._moments)
-        yield from self._pieces(
-            [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
-        )
+        return Matches(dict(zip(self.program.kept, columns, strict=True)), columns.shape[1])
 
     def _decide(
         self,
@@ -382,16 +392,11 @@ class Matcher:
         held = [bindings for bindings in held if bindings.count]
         if not held:
             return []
-        columns: list[Any] = []
-        for name in self.program.kept:
-            parts = [b.rows[name] if name in b.rows else np.full(b.count, UNBOUND, np.int32) for b in held]
-            columns.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
+        columns = self._joined(held)
         if self.given is not None:
-            columns = self.given.new(_with_an_event(columns), self.store, repeated=repeated)
-            if not len(columns[0]):
-                return []
-        columns = in_output_order(columns, self._moments)
-        return [Matches(dict(zip(self.program.kept, columns, strict=True)), len(columns[0]))]
+            some = columns[:, columns.max(axis=0) != UNBOUND]  # those that keep an event
+            columns = np.array(self.given.new(list(some), self.store, repeated=repeated), np.int32)
+        return [self._in_order(columns)] if columns.shape[1] else []
 
     # -- what is held --------------------------------------------------------------------------------------
 
@@ -403,37 +408,8 @@ class Matcher:
     def forgettable(self) -> int:
         """How many of the first events no match needs any more that is still to be decided or given."""
         held = None if self.keeper is None else self.keeper.first
-        expired = self._expired()
-        return expired if held is None else min(expired, self._reached(held - self.events.forgotten))
-
-    def _reached(self, row: int) -> int:
-        """The first row that a match which begins with a row needs: its leading groups look back."""
-        store, program = self.store, self.program
-        if not program.looks_back or not 0 <= row < len(store):
-            return row
-        match program.measure:
-            case Measure.NONE:
-                return 0
-            case Measure.EVENTS:
-                return int(np.searchsorted(store.pos, store.pos[row] - (program.window - 1), "left"))
-            case Measure.TIME:
-                earliest = max(int(store.ts[row]) - program.window, -(2**63))
-                return int(np.searchsorted(store.ts, earliest, "left"))
-
-    def _expired(self) -> int:
-        """How many of the first events can take part in no match that is still to be decided."""
-        store, program, watermark = self.store, self.program, self.watermark
-        if not len(store) or watermark in (None, END) or program.measure is Measure.NONE:
-            return 0
-        assert watermark is not None
-        waiting = Decided.WINDOW in program.decided
-        windows = 2 if waiting and program.looks_back else 1
-        if program.measure is Measure.EVENTS:
-            oldest = self.events.seen - windows * (program.window - 1) - store.base
-            if Decided.CLOSED in program.decided:
-                oldest = min(oldest, min(self.decided) - (program.window - 1) - store.base)
-            return int(np.searchsorted(store.pos, oldest, "left"))
-        return int(np.searchsorted(store.ts, max(watermark - windows * program.window, -(2**63)), "left"))
+        watermark = None if self.watermark == END else self.watermark  # nothing is worth forgetting any more
+        return forgettable(self.program, self.store, self.decided, watermark, held)
 
     def forget_given(self) -> None:
         """Forget the matches given that no held event could give again."""
@@ -441,27 +417,5 @@ class Matcher:
             self.given.forget_before(self.store.base if len(self.store) else self.events.seen)
 
 
-def told_by_last(program: Program, *, at_once: bool) -> bool:
-    """Whether equal matches have the same last event, by which all are decided: then they come together."""
-    decided = set(program.decided)
-    if not at_once and (len(decided) > 1 or Decided.WINDOW in decided):
-        return False
-    kept = set(program.kept)
-    return all(kept.issuperset(outline.last) for outline in program.outlines)
-
-
-def found_in_order(program: Program, *, at_once: bool) -> bool:
-    """Whether matches are found in the order of the output: by the last events that they show."""
-    if program.distinct:
-        return told_by_last(program, at_once=at_once)
-    return at_once or Decided.WINDOW not in program.decided
-
-
 class _TooManyError(Exception):
     """More matches in a range than the budget holds."""
-
-
-def _with_an_event(columns: list[Ints]) -> list[Ints]:
-    """The matches that keep at least one event."""
-    bound = np.maximum.reduce(columns) != UNBOUND
-    return columns if bound.all() else [column[bound] for column in columns]

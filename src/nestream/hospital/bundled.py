@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 RULES = Path(__file__).parent / "rules"
-"""A folder of queries, one for each rule: a set for `nestream.queries`."""
+"""A folder of queries, a set for `nestream.queries`: the rules, and what they and the case study read."""
+_INTO = re.compile(r"\bINTO\s+\S+\s*$", re.IGNORECASE)
 
 
 def rule_files(folder: Path = RULES) -> dict[str, str]:
-    """The text of each rule's file, by its name."""
+    """The text of each query's file, by its name."""
     return {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.neel"))}
+
+
+def is_rule(text: str) -> bool:
+    """Whether the matches of a query are violations, and not events for other queries."""
+    return _INTO.search(text) is None

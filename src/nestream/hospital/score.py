@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nestream.hospital.bundled import is_rule, rule_files
 from nestream.hospital.job import Job
 
 Match = tuple[str, tuple[int, ...]]
@@ -38,7 +39,8 @@ class Score:
 def scores(job: Job) -> list[Score]:
     """The score of each rule, by what is in the folder."""
     planted, matched = planted_matches(job), found_matches(job)
-    rules = sorted({path.stem for path in job.rules.glob("*.neel")} | {name for name, _ in planted + matched})
+    written = {name.removesuffix(".neel") for name, text in rule_files(job.rules).items() if is_rule(text)}
+    rules = sorted(written | {name for name, _ in planted + matched})
     return [
         Score(
             rule,
@@ -59,12 +61,18 @@ def planted_matches(job: Job) -> Counter[Match]:
 
 
 def found_matches(job: Job) -> Counter[Match]:
-    """What the stream has written."""
+    """What the stream has written of the rules; what other queries make of events is no violation."""
     return Counter(
         (match["query"], tuple(entry["event"]["event"] for entry in match["events"]))
-        for file in committed_files(job.matches)
-        for match in _lines(file)
+        for match in matches(job)
+        if match["events"]
     )
+
+
+def matches(job: Job) -> Iterator[dict[str, Any]]:
+    """All that the stream has written."""
+    for file in committed_files(job.matches):
+        yield from _lines(file)
 
 
 def committed_files(folder: Path) -> list[Path]:

@@ -101,6 +101,7 @@ def _line(event: dict[str, Any]) -> str:
 def write_events(job: Job, speed: float, stop: Stop, duration: float | None = None) -> None:
     """Write events until told to stop, `speed` seconds of them a second.
 
+    Where the machine cannot keep up, fewer: a file never has more than the events of two beats.
     The first file is there at once and has a value in every column, so that a reader knows their types.
     """
     settings = job.settings
@@ -121,7 +122,8 @@ def write_events(job: Job, speed: float, stop: Stop, duration: float | None = No
     stopped = False
     while not stopped:
         stopped = stop.wait(BEAT) or _elapsed(beginning, duration)
-        now = _whole(origin + timedelta(seconds=(time.monotonic() - beginning) * speed))
+        due = origin + timedelta(seconds=(time.monotonic() - beginning) * speed)
+        now = _whole(min(due, now + timedelta(seconds=2 * BEAT * speed)))
         some = []
         while upcoming.event["ts"] <= now:
             some.append(upcoming)
@@ -129,8 +131,8 @@ def write_events(job: Job, speed: float, stop: Stop, duration: float | None = No
         still = not some or now - some[-1].event["ts"] > _STILL
         if not stopped:
             files.write(some, now if still else None)
-        else:  # the watermark is to reach all there is, and none of what a later run adds
-            files.write(some, now + timedelta(seconds=WATERMARK_SECONDS))
+        else:  # the watermark is to pass all there is, and none of what a later run adds
+            files.write(some, now + timedelta(seconds=WATERMARK_SECONDS, milliseconds=1))
 
 
 def _elapsed(beginning: float, duration: float | None) -> bool:

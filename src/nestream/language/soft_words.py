@@ -52,9 +52,8 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
         before = found[-1] if found else None
         after = tokens[place + 1] if place + 1 < len(tokens) else None
         in_case = bool(cases) and cases[-1] == depth  # where END follows a value in parentheses
-        names_expression = (
-            closed and in_pattern and not in_case and _is_name(token) and _ends_component(after)
-        )
+        names_expression = closed and in_pattern and not in_case and _is_name(token)
+        names_expression &= _ends_component(after) or _begins_keep(tokens[place + 1 : place + 3])
         closed = False
         if token == "(":
             opened.append(before is None or before.type not in _BEFORE_ARGUMENTS)
@@ -140,10 +139,14 @@ def _is_step(before: Token | None, following: Sequence[Token]) -> bool:
     """At the beginning of a component, before a type and a variable, or before ANY."""
     if before is not None and before.type not in _BEFORE_A_COMPONENT:
         return False
-    if len(following) == 3 and following[1].upper() == "KEEP" and following[2].upper() in _KEPT:
+    if _begins_keep(following[1:]):
         return False  # `next a KEEP FIRST`: an event of the type `next`
     types = [token.type for token in following[:2]]
     return types[:1] == ["ANY"] or (len(types) == 2 and set(types) <= _NAMES)
+
+
+def _begins_keep(following: Sequence[Token]) -> bool:
+    return len(following) == 2 and following[0].upper() == "KEEP" and following[1].upper() in _KEPT
 
 
 def _is_of_keep(word: str, before: Sequence[Token], after: Token | None, in_pattern: bool) -> bool:
@@ -155,7 +158,14 @@ def _is_of_keep(word: str, before: Sequence[Token], after: Token | None, in_patt
         return last.type == "KEEP"
     if word == "PER":
         return last.type == "KEPT"
-    ends = last.type in _ENDS_A_VALUE or last.type in {"CASE_END", "RSQB", "NULL", "EVENT", "KEPT"}
+    ends = last.type in _ENDS_A_VALUE or last.type in {
+        "CASE_END",
+        "RSQB",
+        "NULL",
+        "EVENT",
+        "KEPT",
+        "EXPRESSION_NAME",
+    }
     if word == "EVERY":
         return ends and any(token.type == "KEEP" for token in before)
     return ends and (not in_pattern or (after is not None and after.upper() in _KEPT))

@@ -19,10 +19,10 @@ Count = Callable[[], int | None]
 
 _FIRST_LOOK = 64 * 1024 * 1024
 """How many bytes of matches there are before memory is looked at."""
-_LARGE = 256 * 1024 * 1024
-"""How many bytes of matches there are before they are counted, which takes time, unless memory is short."""
 _RESERVE = 64 * 1024 * 1024
 """What is left for everything else."""
+_MUCH = 16
+"""Matches are counted once those found need one part in so many of the memory that is left."""
 _CONTROL_GROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
@@ -62,7 +62,7 @@ def collected_each(tables: Iterable[tuple[str, pa.Table]], count: Count | None =
                 continue
             left = memory_left()
             if left is not None:
-                if count is not None and size > min(left // 16, _LARGE):
+                if count is not None and size > left // _MUCH:  # counting goes through all events again
                     total, count = count(), None
                 needed = 0 if total is None else (total - rows) * (size // rows)
                 if left < _RESERVE + 4 * table.nbytes or needed > 2 * left:  # rows differ in size

@@ -266,23 +266,31 @@ def build_matches(
     schema: Schema,
     values: Callable[[ValueColumn], Any],
     members: Mapping[str, Members] | None = None,
+    edges: tuple[str | None, str | None] = (None, None),
 ) -> pa.Table:
     """The matches as a table: `rows` holds the row number of each variable's event, match by match.
 
     `values` computes a returned expression for all the matches. `members` are those of the groups that are
-    shown or that may reach beyond the other events of a match.
+    shown or that may reach beyond the other events of a match. `edges` names the variables whose events are
+    the first and the last of every match, where these are known.
     """
     members = members or {}
+    unbound = [name for name in rows if rows[name].min(initial=0) == UNBOUND]
     kept = [rows[name] for name in output.kept]
-    unbound = [name for name in rows if (rows[name] == UNBOUND).any()]
-    first = reduce(np.minimum, [np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
-    last = reduce(np.maximum, kept)
+    if edges[0] is not None:
+        first = rows[edges[0]]
+    else:
+        first = reduce(np.minimum, [np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
+    last = reduce(np.maximum, kept) if edges[1] is None else rows[edges[1]]
     for name in output.groups:
         if name in members:
             first, last = spanned(members[name], first, last)
     columns: list[pa.Array | pa.ChunkedArray] = []
+    together = _together(output, wanted, events, rows, bool(unbound)) if len(first) <= _FEW else {}
     for place, column in enumerate(output.columns):
-        if not isinstance(column, ValueColumn):
+        if column.name in together:
+            columns.append(together[column.name])
+        elif not isinstance(column, ValueColumn):
             datatype = wanted.field(place).type
             columns.append(_shown(events, column, datatype, rows, unbound, members, schema.time))
         elif isinstance(column.expression, Attribute):
@@ -335,7 +343,8 @@ def _times_at(
 ) -> pa.Array | pa.ChunkedArray:
     """The times of some events; where a variable always has these, they are shared with its column."""
     for column, built in zip(output.columns, columns, strict=False):
-        if isinstance(column, EventColumn) and np.array_equal(rows[column.name], at):
+        own = rows[column.name] if isinstance(column, EventColumn) else None
+        if own is not None and (own is at or np.array_equal(own, at)):
             return built.field(built.type.get_field_index(schema.time))
     return _take(events.column(schema.time), at, False)
 
@@ -396,12 +405,32 @@ def _as(column: Any, datatype: pa.DataType) -> Any:
 
 def _struct(events: pa.Table, rows: Rows, datatype: pa.StructType, unbound: bool) -> pa.Array:
     fields = list(datatype)
-    if len(rows) <= _FEW and all(events.column(field.name).num_chunks == 1 for field in fields):
-        whole = pa.StructArray.from_arrays([events.column(f.name).chunk(0) for f in fields], fields=fields)
-        return _take(whole, rows, unbound)  # in one call: with few rows, calls are what takes time
     columns = [_plain(_take(events.column(field.name), rows, unbound)) for field in fields]
     mask = pa.array(rows == UNBOUND) if unbound else None
     return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
+
+
+def _together(
+    output: Output, wanted: pa.Schema, events: pa.Table, rows: Mapping[str, Rows], unbound: bool
+) -> dict[str, pa.Array]:
+    """The events of all variables, taken in one call: with few matches, calls are what takes time."""
+    names = [column.name for column in output.columns if isinstance(column, EventColumn)]
+    if not names or not len(events):
+        return {}
+    datatype = wanted.field(names[0]).type
+    held = events if events.column_names == datatype.names else events.select(datatype.names)
+    batch, *more = held.to_batches()
+    if more:
+        (batch,) = held.combine_chunks().to_batches()
+    all_rows = np.concatenate([rows[name] for name in names])
+    if unbound:
+        missing = pa.array(all_rows == UNBOUND)
+        taken = batch.take(pa.array(all_rows, mask=all_rows == UNBOUND))
+        structs = pa.StructArray.from_arrays(taken.columns, fields=list(datatype), mask=missing)
+    else:
+        structs = batch.take(pa.array(all_rows)).to_struct_array()
+    count = len(rows[names[0]])
+    return {name: structs.slice(place * count, count) for place, name in enumerate(names)}
 
 
 def _take(column: pa.ChunkedArray, rows: Rows, unbound: bool) -> pa.Array | pa.ChunkedArray:

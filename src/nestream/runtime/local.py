@@ -183,6 +183,17 @@ class LocalRun:
         keeps = self.program.keep is not None  # a match may wait for others
         return keeps or any(decided is not Decided.LAST for decided in self.program.decided)
 
+    @cached_property
+    def _edges(self) -> tuple[str | None, str | None]:
+        """The variables whose events are the first and the last of every match, where one always is."""
+        outlines, kept = self.program.outlines, self.output.kept
+
+        def only(names: set[tuple[str, ...]]) -> str | None:
+            (found, *others) = {name for some in names for name in some}
+            return found if not others and found in kept else None
+
+        return only({outline.first for outline in outlines}), only({outline.last for outline in outlines})
+
     def table(self, matches: Matches) -> pa.Table:
         """Matches as a table."""
         store = self.store
@@ -191,7 +202,9 @@ class LocalRun:
             return self._values(column, matches)
 
         events, rows, members = store.shown(matches.rows, matches.members)
-        return build_matches(self.output, self.wanted, events, rows, self.schema, values, members)
+        return build_matches(
+            self.output, self.wanted, events, rows, self.schema, values, members, self._edges
+        )
 
     def values(self, matches: Matches) -> pa.Table | None:
         """What RETURN computes of matches, where it does."""

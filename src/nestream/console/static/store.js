@@ -8,7 +8,7 @@ const MOST_POINTS = 300;
 
 export const state = {
   job: null, data: [], rules: new Map(), workers: new Map(), matches: [], late: [], series: [], trials: [],
-  statistics: { rule: {}, room: {}, worker: {}, hour: {} }, totals: {}, progress: null, problem: null,
+  statistics: { rule: {}, room: {}, worker: {}, hour: {}, compliance: {} }, totals: {}, progress: null, problem: null,
   received: 0, missed: 0, expected: null,
 };
 

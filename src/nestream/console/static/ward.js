@@ -37,6 +37,7 @@ export function ward(page, address, go) {
   const list = h("ol", { class: "violations", "aria-label": "Violations, the newest first" });
   const count = h("p", { class: "hint" });
   const charts = Object.fromEntries(["room", "worker", "hour"].map((name) => [name, h("div", { class: "bars" })]));
+  const compliance = h("div", { class: "statistics", id: "compliance" });
   const basis = h("p", { class: "hint" });
   const people = h("p", { class: "hint", id: "people" });
 
@@ -56,7 +57,8 @@ export function ward(page, address, go) {
       h("div", { class: "statistics" },
         h("div", {}, h("h3", {}, "by room"), charts.room),
         h("div", {}, h("h3", {}, "by worker"), charts.worker),
-        h("div", {}, h("h3", {}, "by hour"), charts.hour))));
+        h("div", {}, h("h3", {}, "by hour"), charts.hour)),
+      compliance));
 
   let floor = null;
   if (state.job?.floor) {
@@ -98,6 +100,7 @@ export function ward(page, address, go) {
     text(count, `${number(all)} ${filtered ? "of those held match the view" : "since the start"}` + (all > MOST_SHOWN ? `, the last ${MOST_SHOWN} shown` : ""));
     text(basis, filtered ? `of the last ${number(state.matches.length)} violations, as filtered` : "of all violations");
     for (const name of ["room", "worker", "hour"]) bars(charts[name], counts[name], name, change);
+    complied(compliance, state.statistics.compliance);
     news();
   }
 
@@ -106,7 +109,7 @@ export function ward(page, address, go) {
     fillSelect(area.lastChild, [["", "all"], ...rooms.sort(byNumber.compare)], view.area);
     const names = [...new Set([...state.workers.keys(), ...(view.worker ? [view.worker] : [])])].sort(byNumber.compare).slice(0, 500);
     fillSelect(worker.lastChild, [["", "all"], ...names], view.worker);
-    fillSelect(rule.lastChild, [["", "all"], ...[...state.rules.values()].map((one) => [one.name, one.title])], view.rule);
+    fillSelect(rule.lastChild, [["", "all"], ...[...state.rules.values()].filter((one) => !one.into).map((one) => [one.name, one.title])], view.rule);
   }
 
   function listed(found) {
@@ -167,6 +170,25 @@ function counted(matches) {
     if (match.end !== null) add("hour", `${new Date(match.end).toISOString().slice(0, 13).replace("T", " ")}h`);
   }
   return counts;
+}
+
+// How often rules were kept, of all the times that they applied: the lowest first.
+function complied(element, counts) {
+  const kinds = [["rule", "compliance by rule"], ["room", "compliance by room"], ["wID", "compliance by worker"]];
+  const key = JSON.stringify(counts);
+  if (element.dataset.shown === key) return;
+  element.dataset.shown = key;
+  replace(element, ...kinds.filter(([kind]) => Object.keys(counts[kind] || {}).length).map(([kind, title]) => {
+    const rows = Object.entries(counts[kind]).map(([name, [held, broken]]) => [name, held, 1 - broken / held]);
+    rows.sort(([a, , x], [b, , y]) => x - y || byNumber.compare(a, b));
+    return h("div", {}, h("h3", {}, title), h("div", { class: "bars" }, rows.slice(0, 8).map(([name, held, share]) => {
+      const bar = h("span", { class: "bar" });
+      bar.style.width = `${100 * share}%`;
+      const label = kind === "rule" ? state.rules.get(name)?.title ?? name : kind === "wID" ? `worker ${name}` : name;
+      return h("div", { class: "barrow", title: `${label}: ${number(held)} opportunities` }, h("span", { class: "name" }, label),
+        h("span", { class: "track" }, bar), h("span", { class: "value" }, `${number(100 * share, 1)}%`));
+    })));
+  }));
 }
 
 function bars(element, counts, kind, change) {

@@ -52,14 +52,14 @@ def combinations(lows: Any, highs: Any) -> Any:
 
 
 @kernel
-def combine(lows: Any, highs: Any, total: int) -> Any:
-    """Every combination of each event's ranges: the places of the parts, and the number of the event.
+def combine(rows: Any, lows: Any, highs: Any, events: Any, last: int, total: int) -> Any:
+    """Every combination of each event's ranges, as rows: a column each, the event's own row at part `last`.
 
-    The last part moves fastest, so the combinations of an event are in the order of their places.
+    `rows` are those of the stacks of all other parts, one after the other, and `lows` and `highs` places in
+    it. The last part moves fastest, so the combinations of an event are in the order of their rows.
     """
     parts = lows.shape[0]
-    found = np.empty((parts, total), np.int32)
-    origin = np.empty(total, np.int32)
+    found = np.empty((parts + 1, total), np.int32)
     place = np.empty(parts, np.int32)
     count = 0
     for i in range(lows.shape[1]):
@@ -73,9 +73,9 @@ def combine(lows: Any, highs: Any, total: int) -> Any:
         while True:
             for moving in range(lows[parts - 1, i], highs[parts - 1, i]):
                 for part in range(parts - 1):
-                    found[part, count] = place[part]
-                found[parts - 1, count] = moving
-                origin[count] = i
+                    found[part + (part >= last), count] = rows[place[part]]
+                found[parts - (last == parts), count] = rows[moving]
+                found[last, count] = events[i]
                 count += 1
             part = parts - 2
             while part >= 0:
@@ -86,4 +86,4 @@ def combine(lows: Any, highs: Any, total: int) -> Any:
                 part -= 1
             if part < 0:
                 break
-    return found, origin
+    return found

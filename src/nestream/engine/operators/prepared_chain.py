@@ -70,6 +70,7 @@ class PreparedChain:
         self.evaluation = evaluation
         self.late = list(chain.late)
         """Negations to look for match by match, derived ones among them where a staircase costs too much."""
+        self._wanted: npt.NDArray[np.bool_] | None = None
         begins = {composite.first: composite for composite in composites}
         inside = {place for composite in composites for place in range(composite.first, composite.end)}
         candidates: list[tuple[Mapping[str, Rows], Rows]] = []
@@ -111,7 +112,9 @@ class PreparedChain:
         if key is None:
             return Stack(rows, np.array((0, len(rows)), np.int32))
         numbers, size = evaluation.numbering.of(key), evaluation.numbering.size(key)
-        rows = rows[self._wanted_keys(asked)[numbers[rows]]]
+        if self._wanted is None:
+            self._wanted = self._wanted_keys(asked)
+        rows = rows[self._wanted[numbers[rows]]]
         return Stack(*sorted_by_key(rows, numbers, size))
 
     def _wanted_rows(self, asked: Asked, name: str) -> tuple[int, int]:

@@ -16,10 +16,12 @@ from nestream.engine.block import Block
 from nestream.engine.evaluation import Bindings, Evaluation, Stack
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.product import MOST, combinations, combine, ranges_before
-from nestream.engine.kernels.stack import places_between, taken
+from nestream.engine.kernels.stack import taken
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked
 from nestream.engine.pieces import Counts, pieces
+
+_NO_ROWS = np.empty(0, np.int32)
 
 
 class Product:
@@ -32,53 +34,57 @@ class Product:
         self.join = LateralJoin(block)
 
     def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
-        """The matches, key by key in the order of their last events, for each part that may be the last."""
+        """The matches in the order of their last events, for each part that may be the last."""
         if not asked.by_last:
             yield from self.join.run(evaluation, asked)
             return
-        for last in self.block.leaves:
-            yield from self._ending_in(evaluation, last, asked)
+        for place, last in enumerate(self.block.leaves):
+            yield from self._ending_in(evaluation, place, last, asked)
 
-    def _ending_in(self, evaluation: Evaluation, last: str, asked: Asked) -> Iterator[Bindings]:
-        rows, lows, highs, counts = self._ranges(evaluation, last, asked)
-        names = [name for name in self.block.leaves if name != last]
-        stacks = [self._stack(evaluation, name) for name in names]
+    def _ending_in(self, evaluation: Evaluation, place: int, last: str, asked: Asked) -> Iterator[Bindings]:
+        events, lows, highs, counts = self._ranges(evaluation, last, asked)
+        rows = self._rows(evaluation, last)
         for piece in pieces(counts, evaluation.limit):
             total = int(counts[piece].sum())
             if not total:
                 continue
             parts = (np.ascontiguousarray(lows[:, piece]), np.ascontiguousarray(highs[:, piece]))
             for low, high, size in _cut(*parts, total, evaluation.limit):
-                found, origin = combine(low, high, size)
-                bound = {
-                    name: taken(stack.rows, places)
-                    for name, stack, places in zip(names, stacks, found, strict=True)
-                }
-                bound[last] = taken(rows[piece], origin)
-                bindings = Bindings({name: bound[name] for name in self.block.leaves}, size)
+                found = combine(rows, low, high, events[piece], place, size)
+                bindings = Bindings(dict(zip(self.block.leaves, found, strict=True)), size)
                 yield self._filtered(evaluation, bindings)
 
+    def _rows(self, evaluation: Evaluation, last: str) -> Rows:
+        """The rows of the stacks of the parts beside one, one after the other."""
+        others = [self._stack(evaluation, name).rows for name in self.block.leaves if name != last]
+        joined: Rows = evaluation.made((self, last), lambda: np.concatenate([_NO_ROWS, *others]))
+        return joined
+
     def _ranges(self, evaluation: Evaluation, last: str, asked: Asked) -> tuple[Rows, Rows, Rows, Counts]:
-        """The events that are the last of a match, the ranges of the other parts, and their combinations."""
+        """The events that are the last of a match, the ranges of the other parts, and their combinations.
+
+        Ranges are places in the rows of all other parts.
+        """
         events, lows, highs, counts = evaluation.made(
             (self, evaluation.window, evaluation.since, last), lambda: self._all_ranges(evaluation, last)
         )
-        if asked.first <= evaluation.since and asked.end >= len(evaluation):
-            return events.rows, lows, highs, counts
-        some = places_between(events.rows, events.begin, asked.first, asked.end)
-        parts = (np.take(lows, some, axis=1), np.take(highs, some, axis=1))
-        return taken(events.rows, some), *parts, taken(counts, some)
+        some = slice(*np.searchsorted(events, (asked.first, asked.end)))
+        return events[some], lows[:, some], highs[:, some], counts[some]
 
-    def _all_ranges(self, evaluation: Evaluation, last: str) -> tuple[Stack, Rows, Rows, Counts]:
-        """The same for all that an evaluation may ask for, key by key."""
+    def _all_ranges(self, evaluation: Evaluation, last: str) -> tuple[Rows, Rows, Rows, Counts]:
+        """The same for all that an evaluation may ask for, in the order of the last events."""
         events = self._last_events(evaluation, last)
+        places = np.full(len(evaluation), -1, np.int32)
+        places[events.rows] = np.arange(len(events), dtype=np.int32)
+        order = places[places >= 0]
         others = [self._stack(evaluation, name) for name in self.block.leaves if name != last]
         lows, highs = np.empty((2, len(others), len(events)), np.int32)
-        for place, other in enumerate(others):
-            lows[place], highs[place] = ranges_before(
-                events.rows, events.begin, other.rows, other.begin, evaluation.reach
-            )
-        return events, lows, highs, combinations(lows, highs)
+        first = np.int32(0)
+        for part, other in enumerate(others):
+            low, high = ranges_before(events.rows, events.begin, other.rows, other.begin, evaluation.reach)
+            lows[part], highs[part] = taken(low, order) + first, taken(high, order) + first
+            first += np.int32(len(other))
+        return taken(events.rows, order), lows, highs, combinations(lows, highs)
 
     def _last_events(self, evaluation: Evaluation, last: str) -> Stack:
         """The events of a part from the first that may be asked for, by key."""

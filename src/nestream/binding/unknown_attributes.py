@@ -1,0 +1,71 @@
+"""What to say of an attribute that the events do not have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+import pyarrow as pa
+
+from nestream.binding.kinds import a_kind
+from nestream.model.diagnostics import Diagnostic
+from nestream.model.event_types import ANY_TYPE
+from nestream.model.expression import PATH_MARK, Attribute, column_name
+from nestream.model.schema import Schema, kind_of
+from nestream.model.text import print_name
+
+
+def unknown_attribute(
+    attribute: Attribute, schema: Schema, types: Sequence[str], written: Sequence[str]
+) -> Diagnostic:
+    """What to say of an attribute that no type of its variable has; `written` are the types in the query."""
+    variable = attribute.variable or ""
+    if PATH_MARK in attribute.name:
+        found = _unknown_field(attribute, schema)
+        if found is not None:
+            return found
+        dotted = attribute.name.replace(PATH_MARK, ".")
+        if dotted in schema.columns:
+            hint = f"quote a name with a dot: `{print_name(variable)}.{print_name(dotted)}`"
+            message = f"the events have no attribute `{column_name(attribute.name)}`"
+            return Diagnostic("unknown-field", message, attribute.span, hint=hint)
+        attribute = replace(attribute, name=column_name(attribute.name))
+    known = sorted({name for name in schema.columns if any(schema.has(t, name) for t in types)})
+    close = get_close_matches(attribute.name, known, 1)
+    base, hyphen, rest = attribute.name.partition("-")
+    if hyphen and base in known:
+        hint = f"names may contain `-`: if a subtraction is meant, write `{variable}.{base} - {rest}`"
+    elif close:
+        hint = f"did you mean `{variable}.{close[0]}`?"
+    else:
+        hint = f"the attributes are {', '.join(f'`{name}`' for name in known)}"
+    owner = "the" if ANY_TYPE in written else " or ".join(written)
+    return Diagnostic(
+        "unknown-attribute",
+        f"{owner} events have no attribute `{attribute.name}`",
+        attribute.span,
+        hint=hint,
+    )
+
+
+def _unknown_field(attribute: Attribute, schema: Schema) -> Diagnostic | None:
+    """What is wrong with a field of a struct; None where the column itself is missing."""
+    path = attribute.name.split(PATH_MARK)
+    for length in range(1, len(path)):
+        owner = schema.datatype(PATH_MARK.join(path[:length]))
+        if owner is None:
+            return None
+        shown = f"{print_name(attribute.variable or '')}.{print_name(PATH_MARK.join(path[:length]))}"
+        if not pa.types.is_struct(owner):
+            message = f"`{shown}` has no fields: it is {a_kind(kind_of(owner))}"
+            hint = f"write `{shown}`; quote a column with a dot in its name with backticks"
+            return Diagnostic("unknown-field", message, attribute.span, hint=hint)
+        fields = [owner.field(place).name for place in range(owner.num_fields)]
+        if path[length] not in fields:
+            close = get_close_matches(path[length], fields, 1)
+            hint = f"the fields are {', '.join(f'`{name}`' for name in fields)}"
+            hint = f"did you mean `{shown}.{close[0]}`?" if close else hint
+            message = f"`{shown}` has no field `{path[length]}`"
+            return Diagnostic("unknown-field", message, attribute.span, hint=hint)
+    return None
