@@ -47,6 +47,14 @@ POLARS = {
     "and": ("conjunction", "named", "of_type"),
 }
 """The functions of `polars_peer.py` that a formulation needs."""
+POLARS_GROUPS = {
+    "group": ("group", "numbered", "pairs"),
+    "aggregates": ("aggregates", "numbered", "pairs"),
+    "tenth": ("tenth",),
+    "first-per": ("first_per", "times"),
+    "last-per": ("last_per", "times"),
+}
+"""The functions of `polars_groups.py` that a query needs."""
 JAVA = (
     "-Xmx4g",
     "--add-opens=java.base/java.util=ALL-UNNAMED",
@@ -145,8 +153,11 @@ def lines(peer: Peer, query: str) -> int:
         return sum(bool(line) and not line.startswith("--") for line in written)
     if peer.name == "Polars":
         kind = "and" if query == "and" else "edge" if query in ("leading", "trailing") else peer.formulation
-        body = ast.parse((FOLDER / "polars_peer.py").read_text(encoding="utf-8")).body
-        found = [node for node in body if isinstance(node, ast.FunctionDef) and node.name in POLARS[kind]]
+        file, names = ("polars_peer.py", POLARS.get(kind, ()))
+        if query in POLARS_GROUPS:
+            file, names = ("polars_groups.py", POLARS_GROUPS[query])
+        body = ast.parse((FOLDER / file).read_text(encoding="utf-8")).body
+        found = [node for node in body if isinstance(node, ast.FunctionDef) and node.name in names]
         return sum((f.end_lineno or 0) - f.lineno + 1 - bool(ast.get_docstring(f)) for f in found)
     cases = (FOLDER / "java" / "FlinkPatterns.java").read_text(encoding="utf-8")
     own = re.search(rf'case [^\n]*"{query}"[^\n]*\n(.*?)\n\s*(?:case |default)', cases, re.S)

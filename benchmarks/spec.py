@@ -60,6 +60,8 @@ class Benchmark:
     query: str = ""
     window: int = 0
     unit: str = ""
+    shown: str = ""
+    """What comes after the window: RETURN and KEEP."""
     shape: str = ""
     together: str = ""
     peers: tuple[Peer, ...] = ()
@@ -72,8 +74,9 @@ class Benchmark:
 
     @property
     def text(self) -> str:
-        """The query with its window."""
-        return f"{self.query} WITHIN {self.window} {self.unit}".rstrip() if self.query else ""
+        """The query with its window and what it returns."""
+        words = (self.query, "WITHIN", str(self.window), self.unit, self.shown)
+        return " ".join(filter(None, words)) if self.query else ""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.engine import ENGINE
 from benchmarks.experiments import papers
+from benchmarks.groups import GROUPS
 from benchmarks.rivals import RIVALS
 from benchmarks.scaling import SCALING
 from benchmarks.sets import SETS
@@ -25,5 +26,6 @@ SUITES: dict[str, Suite] = {
         SCALING,
         SPARK,
         RIVALS,
+        GROUPS,
     )
 }

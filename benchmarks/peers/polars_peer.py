@@ -9,6 +9,8 @@ bound    For a negation: sort by key and time, then running maxima give for each
 anti     For a negation: the bucketed join, then a join with the events inside each match and an anti-join.
 natural  The join as one would write it first: on the id, or as a range join (`join_where`) without one.
 
+Queries with groups and KEEP are in `polars_groups.py`, in one formulation each.
+
 Rows may come in any order; loading the events is not timed.
 """
 
@@ -24,6 +26,8 @@ TASK = common.task(__doc__)
 os.environ["POLARS_MAX_THREADS"] = str(TASK.threads)  # before Polars is imported
 
 import polars as pl  # noqa: E402
+
+from benchmarks.peers.polars_groups import GROUPS  # noqa: E402
 
 WINDOW: int = TASK.window
 KEYED = ("two", "flat", "six", "not-event", "not-seq", "not-seq-not", "not-and", "leading", "trailing", "and")
@@ -176,6 +180,8 @@ def natural(events: pl.LazyFrame, kinds: tuple[str, ...], keyed: bool) -> pl.Laz
 
 def formulated(events: pl.LazyFrame, query: str, formulation: str) -> pl.LazyFrame:
     """The query in a formulation."""
+    if query in GROUPS:
+        return GROUPS[query](events, WINDOW)
     kinds, keyed = STEPS[query], query in KEYED
     if query == "and":
         return conjunction(events, formulation)

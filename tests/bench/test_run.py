@@ -99,6 +99,16 @@ def test_rules_together_find_what_they_find_alone(tmp_path: Path) -> None:
     assert "| 10 |" in section(SUITES["queries"], found)
 
 
+def test_every_target_of_groups_is_measured() -> None:
+    measured = {
+        one.name: {"best": 1.0 + one.data.share, "events": one.data.share, "matches": 1}
+        for one in SUITES["groups"].benchmarks
+        if one.measure == "together"
+    }
+    titles = [target.title for target in SUITES["groups"].targets if "peer" not in target.title]
+    assert [one.target.title for one in SUITES["groups"].judged(measured)] == titles
+
+
 def test_different_matches_are_an_error() -> None:
     one, other = {"matches": 1, "checksum": 2}, {"matches": 1, "checksum": 3}
     assert agreed("x", {"a": one, "b": one, "c": {"matches": 1}, "d": {"status": "failed"}}) == one

@@ -42,7 +42,7 @@ COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "t": (pa.string(), st.text("aA", max_size=2)),
     "p": (pa.bool_(), st.booleans()),
 }
-many = settings(max_examples=300, deadline=None)
+many = settings(max_examples=120, deadline=None)
 
 numbers = st.sampled_from("ijf").map(lambda name: Attribute("x", name))
 literals = st.integers(-3, 3).map(Literal) | st.sampled_from([0.5, 2.0]).map(Literal)

@@ -50,11 +50,11 @@ public final class Driver {
                 .replace("{twice}", Long.toString(2 * window + 2));
     }
 
-    /** A match: its events in the order of the variables, whose times count once, twice and so on. */
-    public static void take(Event... match) {
+    /** A match: the times of its events in the order of the variables, which count once, twice and so on. */
+    public static void take(long... times) {
         long sum = 0;
-        for (int place = 0; place < match.length; place++) {
-            sum += (place + 1) * match[place].ts;
+        for (int place = 0; place < times.length; place++) {
+            sum += (place + 1) * times[place];
         }
         MATCHES.increment();
         CHECKSUM.add(sum);

@@ -38,11 +38,12 @@ public final class EsperPeer {
         String[] names = statement.getEventType().getPropertyNames();
         statement.addListener((rows, old, from, at) -> {
             for (EventBean row : rows) {
-                Event[] match = new Event[names.length];
+                long[] times = new long[names.length];
                 for (int place = 0; place < names.length; place++) {
-                    match[place] = (Event) row.get(names[place]);
+                    Object shown = row.get(names[place]);
+                    times[place] = shown instanceof Event event ? event.ts : ((Number) shown).longValue();
                 }
-                Driver.take(match);
+                Driver.take(times);
             }
         });
         long begin = System.nanoTime();

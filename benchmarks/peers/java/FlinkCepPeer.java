@@ -9,13 +9,16 @@ import org.apache.flink.util.Collector;
 
 /** Flink CEP by its Java interface: the patterns of a query over the events keyed by id, all in event time. */
 public final class FlinkCepPeer {
-    /** Sums up the matches. */
+    /** Sums up the matches: of a repeated event the last, and none whose name begins with `_`. */
     public static final class Take extends PatternProcessFunction<Event, Long> {
         @Override
         public void processMatch(Map<String, List<Event>> match, Context context, Collector<Long> output) {
             long sum = 0;
             for (Map.Entry<String, List<Event>> entry : match.entrySet()) {
-                sum += (entry.getKey().charAt(0) - 'a' + 1) * entry.getValue().get(0).ts;
+                if (entry.getKey().charAt(0) != '_') {
+                    List<Event> events = entry.getValue();
+                    sum += (entry.getKey().charAt(0) - 'a' + 1) * events.get(events.size() - 1).ts;
+                }
             }
             Driver.MATCHES.increment();
             Driver.CHECKSUM.add(sum);

@@ -52,6 +52,19 @@ public final class FlinkPatterns {
                             .within(within));
                 }
                 yield orders;
+            case "group":  // three b are enough; the first letter of a name says where the match shows it, `_` nowhere
+                yield List.of(Pattern.<Event>begin("a").where(is("A"))
+                        .followedBy("_b").where(is("B")).times(3)
+                        .followedByAny("b = c").where(is("C"))
+                        .within(within));
+            case "tenth":
+                yield List.of(Pattern.<Event>begin("a").where(is("A")).times(10)
+                        .within(within));
+            case "first-per":
+                yield List.of(Pattern.<Event>begin("a").where(is("A"))
+                        .followedBy("_b").where(is("B"))
+                        .followedBy("b = c").where(is("C"))
+                        .within(within));
             default:
                 throw new IllegalArgumentException("Flink CEP has no pattern for " + query);
         };

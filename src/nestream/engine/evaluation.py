@@ -90,15 +90,18 @@ class Evaluation:
         self.since = since
         """The first row that a match asked for may end with: what comes before was evaluated earlier."""
         self.numbering = self.made(Numbering, lambda: Numbering(cache.events, cache.key_classes))
-        self.low: Rows = self.made("low", self._low)
-        """For each row the first row that does not come before it."""
         self.ties = cache.events.ties and not cache.events.by_arrival
         """Whether some events have no order, so that `low` is not the row itself."""
         self.reach: Rows = self.made(window, self._reach)
         """For each row the first row that fits in a window ending with it."""
 
-    def _low(self) -> Rows:
-        return np.arange(len(self.events), dtype=np.int32) if self.events.by_arrival else self.events.moments
+    @property
+    def low(self) -> Rows:
+        """For each row the first row that does not come before it."""
+        return self.events.moments if self.ties else self.made("low", self._all_rows)
+
+    def _all_rows(self) -> Rows:
+        return np.arange(len(self), dtype=np.int32)
 
     def _reach(self) -> Rows:
         window, events = self.window, self.events
@@ -110,7 +113,7 @@ class Evaluation:
         return found
 
     def __len__(self) -> int:
-        return len(self.low)
+        return len(self.events)
 
     @property
     def whole(self) -> Evaluation:

@@ -98,7 +98,8 @@ class Events:
         self._fresh: set[int] = set()
         self._pieces: list[Piece] = []
         self._computed: dict[str, Vector] = {}
-        self._moments: tuple[Rows, bool] | None = None
+        self._moments: Rows | None = None
+        self._ties: bool | None = None
         self._low: Ints | None = None
         self._types = pa.array(self.types, pa.string())
         self._words: tuple[pa.Array, npt.NDArray[np.int16]] | None = None
@@ -238,7 +239,11 @@ class Events:
         self.ts = _joined(self.ts, [piece.ts for piece in pieces])
         self.type = _joined(self.type, [piece.type for piece in pieces])
         self._join_payload(pieces)
-        self._computed, self._moments, self._low = {}, None, None
+        self._changed()
+
+    def _changed(self) -> None:
+        """Forget what was computed of the events: there are others now."""
+        self._computed, self._moments, self._ties, self._low = {}, None, None, None
 
     def _join_payload(self, pieces: list[Piece]) -> None:
         """Add the columns of the pieces; those of a single batch stay where they are until needed."""
@@ -316,7 +321,7 @@ class Events:
         self.base = int(pos[0]) if len(pos) else 0
         self.pos = pos - self.base
         self.leaf_rows = [rows[np.searchsorted(rows, count) :] - count for rows in self.leaf_rows]
-        self._computed, self._moments, self._low = {}, None, None
+        self._changed()
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -346,18 +351,16 @@ class Events:
     @property
     def moments(self) -> Rows:
         """For each row the first row with its time."""
-        return self._same_times[0]
+        if self._moments is None:
+            self._moments = first_of_time(self.ts)
+        return self._moments
 
     @property
     def ties(self) -> bool:
         """Whether there are events with equal times."""
-        return self._same_times[1]
-
-    @property
-    def _same_times(self) -> tuple[Rows, bool]:
-        if self._moments is None:
-            self._moments = first_of_time(self.ts)
-        return self._moments
+        if self._ties is None:
+            self._ties = bool((self.ts[1:] == self.ts[:-1]).any())
+        return self._ties
 
     @property
     def low(self) -> Ints:

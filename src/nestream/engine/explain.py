@@ -135,7 +135,8 @@ def _negation(negation: Negation, scope: Scope) -> Iterator[str]:
     yield from (f"  {_scan(name, leaf, scope)}" for name, leaf in inner.leaves.items())
     for deeper in inner.negations:
         yield from (f"  {line}" for line in _negation(deeper, scope))
-    yield from (f"  {line}" for line in _groups(inner, scope))
+    counted = frozenset(group.variable for group in inner.groups if negation.derived is not None)
+    yield from (f"  {line}" for line in _groups(inner, scope, counted))
 
 
 def filters_text(name: str, filters: Sequence[Expression]) -> Iterator[str]:

@@ -106,7 +106,8 @@ class Numbering:
             nothing = np.zeros(len(self.events), some.values.dtype)
             columns = [nothing if vector.is_nothing else vector.values for vector in vectors]
             numbers, size = _numbered(columns, self._most)
-        for name, part, vector in zip(names, np.split(numbers, len(names)), vectors, strict=True):
+        for place, (name, vector) in enumerate(zip(names, vectors, strict=True)):
+            part = numbers[place * len(self.events) :][: len(self.events)]
             if vector.is_nothing or vector.valid is not None:
                 part = np.where(vector.known, part, np.int32(-1))
             self._found[name,] = part, max(size, 1)

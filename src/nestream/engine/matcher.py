@@ -21,8 +21,9 @@ from nestream.engine.kernels import Rows
 from nestream.engine.keys import key_classes
 from nestream.engine.moment import Moment
 from nestream.engine.operator import EvaluationCache, Matches, Operator, Span
-from nestream.engine.ordering import in_output_order
+from nestream.engine.ordering import found_in_order, in_output_order, told_by_last
 from nestream.engine.program import Decided, Measure, Program
+from nestream.engine.retention import forgettable
 from nestream.engine.slices import Slices
 from nestream.engine.store import Store
 
@@ -407,58 +408,13 @@ class Matcher:
     def forgettable(self) -> int:
         """How many of the first events no match needs any more that is still to be decided or given."""
         held = None if self.keeper is None else self.keeper.first
-        expired = self._expired()
-        return expired if held is None else min(expired, self._reached(held - self.events.forgotten))
-
-    def _reached(self, row: int) -> int:
-        """The first row that a match which begins with a row needs: its leading groups look back."""
-        store, program = self.store, self.program
-        if not program.looks_back or not 0 <= row < len(store):
-            return row
-        match program.measure:
-            case Measure.NONE:
-                return 0
-            case Measure.EVENTS:
-                return int(np.searchsorted(store.pos, store.pos[row] - (program.window - 1), "left"))
-            case Measure.TIME:
-                earliest = max(int(store.ts[row]) - program.window, -(2**63))
-                return int(np.searchsorted(store.ts, earliest, "left"))
-
-    def _expired(self) -> int:
-        """How many of the first events can take part in no match that is still to be decided."""
-        store, program, watermark = self.store, self.program, self.watermark
-        if not len(store) or watermark in (None, END) or program.measure is Measure.NONE:
-            return 0
-        assert watermark is not None
-        waiting = Decided.WINDOW in program.decided
-        windows = 2 if waiting and program.looks_back else 1
-        if program.measure is Measure.EVENTS:
-            oldest = self.events.seen - windows * (program.window - 1) - store.base
-            if Decided.CLOSED in program.decided:
-                oldest = min(oldest, min(self.decided) - (program.window - 1) - store.base)
-            return int(np.searchsorted(store.pos, oldest, "left"))
-        return int(np.searchsorted(store.ts, max(watermark - windows * program.window, -(2**63)), "left"))
+        watermark = None if self.watermark == END else self.watermark  # nothing is worth forgetting any more
+        return forgettable(self.program, self.store, self.decided, watermark, held)
 
     def forget_given(self) -> None:
         """Forget the matches given that no held event could give again."""
         if self.given is not None:
             self.given.forget_before(self.store.base if len(self.store) else self.events.seen)
-
-
-def told_by_last(program: Program, *, at_once: bool) -> bool:
-    """Whether equal matches have the same last event, by which all are decided: then they come together."""
-    decided = set(program.decided)
-    if not at_once and (len(decided) > 1 or Decided.WINDOW in decided):
-        return False
-    kept = set(program.kept)
-    return all(kept.issuperset(outline.last) for outline in program.outlines)
-
-
-def found_in_order(program: Program, *, at_once: bool) -> bool:
-    """Whether matches are found in the order of the output: by the last events that they show."""
-    if program.distinct:
-        return told_by_last(program, at_once=at_once)
-    return at_once or Decided.WINDOW not in program.decided
 
 
 class _TooManyError(Exception):

@@ -11,6 +11,7 @@ import numpy as np
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.order import by_group, groups_of
 from nestream.engine.kernels.stack import sorted_by_key
+from nestream.engine.program import Decided, Program
 
 
 def in_output_order(columns: Rows, moment: Rows) -> Rows:
@@ -27,3 +28,19 @@ def in_output_order(columns: Rows, moment: Rows) -> Rows:
         groups, _ = sorted_by_key(groups, moments - least, int(moments.max() - least) + 1)
     found: Rows = by_group(columns, begin, moments, in_order, groups, before, after)
     return found
+
+
+def told_by_last(program: Program, *, at_once: bool) -> bool:
+    """Whether equal matches have the same last event, by which all are decided: then they come together."""
+    decided = set(program.decided)
+    if not at_once and (len(decided) > 1 or Decided.WINDOW in decided):
+        return False
+    kept = set(program.kept)
+    return all(kept.issuperset(outline.last) for outline in program.outlines)
+
+
+def found_in_order(program: Program, *, at_once: bool) -> bool:
+    """Whether matches are found in the order of the output: by the last events that they show."""
+    if program.distinct:
+        return told_by_last(program, at_once=at_once)
+    return at_once or Decided.WINDOW not in program.decided

@@ -41,7 +41,8 @@ from nestream.model.vector import Vector
 
 Ints = npt.NDArray[np.int64]
 Values = npt.NDArray[Any]
-_BLOCK = 32
+_BITS = 5
+_BLOCK = 1 << _BITS
 _MEMBER = "\4"
 """The variable of a member in the name of a table: queries that call it differently share the table."""
 _EXACT = 2.0**-70
@@ -333,7 +334,7 @@ def _extreme(asked: Asked, *, is_least: bool) -> Vector | None:
     if not table.count:
         return Vector(np.zeros(len(asked.first), table.values.dtype), asked.some)
     filled, *tables = table.least if is_least else table.greatest
-    return Vector(extremes(filled, is_least, _BLOCK, *tables, asked.first, asked.end), asked.some)
+    return Vector(extremes(filled, is_least, _BITS, *tables, asked.first, asked.end), asked.some)
 
 
 def _first(asked: Asked) -> Vector | None:

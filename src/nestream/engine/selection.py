@@ -34,26 +34,24 @@ class Selection:
             kinds = () if ANY_TYPE in leaf.types else tuple(sorted({number[name] for name in leaf.types}))
             wanted = tuple(tests.setdefault(test, len(tests)) for test in leaf.filters)
             self._by_types.setdefault(kinds, []).append((place, wanted))
+        self._wanted = {kinds: _marked(kinds) for kinds in self._by_types}
         self._tests = list(tests)
 
     def members(self, types: npt.NDArray[np.int16], column: Callable[[str], Vector]) -> dict[int, Rows]:
         """For each leaf that has some, the rows of its events, given their types and attributes."""
         found: dict[int, Rows] = {}
         for kinds, leaves in self._by_types.items():
-            rows = _of_kinds(types, kinds)
+            rows: Rows = of_types(types, self._wanted[kinds])
             if len(rows):
                 found.update(_Tested(self.evaluator, self._tests, rows, column).members(leaves))
         return found
 
 
-def _of_kinds(types: npt.NDArray[np.int16], kinds: tuple[int, ...]) -> Rows:
-    """The rows with one of some numbers of types; without a number, all of them."""
-    if not kinds:
-        return np.arange(len(types), dtype=np.int32)
-    wanted = np.zeros(max(int(types.max(initial=0)), *kinds) + 1, bool)
+def _marked(kinds: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """By the number of a type whether it is one of some, last for all others; without some, any is."""
+    wanted = np.full(max(kinds, default=-1) + 2, not kinds)
     wanted[list(kinds)] = True
-    found: Rows = of_types(types, wanted)
-    return found
+    return wanted
 
 
 class _Tested:

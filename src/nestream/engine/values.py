@@ -6,7 +6,6 @@ Functions are those of `nestream.model.functions`. No text of a query is ever ru
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from itertools import pairwise
@@ -33,12 +32,11 @@ from nestream.model.expression import (
     Or,
 )
 from nestream.model.functions import FUNCTIONS, holding
-from nestream.model.time import Duration
+from nestream.model.time import computed_constant
 from nestream.model.vector import Mask, Vector, by_rows, common_length, text_type
 
 _EXACT = 2**53
 """Up to this size, integers are floats without loss."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 Fetch = Callable[[str, str], Vector]
@@ -100,19 +98,13 @@ class Evaluator:
 
     def constant(self, constant: Any) -> Vector:
         """A literal as a single value."""
-        match constant:
-            case Duration(microseconds=microseconds):
-                return _integer(microseconds * self.per_microsecond)
-            case datetime():
-                moment = constant if constant.tzinfo is not None else constant.replace(tzinfo=UTC)
-                passed = (moment - _EPOCH) // timedelta(microseconds=1)
-                return _integer(passed * self.per_microsecond)
+        match computed_constant(constant, self.per_microsecond):
             case str():
                 return Vector(pa.scalar(constant, text_type()))
             case bool():
                 return Vector(np.bool_(constant))
-            case int():
-                return _integer(constant)
+            case int(integer):
+                return _integer(integer)
             case Decimal():
                 return Vector(np.array(constant, dtype=object))
             case _:

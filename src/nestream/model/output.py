@@ -418,7 +418,10 @@ def _together(
     if not names or not len(events):
         return {}
     datatype = wanted.field(names[0]).type
-    (batch,) = events.select(datatype.names).combine_chunks().to_batches()
+    held = events if events.column_names == datatype.names else events.select(datatype.names)
+    batch, *more = held.to_batches()
+    if more:
+        (batch,) = held.combine_chunks().to_batches()
     all_rows = np.concatenate([rows[name] for name in names])
     if unbound:
         missing = pa.array(all_rows == UNBOUND)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal, DecimalException, Inexact
 from difflib import get_close_matches
 from enum import StrEnum
+from typing import Any
 
 MICROSECONDS: dict[str, int] = {
     "us": 1,
@@ -35,6 +37,7 @@ UNITS: dict[str, int] = {
 """Every spelling of a unit that a query may use (in any case), in microseconds."""
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST = 2**63 - 1
 """The longest duration, in microseconds."""
 
@@ -135,6 +138,17 @@ def _whole(number: Decimal) -> int:
 def _shortened(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
+
+
+def computed_constant(constant: Any, per_microsecond: int) -> Any:
+    """A literal as it is computed with: durations and moments are integers in the resolution of the times."""
+    match constant:
+        case Duration(microseconds=microseconds):
+            return microseconds * per_microsecond
+        case datetime():
+            moment = constant if constant.tzinfo is not None else constant.replace(tzinfo=UTC)
+            return (moment - _EPOCH) // timedelta(microseconds=1) * per_microsecond
+    return constant
 
 
 class WindowKind(StrEnum):

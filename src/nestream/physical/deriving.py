@@ -7,10 +7,11 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from nestream.engine.block import Block, Negation, Term, has_groups
+from nestream.engine.block import Block, Group, Negation, Term, group_needs, has_groups, why_no_range
 from nestream.engine.operators.derived import (
     AllKeysStair,
     ConjunctionStair,
+    Count,
     Derived,
     Gap,
     LeafStair,
@@ -20,6 +21,7 @@ from nestream.engine.operators.derived import (
 )
 from nestream.engine.program import Equality
 from nestream.logical.nodes import Component, Leaf, WinAnd, WinOr, WinSeq
+from nestream.logical.nodes import Group as LogicalGroup
 from nestream.logical.nodes import Negation as LogicalNegation
 from nestream.model.expression import Attribute, Comparison, Expression, conjuncts, transform, variables
 from nestream.physical.choices import Chosen
@@ -30,21 +32,40 @@ if TYPE_CHECKING:
     from nestream.physical.writing import Outer
 
 Key = Mapping[str, tuple[str, ...]]
+Link = tuple[str, tuple[str, ...]]
+"""An outer variable, and its attributes that equal the key."""
 
 
 def derive(planner: Planner, chosen: Chosen, negation: Negation, outer: Outer) -> Negation:
     """The negation, derived where that is right, with the reason why or why not."""
     block, own = negation.block, set(negation.block.leaves)
-    if has_groups(block):
-        return replace(negation, reason="a group inside it is counted match by match")
+    if any(has_groups(inner.block) and inner.derived is None for inner in block.negations):
+        return replace(negation, reason="a group deep inside it is counted match by match")
+    if not all(_looks_inside(group, own) for group in block.groups):
+        return replace(negation, reason="a group inside it looks at the match around it")
     if any(not pair <= own for pair in map(set, block.apart)):
         return replace(negation, reason="an event could be one of the match's own")
     if any(not variables(predicate) <= own for predicate in block.predicates):
         return replace(negation, reason="a predicate relates it to the match by more than equality")
+    judged = {name for predicate in block.judged for name in variables(predicate)}
+    if not judged <= own.union(*(group.variables for group in block.groups)):
+        return replace(negation, reason="an aggregate inside it is compared with the match")
     derived = _from_parts(chosen, block, outer.facts, list(outer.types))
     if derived is not None:
         return replace(negation, derived=derived[0], link=derived[1], reason="from its parts")
     return _from_matches(planner, chosen, negation, outer.facts)
+
+
+def _looks_inside(group: Group, own: set[str]) -> bool:
+    """Whether the members of a group are related to no event around the expression but by equalities."""
+    names = own | set(group.variables)
+    return all(
+        not one.block.negations
+        and not one.block.groups
+        and all(set(pair) <= names for pair in one.block.apart)
+        and all(variables(predicate) <= names for predicate in one.block.predicates)
+        for one in group.alternatives
+    )
 
 
 # -- from parts, without building an inner match -----------------------------------------------------------
@@ -56,10 +77,11 @@ def _from_parts(
     """The staircase of an expression whose events are related by nothing but one key."""
     names = list(block.leaves)
     keyed = linked_key(block.equalities, facts, names, outer)
-    if keyed is None or block.predicates or block.apart:
+    if keyed is None or block.predicates or block.apart or block.judged:
         return None
     key, link = keyed
-    stair = _stair(chosen, block, key) if not block.negations else _with_gaps(block, key, link)
+    has_gaps = block.negations or block.groups
+    stair = _with_gaps(block, key, link) if has_gaps else _stair(chosen, block, key)
     if stair is None:
         return None
     if key is None:
@@ -81,8 +103,8 @@ def _stair(chosen: Chosen, block: Block, key: Key | None) -> Stair:
             return ConjunctionStair(tuple(_stair(part, block, key) for part in chosen.parts))
 
 
-def _with_gaps(block: Block, key: Key | None, link: tuple[str, tuple[str, ...]] | None) -> Stair | None:
-    """The staircase of a sequence of events with derived negations between them, of the same key or none."""
+def _with_gaps(block: Block, key: Key | None, link: Link | None) -> Stair | None:
+    """The staircase of a sequence of events with negations and groups between them, of its key or none."""
     if block.chain is None:
         return None
     pairs = [((left,), (right,)) for left, right in pairwise(block.chain)]
@@ -92,11 +114,43 @@ def _with_gaps(block: Block, key: Key | None, link: tuple[str, tuple[str, ...]] 
         if place not in pairs or inner.derived is None or not _same_key(inner, key, link):
             return None
         gaps[pairs.index(place)].append(Gap(inner.derived, bool(inner.link)))
+    counts: list[list[Count]] = [[] for _ in pairs]
+    for group in block.groups:
+        place = (group.interval.after, group.interval.before)
+        if place not in pairs:
+            return None
+        count = _count(group, key, link, block.chain[pairs.index(place) + 1])
+        if count is None:
+            return None
+        counts[pairs.index(place)].append(count)
     leaves = tuple(LeafStair(block.leaves[name], key[name] if key else None) for name in block.chain)
-    return SequenceStair(leaves, tuple(map(tuple, gaps)))
+    return SequenceStair(leaves, tuple(map(tuple, gaps)), tuple(map(tuple, counts)))
 
 
-def _same_key(inner: Negation, key: Key | None, link: tuple[str, tuple[str, ...]] | None) -> bool:
+def _count(group: Group, key: Key | None, link: Link | None, later: str) -> Count | None:
+    """A group counted back from the item after it; None where its members are no range by key."""
+    if why_no_range(group) is not None:
+        return None
+    block = group.alternatives[0].block
+    ((name, leaf),) = block.leaves.items()
+    mine: dict[Term, str] = {}
+    for equality in block.equalities:
+        own, other = equality.left, equality.right
+        if own[0] != name:
+            own, other = other, own
+        mine[other] = own[1]
+    if not mine:
+        return Count(leaf, (), (), group.least, group.most)
+    if key is None:
+        return None
+    for whose, attributes in (*key.items(), *((link,) if link else ())):
+        terms = [(whose, attribute) for attribute in attributes]
+        if set(mine) == set(terms):
+            return Count(leaf, tuple(mine[term] for term in terms), key[later], group.least, group.most)
+    return None
+
+
+def _same_key(inner: Negation, key: Key | None, link: Link | None) -> bool:
     """Whether an inner negation has no key, or the very key of the expression around it."""
     if not inner.link:
         return True
@@ -136,8 +190,11 @@ def _from_matches(
     needed = {name for predicate in free.predicates for name in variables(predicate)}
     for inner in free.negations:
         needed |= inner.needs(free)
+    for group in free.groups:
+        needed |= group_needs(group, free)
     if edges(free) or not needed <= own:
-        return replace(negation, reason="a negation inside it looks at the match around it")
+        what = "a negation or group" if free.groups else "a negation"
+        return replace(negation, reason=f"{what} inside it looks at the match around it")
     attributes = tuple(attribute for _, attribute in key)
     derived = Derived(MatchStair(operator_of(free), tuple(key)), attributes)
     return replace(negation, derived=derived, link=tuple(link), reason="from its matches")
@@ -164,7 +221,7 @@ def _substituted(chosen: Chosen, inner_of: Mapping[Term, Term]) -> Chosen:
         match component:
             case Leaf(predicates=predicates):
                 return replace(component, predicates=formulas(predicates))
-            case LogicalNegation(body=body):
+            case LogicalNegation(body=body) | LogicalGroup(body=body):
                 return replace(component, body=node(body))  # type: ignore[arg-type]  # a node stays one
             case WinSeq() | WinAnd() | WinOr():
                 parts = tuple(map(node, component.components))

@@ -7,7 +7,6 @@ their value, as Python does; a comparison that touches NULL is not satisfied.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -30,12 +29,9 @@ from nestream.model.expression import (
     Previous,
 )
 from nestream.model.functions import FUNCTIONS
-from nestream.model.time import Duration
+from nestream.model.time import computed_constant
 from nestream.reference.aggregates import aggregate, asks_before
 from nestream.reference.events import Event
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 Members = Mapping[str, Sequence[Mapping[str, Event]]]
 
@@ -57,13 +53,8 @@ def value(
         return value(part, binding, per_microsecond, groups, previous)
 
     match expression:
-        case Literal(value=Duration(microseconds=microseconds)):
-            return microseconds * per_microsecond
-        case Literal(value=datetime() as moment):
-            moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-            return (moment - _EPOCH) // timedelta(microseconds=1) * per_microsecond
         case Literal(value=constant):
-            return constant
+            return computed_constant(constant, per_microsecond)
         case Attribute(variable=variable, name=name):
             assert variable is not None
             return binding[variable][name] if variable in binding else None

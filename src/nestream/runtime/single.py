@@ -15,8 +15,9 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.engine.events import MOST_TYPES
-from nestream.engine.matcher import END, told_by_last
+from nestream.engine.matcher import END
 from nestream.engine.native import NativeProgram
+from nestream.engine.ordering import told_by_last
 from nestream.engine.single.formulas import Binding, Formulas, OwnFunctionError, Row, Value
 from nestream.engine.single.matcher import Ready, SingleMatcher
 from nestream.engine.single.search import TooManyError

@@ -312,7 +312,7 @@ def test_purged_results_that_nobody_got_are_counted() -> None:
 
 @pytest.mark.parametrize("strategy", VIEWS)
 def test_a_view_that_would_hold_too_much_is_done_without(strategy: str) -> None:
-    history = dense_history(Random(5), 60)
+    history = dense_history(Random(5), 40)
     for text in (
         "SEQ(A a, SEQ(B b, C c), D d) WITHIN 20",
         "SEQ(A a, !SEQ(B b, C c, c.x < a.x), D d) WITHIN 20",

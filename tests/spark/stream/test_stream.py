@@ -58,10 +58,6 @@ def check(folder: Folder, case: Case) -> None:
     assert rows(folder.found().cast(expected.schema)) == rows(expected), str(case)
 
 
-def SCHEMA_OF(case: Case) -> pa.Schema:  # noqa: N802
-    return case.table.schema
-
-
 @pytest.mark.parametrize("number", range(CASES))
 def test_random_micro_batches_and_a_restart_give_the_matches_of_the_reference(
     folder: Folder, number: int
@@ -85,6 +81,18 @@ def test_a_trailing_negation_is_decided_by_time_alone(folder: Folder) -> None:
     text = "SEQ(A a, !B b) WHERE a.id = b.id WITHIN 10 seconds"
     parts = [events((0, "A", 1), (1, "A", 2), (2, "B", 2)), events((30, "Z", 0))]
     assert ids(folder.matches(text, parts), "a") == [(1,)]
+
+
+def test_groups_aggregates_and_keep_on_a_stream_are_those_of_the_reference(folder: Folder) -> None:
+    text = """SEQ(A a, B{2,} b, C c) WHERE [id] AND MAX(b.ts - PREV(b.ts)) <= 3 seconds WITHIN 10 seconds
+        RETURN a.id AS id, b, COUNT(b) AS n, LAST(b.ts) AS latest KEEP LAST PER a"""
+    parts = [
+        events((0, "A", 1), (1, "B", 1), (1, "A", 2), (2, "B", 2), (3, "B", 1), (4, "C", 1), (5, "B", 2)),
+        events((6, "C", 2), (6, "B", 1), (8, "C", 1), (9, "B", 2), (9.5, "C", 2), (90, "Z", 0)),
+    ]
+    expected = nestream.query(text).match(pa.concat_tables(parts), strategy="reference")
+    assert expected.column("n").to_pylist() == [2, 3]
+    assert rows(folder.matches(text, parts).cast(expected.schema)) == rows(expected)
 
 
 def test_late_and_malformed_events_are_given_with_the_reason_and_counted(folder: Folder) -> None:

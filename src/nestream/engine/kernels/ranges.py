@@ -84,7 +84,7 @@ def block_extremes(values: Any, is_least: bool, size: int) -> Any:
 def extremes(
     values: Any,
     is_least: bool,
-    size: int,
+    bits: int,
     before: Any,
     after: Any,
     grid: Any,
@@ -94,15 +94,15 @@ def extremes(
 ) -> Any:
     """The least or greatest of each range `[first, end)` that is not empty, from the tables of the values.
 
-    Row `k` of the grid holds the extremes of `2 ** k` blocks, from each block on. `levels` has for a number
-    of blocks the greatest such `k`.
+    A block has `2 ** bits` values. Row `k` of the grid holds the extremes of `2 ** k` blocks, from each block
+    on. `levels` has for a number of blocks the greatest such `k`.
     """
     found = np.zeros(len(first), values.dtype)
     for i in range(len(first)):
         low, high = first[i], end[i] - 1
         if low > high:
             continue
-        left, right = low // size, high // size
+        left, right = low >> bits, high >> bits
         if left == right:
             best = values[low]
             for place in range(low + 1, high + 1):

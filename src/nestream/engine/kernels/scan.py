@@ -28,10 +28,14 @@ def of_known_types(indices: Any, known: Any) -> Any:
 
 @kernel
 def of_types(codes: Any, wanted: Any) -> Any:
-    """The rows of the events whose type is wanted; `wanted` is by the number of a type."""
+    """The rows of the events whose type is wanted.
+
+    `wanted` is by the number of a type; its last place stands for all greater numbers.
+    """
+    most = len(wanted) - 1
     rows = np.empty(len(codes) + 1, np.int32)
     count = 0
     for row in range(len(codes)):
         rows[count] = row
-        count += wanted[codes[row]]
+        count += wanted[min(codes[row], most)]
     return rows[:count]

@@ -77,16 +77,14 @@ def taken(values: Any, places: Any) -> Any:
 
 @kernel
 def first_of_time(times: Any) -> Any:
-    """For each row the first row with the same time, and whether some differ; times do not go down."""
+    """For each row the first row with the same time; times do not go down."""
     found = np.empty(len(times), np.int32)
     first = 0
-    ties = False
     for row in range(len(times)):
         if times[row] != times[first]:
             first = row
-        ties |= first != row
         found[row] = first
-    return found, ties
+    return found
 
 
 @kernel

@@ -76,7 +76,7 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (float_differences, (_FLOATS, _FLOATS, _FLOATS, _LONG, 0.0, _ROWS, _ROWS)),
     *((block_extremes, (some, True, 32)) for some in (_LONG, _FLOATS)),
     *(
-        (extremes, (some, True, 32, some, some, some.reshape(1, 1), _LONG, _ROWS, _ROWS + 1))
+        (extremes, (some, True, 5, some, some, some.reshape(1, 1), _LONG, _ROWS, _ROWS + 1))
         for some in (_LONG, _FLOATS)
     ),
     (different, (_ROWS, _ROWS, _ROWS, _ROWS)),

@@ -18,10 +18,10 @@ from typing import Protocol
 import numpy as np
 
 from nestream.engine.block import Term
-from nestream.engine.evaluation import Evaluation, Mask
+from nestream.engine.evaluation import Evaluation, Mask, Stack
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import extend_prefixes
-from nestream.engine.kernels.search import latest, raised_bounds
+from nestream.engine.kernels.search import latest, places, raised_bounds
 from nestream.engine.kernels.stack import key_of_place, sorted_by_key, taken
 from nestream.engine.kernels.staircase import latest_starts
 from nestream.engine.operators.operator import Asked, PhysicalOperator
@@ -119,19 +119,68 @@ class Gap:
 
 
 @dataclass(frozen=True)
+class Count:
+    """A group between two items of a sequence that are single events: from `least` to `most` members.
+
+    Members are events of a leaf; their `key` equals the attributes `own` of the later item.
+    """
+
+    leaf: int
+    key: tuple[str, ...]
+    own: tuple[str, ...]
+    least: int
+    most: int | None
+
+    def limits(self, evaluation: Evaluation, rows: Rows) -> tuple[Rows | None, Rows | None]:
+        """What the group says of the items before some events, as `member_limits` does."""
+        number = np.zeros(len(rows), np.int32)
+        if self.key:
+            number = keys_of(evaluation, self.key, [(attribute, rows) for attribute in self.own])
+        stack = evaluation.stack(self.leaf, self.key or None)
+        return member_limits(evaluation, stack, number, rows, self.least, self.most)
+
+
+def member_limits(
+    evaluation: Evaluation, stack: Stack, number: Rows, rows: Rows, least: int, most: int | None
+) -> tuple[Rows | None, Rows | None]:
+    """For each event r, of a key, what a group before it says of its predecessors.
+
+    The row of the m-th latest member before r, -1 where there are fewer than m; and the first row at which a
+    predecessor has no more than n members after it, -1 where any has. Neither goes down with r.
+    """
+    end = places(stack.rows, stack.begin, number, evaluation.low[rows])
+    begin = stack.begin[np.maximum(number, 0)]
+
+    def latest(count: int) -> Rows:
+        place = end - np.int64(count)
+        exists = (number >= 0) & (place >= begin)
+        found = np.full(len(rows), -1, np.int32)
+        found[exists] = stack.rows[place[exists]]
+        return found
+
+    fewest = latest(least) if least > 0 else None
+    if most is None:
+        return fewest, None
+    beyond = latest(most + 1)
+    return fewest, np.where(beyond < 0, np.int32(-1), evaluation.low[beyond])
+
+
+@dataclass(frozen=True)
 class SequenceStair:
     """Of a sequence: each item takes the latest start of the prefixes that end before it.
 
-    `gaps[i]` are the negations between item i and item i + 1.
+    `gaps[i]` are the negations and `counts[i]` the groups between item i and item i + 1.
     """
 
     items: tuple[Stair, ...]
     gaps: tuple[tuple[Gap, ...], ...]
+    counts: tuple[tuple[Count, ...], ...] = ()
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
         """The last item's ends that some prefix reaches."""
         prefix = self.items[0].build(evaluation)
-        for item, gaps in zip(self.items[1:], self.gaps, strict=True):
+        counts = self.counts or ((),) * len(self.gaps)
+        for item, gaps, groups in zip(self.items[1:], self.gaps, counts, strict=True):
             step = item.build(evaluation)
             if prefix is None or step is None:
                 return None
@@ -144,19 +193,45 @@ class SequenceStair:
                     step.begin if gap.keyed else np.array((0, len(step.ends)), np.int32), len(step.ends)
                 )
                 bound = staircase.bounds(number, step.starts, evaluation.low, bound)
+            firsts, low = step.starts, evaluation.low
+            if groups:
+                step, bound, low = _counted(evaluation, groups, step, bound)
+                firsts = np.arange(len(low), dtype=np.int32)
             stay, begin, starts, _, _ = extend_prefixes(
                 prefix.ends,
                 prefix.begin,
                 prefix.starts,
                 step.ends,
                 step.begin,
-                step.starts,
+                firsts,
                 bound,
-                evaluation.low,
+                low,
                 _EMPTY,
             )
             prefix = Staircase(step.ends[stay], begin, starts)
         return prefix
+
+
+def _counted(
+    evaluation: Evaluation, groups: Sequence[Count], step: Staircase, bound: Rows
+) -> tuple[Staircase, Rows, Rows]:
+    """The events of a step that have as many members before them as its groups ask for.
+
+    With them, for each: the first row at which a predecessor may stand, and the first that is too late.
+    """
+    low = evaluation.low[step.ends]
+    for group in groups:
+        latest, most = group.limits(evaluation, step.ends)
+        if latest is not None:
+            kept = latest >= 0
+            low = np.minimum(low[kept], evaluation.low[latest[kept]])
+            begin = np.concatenate(([0], np.cumsum(kept))).astype(np.int32)[step.begin]
+            step = Staircase(step.ends[kept], begin, step.starts[kept])
+            bound = bound[kept] if len(bound) else bound
+            most = None if most is None else most[kept]
+        if most is not None:
+            bound = np.maximum(bound, most) if len(bound) else most
+    return step, bound, low
 
 
 @dataclass(frozen=True)

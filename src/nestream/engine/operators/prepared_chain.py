@@ -18,9 +18,8 @@ from nestream.engine.block import Negation
 from nestream.engine.evaluation import Bindings, Evaluation, Stack
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import count_through, extend_prefixes, extend_through, running_maximum
-from nestream.engine.kernels.search import places
 from nestream.engine.kernels.stack import places_between, sorted_by_key, taken
-from nestream.engine.operators.derived import keys_of
+from nestream.engine.operators.derived import keys_of, member_limits
 from nestream.engine.operators.operator import Asked
 from nestream.model.expression import Expression, variables
 
@@ -214,32 +213,14 @@ class PreparedChain:
         return rows, begin, bound, low
 
     def _counted(self, counted: CountedGroup, rows: Rows) -> tuple[Rows | None, Rows | None]:
-        """For each event r of a step, what a group before it says of its predecessors.
-
-        The row of the m-th latest member before r, -1 where there are fewer than m; and the first row at
-        which a predecessor has no more than n members after it, -1 where any has. Neither goes down with r.
-        """
+        """For each event of a step, what a group before it says of its predecessors."""
         evaluation, group = self.evaluation, counted.group
         stack = evaluation.stack(counted.leaf, counted.key or None)
         number = np.zeros(len(rows), np.int32)
         if counted.key:
             terms = [(attribute, rows) for _, attribute in counted.terms]
             number = keys_of(evaluation, counted.key, terms)
-        end = places(stack.rows, stack.begin, number, evaluation.low[rows])
-        begin = stack.begin[np.maximum(number, 0)]
-
-        def latest(count: int) -> Rows:
-            place = end - np.int64(count)
-            exists = (number >= 0) & (place >= begin)
-            found = np.full(len(rows), -1, np.int32)
-            found[exists] = stack.rows[place[exists]]
-            return found
-
-        least = latest(group.least) if group.least > 0 else None
-        if group.most is None:
-            return least, None
-        beyond = latest(group.most + 1)
-        return least, np.where(beyond < 0, np.int32(-1), evaluation.low[beyond])
+        return member_limits(evaluation, stack, number, rows, group.least, group.most)
 
     def _bound(self, name: str, rows: Rows) -> Rows:
         """For each event the first row at which its predecessor may stand, given the negations of the gap."""

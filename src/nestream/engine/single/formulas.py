@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -29,7 +28,7 @@ from nestream.model.expression import (
     Or,
 )
 from nestream.model.functions import FUNCTIONS
-from nestream.model.time import Duration
+from nestream.model.time import computed_constant
 
 Row: TypeAlias = tuple[int, int, Mapping[str, Any]]
 """An event: its time, its position and its columns. Rows sort by time and arrival."""
@@ -39,7 +38,6 @@ Value: TypeAlias = Callable[[Binding], Any]
 Read: TypeAlias = Callable[[Row], Any]
 """The value of one attribute of an event."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -70,7 +68,7 @@ class Formulas:
         """The value of an expression, None for NULL."""
         match expression:
             case Literal(value=constant):
-                fixed = self._constant(constant)
+                fixed = computed_constant(constant, self.per_microsecond)
                 return lambda binding: fixed
             case Attribute(variable=variable, name=name):
                 read, bound = self.read(name), variable or ""
@@ -116,15 +114,6 @@ class Formulas:
             return a is not None and b is not None and bool(compare(a, b))
 
         return compared
-
-    def _constant(self, constant: Any) -> Any:
-        match constant:
-            case Duration(microseconds=microseconds):
-                return microseconds * self.per_microsecond
-            case datetime():
-                moment = constant if constant.tzinfo is not None else constant.replace(tzinfo=UTC)
-                return (moment - _EPOCH) // timedelta(microseconds=1) * self.per_microsecond
-        return constant
 
 
 def _all(tests: list[Callable[[Binding], bool]]) -> Callable[[Binding], bool]:

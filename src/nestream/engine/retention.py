@@ -1,0 +1,54 @@
+"""Which events a matcher still needs: those within a window of anything that is still to be decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nestream.engine.program import Decided, Measure, Program
+from nestream.engine.store import Store
+
+_LEAST = -(2**63)
+
+
+def forgettable(
+    program: Program, store: Store, decided: Sequence[int], watermark: int | None, first: int | None
+) -> int:
+    """How many of the first events no match needs any more that is still to be decided or emitted.
+
+    `decided` is the position up to which the matches of each operator were emitted, and `first` the number of
+    the first row that a match needs which KEEP holds.
+    """
+    expired = _expired(program, store, decided, watermark)
+    return (
+        expired if first is None else min(expired, _reached(program, store, first - store.events.forgotten))
+    )
+
+
+def _reached(program: Program, store: Store, row: int) -> int:
+    """The first row that a match which begins with a row needs: its leading groups look back."""
+    if not program.looks_back or not 0 <= row < len(store):
+        return row
+    match program.measure:
+        case Measure.NONE:
+            return 0
+        case Measure.EVENTS:
+            return int(np.searchsorted(store.pos, store.pos[row] - (program.window - 1), "left"))
+        case Measure.TIME:
+            earliest = max(int(store.ts[row]) - program.window, _LEAST)
+            return int(np.searchsorted(store.ts, earliest, "left"))
+
+
+def _expired(program: Program, store: Store, decided: Sequence[int], watermark: int | None) -> int:
+    """How many of the first events can take part in no match that is still to be decided."""
+    if not len(store) or watermark is None or program.measure is Measure.NONE:
+        return 0
+    waiting = Decided.WINDOW in program.decided
+    windows = 2 if waiting and program.looks_back else 1
+    if program.measure is Measure.EVENTS:
+        oldest = store.events.seen - windows * (program.window - 1) - store.base
+        if Decided.CLOSED in program.decided:
+            oldest = min(oldest, min(decided) - (program.window - 1) - store.base)
+        return int(np.searchsorted(store.pos, oldest, "left"))
+    return int(np.searchsorted(store.ts, max(watermark - windows * program.window, _LEAST), "left"))
