@@ -74,7 +74,7 @@ def test_every_way_finds_what_the_reference_finds(name: tuple[str, str]) -> None
     ("suite", "only", "shown"),
     [
         ("rewriting", "mixed/30", "### The mixed workload"),
-        ("views", "memory/100", "### The same views in numbers"),
+        pytest.param("views", "memory/100", "### The same views in numbers", marks=pytest.mark.slow),
         ("sase", "second/20/10", "### Three ways to make a second equivalence test"),
         ("predicates", "domain/10", "| auto |"),
         ("strategies", "predicates/type/negative", "| auto |"),

@@ -118,7 +118,7 @@ def test_versions_are_pinned() -> None:
 def test_a_peer_finds_the_same_matches(only: str, tmp_path: Path) -> None:
     _, _, peer = only.rpartition("/")
     needs(next(name for name in PEERS if name.lower() == peer))
-    result, text = compared(only, tmp_path, 500_000)
+    result, text = compared(only, tmp_path, 200_000)
     ways = result["peers"]
     assert all(way["matches"] == result["matches"] != 0 for way in ways)
     assert all(way["memory"] > 10_000_000 and way["ratio"] > 0 for way in ways)

@@ -91,6 +91,7 @@ def test_exponents_have_the_span_of_the_repeats() -> None:
     assert exponents(figures)["rules"] == pytest.approx({"middle": 0.75, "least": 0.5, "greatest": 1.0})
 
 
+@pytest.mark.slow
 def test_a_run_agrees_with_counts_and_shows_exponents(tmp_path: Path) -> None:
     only = ("events/flat/1", "events/flat/0.1", "length", "skew/1")
     found = run(SCALING, Run(events=100_000, repeats=2, only=only, folder=tmp_path))

@@ -147,6 +147,7 @@ def test_the_demo_shows_the_matches_and_explains_one_and_a_near_miss() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_demo_passes_its_arguments_to_run() -> None:
     result = shell("scripts/demo --format json --limit 1", cwd=ROOT)
     assert result.returncode == 0

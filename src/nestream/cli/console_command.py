@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -63,13 +64,12 @@ def console(
             webbrowser.open(address)
 
     try:
-        folder = Path(job) if job is not None else None
-        serve(folder, port=port, data=files, time=time, type=type, ready=ready)
+        with suppress(KeyboardInterrupt):  # which the server may take for itself
+            serve(Path(job) if job else None, port=port, data=files, time=time, type=type, ready=ready)
     except JobError as error:
         show_error(str(error))
         raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        note("stopped")
+    note("stopped")
 
 
 def _files(paths: list[str]) -> dict[str, Path]:

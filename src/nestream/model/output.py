@@ -418,6 +418,8 @@ def _together(
     if not names or not len(events):
         return {}
     datatype = wanted.field(names[0]).type
+    if any(pa.types.is_nested(field.type) for field in datatype):
+        return {}  # Arrow cannot cast a slice of structs that hold structs with a column of type null
     held = events if events.column_names == datatype.names else events.select(datatype.names)
     batch, *more = held.to_batches()
     if more:
