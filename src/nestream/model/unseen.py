@@ -10,7 +10,7 @@ import difflib
 import re
 import sys
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,10 +34,7 @@ def unseen_types(wanted: Iterable[str], column: pa.ChunkedArray | pa.Array) -> l
     present: dict[str, None] = {}
     first, size = 0, _FIRST_LOOK
     while first < len(column):
-        part = column.slice(first, size)
-        if pa.types.is_dictionary(part.type):
-            part = part.cast(part.type.value_type)
-        present |= {str(name): None for name in pc.unique(part).to_pylist() if name is not None}
+        present |= dict.fromkeys(_names(column.slice(first, size)))
         if present.keys() >= set(wanted):  # usually after a few events
             return []
         first, size = first + size, 4 * size
@@ -85,12 +82,18 @@ class Seen:
     def note(self, column: pa.ChunkedArray | pa.Array) -> None:
         """Take note of the types of more events; once all are seen it costs nothing."""
         if self.absent and len(self.present) <= MOST_TYPES:
-            self.present.update(str(name) for name in pc.unique(column).to_pylist() if name is not None)
+            self.present.update(_names(column))
             self.absent = {name: None for name in self.absent if name not in self.present}
 
     def sentences(self) -> list[str]:
         """What to say at the end of the events."""
         return sentences(self.wanted, self.absent, self.present)
+
+
+def _names(column: pa.ChunkedArray | pa.Array) -> Iterator[str]:
+    """The types in a column; chunks may have dictionaries of their own."""
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        yield from (str(name) for name in pc.unique(chunk).to_pylist() if name is not None)
 
 
 def _differ_by_number(one: str, other: str) -> bool:

@@ -71,6 +71,9 @@ class PreparedChain:
         self.late = list(chain.late)
         """Negations to look for match by match, derived ones among them where a staircase costs too much."""
         self._wanted: npt.NDArray[np.bool_] | None = None
+        leaves = (chain.block.leaves[name] for name in chain.names)
+        self._hopeless = any(not len(evaluation.leaf_rows(leaf)) for leaf in leaves)
+        """Whether some step has no event, so that the others need not be looked at."""
         begins = {composite.first: composite for composite in composites}
         inside = {place for composite in composites for place in range(composite.first, composite.end)}
         candidates: list[tuple[Mapping[str, Rows], Rows]] = []
@@ -101,6 +104,8 @@ class PreparedChain:
     # -- forward -------------------------------------------------------------------------------------------
 
     def _stack(self, name: str, asked: Asked | None) -> Stack:
+        if self._hopeless:
+            return Stack(_EMPTY, np.zeros(2, np.int32))
         block, evaluation = self.chain.block, self.evaluation
         key = block.key[name] if block.key else None
         leaf = block.leaves[name]
