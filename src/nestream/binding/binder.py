@@ -57,7 +57,6 @@ from nestream.model.expression import (
     attributes,
     conjuncts,
     transform,
-    variables,
     walk,
 )
 from nestream.model.text import print_expression, print_name
@@ -400,7 +399,7 @@ class _Binding:
         assert scope.parent is not None
         for place in dict.fromkeys((scope.parent, self.scopes.of[variable])):  # in an EXISTS, its own
             for predicate in placed[place]:
-                if variables(predicate) == {variable}:
+                if set(mentioned(predicate, self.scopes)) == {variable}:
                     yield transform(predicate, renamed)
 
 
