@@ -21,7 +21,7 @@ from tests.cli.commands import call
 from tests.hospital.detection import moments, planted
 
 SMALL = Settings(seed=5, workers=6, instruments=30, violations=0.5)
-FAST = 200_000.0
+FAST = 100_000.0
 
 
 class After:
