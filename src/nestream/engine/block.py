@@ -91,15 +91,12 @@ class Group:
     """
 
     variable: str
+    variables: tuple[str, ...]
+    """The variables that members bind, in the order of the text."""
     interval: Interval
     alternatives: tuple[Negation, ...]
     least: int = 0
     most: int | None = None
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The variables that members bind, in the order of the text."""
-        return tuple(dict.fromkeys(name for one in self.alternatives for name in one.block.leaves))
 
     @property
     def reaches_out(self) -> bool:

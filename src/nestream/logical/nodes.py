@@ -179,6 +179,12 @@ def leaves(component: Component) -> Iterator[Leaf]:
     return (node for node in walk(component) if isinstance(node, Leaf))
 
 
+def targets_in_order(component: Component) -> tuple[str, ...]:
+    """The variables that a match of the component binds, in the order of the text."""
+    bound = target_variables(component)
+    return tuple(leaf.variable for leaf in leaves(component) if leaf.variable in bound)
+
+
 def target_variables(component: Component) -> frozenset[str]:
     """TV of the NEEL+ language: the variables that a match of the component binds; none for a constraint."""
     match component:

@@ -25,7 +25,7 @@ from nestream.engine.program import MEMORY, Edge, Interval, LeafSpec
 from nestream.engine.shown_groups import ShownGroups
 from nestream.logical.nodes import Group as LogicalGroup
 from nestream.logical.nodes import Negation as LogicalNegation
-from nestream.logical.nodes import Plan
+from nestream.logical.nodes import Plan, targets_in_order
 from nestream.model.expression import aggregates, conjuncts, variables
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Schema
@@ -159,7 +159,9 @@ class Planner(BlockWriter):
                     Negation(interval, self.block(alternative, interval, outer))
                     for alternative in choices(component.body)
                 )
-                yield Group(component.variable, interval, alternatives, component.least, component.most)
+                names = targets_in_order(component.body)
+                least, most = component.least, component.most
+                yield Group(component.variable, names, interval, alternatives, least, most)
 
 
 def edges(block: Block) -> set[Edge]:

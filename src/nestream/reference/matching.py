@@ -27,9 +27,8 @@ from nestream.logical.nodes import (
     WinSeq,
     Witness,
     is_constraint,
-    leaves,
     positive,
-    target_variables,
+    targets_in_order,
 )
 from nestream.model.event_types import fits
 from nestream.model.expression import aggregates
@@ -271,9 +270,7 @@ class Meaning:
 
     def in_order(self, group: Group, found: Sequence[Binding]) -> list[Binding]:
         """The members of a group by the time of their last event, then by the positions of all."""
-        order = [
-            leaf.variable for leaf in leaves(group.body) if leaf.variable in target_variables(group.body)
-        ]
+        order = targets_in_order(group.body)
         return sorted(
             found,
             key=lambda member: (

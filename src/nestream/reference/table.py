@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from nestream.logical.nodes import Group, Plan, expressions, groups, leaves, target_variables
+from nestream.logical.nodes import Group, Plan, expressions, groups, targets_in_order
 from nestream.model.columns import computable, field_of
 from nestream.model.expression import COLUMN_MARK, PATH_MARK, attributes
 from nestream.model.output import UNBOUND, Members, ValueColumn, build_matches, output_schema
@@ -62,7 +62,7 @@ def _members(group: Group, matches: list[Match]) -> Members:
     """The members of a group of all matches."""
     found = [match.groups.get(group.variable) for match in matches]
     counts = [-1 if members is None else len(members) for members in found]
-    names = [leaf.variable for leaf in leaves(group.body) if leaf.variable in target_variables(group.body)]
+    names = targets_in_order(group.body)
     rows = {
         name: np.array(
             [
