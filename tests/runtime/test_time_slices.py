@@ -67,6 +67,10 @@ def test_slices_are_shorter_where_there_are_many_matches(monkeypatch: pytest.Mon
         ("SEQ(A a, B b) WITHIN 2 RETURN b", True),
         ("SEQ(A a, B b) WITHIN 2 RETURN a", False),  # a row may have its last events in two slices
         ("SEQ(A a, B b) WITHIN 2 KEEP LAST PER a", False),
+        ("SEQ(A a, B b) WITHIN 2 KEEP LAST PER b", True),
+        ("SEQ(A a, A x, B b) WITHIN 5 KEEP SHORTEST PER b, a.ts % 2", True),
+        ("SEQ(A a, B b) WITHIN 2 KEEP FIRST PER b EVERY 2", False),
+        ("OR(SEQ(A a, B b), SEQ(B x, A y)) WITHIN 2 KEEP LAST PER b, y", True),
         ("SEQ(A a, B b) WITHIN 3 EVENTS", False),
         ("SEQ(A a, B b) WITHIN UNBOUNDED", False),
     ],

@@ -156,20 +156,33 @@ class Matcher:
     def between(self, first: int, end: int | None, cache: EvaluationCache | None = None) -> Iterator[Matches]:
         """Give the matches that end from a time on and before another, all the events having arrived.
 
-        None is the end of the events.
+        None is the end of the events. KEEP chooses among them alone.
         """
         self.watermark = END
         self.events.seal()
         store = self.store
         if not len(store):
             return
-        since = np.searchsorted(store.ts, first)
-        rows = since, len(store) if end is None else np.searchsorted(store.ts, end)
-        bounds = [int(store.pos[row]) + store.base if row < len(store) else self.events.seen for row in rows]
-        count = len(self.program.outlines)
-        self.decided = [bounds[0]] * count
-        for matches in self._decide([bounds[1]] * count, at_once=True, cache=cache):
+        since = int(np.searchsorted(store.ts, first))
+        until = len(store) if end is None else int(np.searchsorted(store.ts, end))
+        for matches in self._kept_between(since, until, cache):
             yield from self._completed(matches, cache)
+
+    def _kept_between(self, since: int, until: int, cache: EvaluationCache | None) -> Iterable[Matches]:
+        """The matches that end in a range of rows and that KEEP keeps."""
+        store = self.store
+        chosen = self._chosen(cache)
+        if chosen is not None:
+            ends = [np.max(list(matches.rows.values()), axis=0) for matches in chosen]
+            inside = [(last >= since) & (last < until) for last in ends]
+            return self._pieces([found.only(which) for found, which in zip(chosen, inside, strict=True)])
+        bounds = [
+            int(store.pos[row]) + store.base if row < len(store) else self.events.seen
+            for row in (since, until)
+        ]
+        self.decided = [bounds[0]] * len(self.program.outlines)
+        found = self._decide([bounds[1]] * len(self.program.outlines), at_once=True, cache=cache)
+        return found if self.keeper is None else self.keeper.all_of(found)
 
     def count(self) -> int:
         """How many matches there are when all the events have arrived, without building what it need not."""

@@ -39,6 +39,10 @@ class Matches:
     aggregates: Mapping[Aggregate, Vector] = field(default_factory=dict, kw_only=True)
     """The aggregates that RETURN computes, a value a match."""
 
+    def only(self, which: npt.NDArray[np.bool_]) -> Matches:
+        """Some of them, before their groups are known."""
+        return Matches({name: rows[which] for name, rows in self.rows.items()}, int(np.count_nonzero(which)))
+
 
 @dataclass(frozen=True)
 class Measured:

@@ -17,6 +17,7 @@ from nestream.engine.matcher import PIECE
 from nestream.engine.native import NativeProgram
 from nestream.engine.ordering import found_in_order
 from nestream.engine.program import Decided, Measure, Program
+from nestream.model.keep import Keep
 from nestream.model.schema import Schema
 from nestream.runtime.held import times_of
 
@@ -42,9 +43,15 @@ def can_be_sliced(program: Program) -> bool:
     return (
         isinstance(program, NativeProgram)
         and program.measure is Measure.TIME
-        and program.keep is None
         and found_in_order(program, at_once=True)
+        and (program.keep is None or _kept_by_last(program, program.keep))
     )
+
+
+def _kept_by_last(program: Program, keep: Keep) -> bool:
+    """Whether matches among which KEEP chooses have the same last event."""
+    per = set(keep.variables)
+    return keep.every is None and all(per.issuperset(outline.last) for outline in program.outlines)
 
 
 class TimeSlices:
