@@ -24,14 +24,16 @@ ROOT = Path(__file__).resolve().parents[2]
 class Killed:
     """A job that is started again whenever it was killed, until all that is expected is there."""
 
-    def __init__(self, source: Path, sink: Path, folder: Path) -> None:
+    def __init__(self, source: Path, sink: Path, folder: Path, *rules: Path) -> None:
         self.aside, self.checkpoint = folder / "aside.jsonl", folder / "checkpoint"
         self.arguments = [source, sink, self.checkpoint, self.aside]
+        self.rules = rules
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, interval: float) -> None:
         """Start it with so many seconds between two checkpoints."""
-        command = [sys.executable, "-m", "tests.job.driver", *map(str, self.arguments), str(interval)]
+        arguments = [*self.arguments, interval, *self.rules]
+        command = [sys.executable, "-m", "tests.job.driver", *map(str, arguments)]
         self.process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
 
     def kill(self) -> None:

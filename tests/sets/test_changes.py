@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import nestream
 from nestream.model.time import WindowKind
 from tests.sets.changing import Changing, change_at_random, random_rules
+from tests.sets.composites import RAW, SCHEMA, SHAPES, by_definition, random_events, random_set
 
 PAIR = "SEQ(A a, B b, a.id = b.id) WITHIN 10"
 QUICK = "SEQ(A a, B b, a.id = b.id, b.ts - a.ts < 3) WITHIN 10"
@@ -26,7 +28,7 @@ def spans(matches: list[dict[str, Any]]) -> list[tuple[str, Any, Any]]:
     return [(match["query"], match["match_start"], match["match_end"]) for match in matches]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_each_query_emits_what_it_has_to_whatever_changes_around_it(seed: int) -> None:
     running = change_at_random(Random(seed))
     assert running.found == running.expected()
@@ -191,3 +193,96 @@ def test_a_copy_of_a_query_sees_at_least_one_window_of_what_was_held() -> None:
         window = nestream.query(text).plan.window
         if window.kind is WindowKind.NUMBER:
             assert since is None or since <= 199 - window.size, text
+
+
+# -- composite events --------------------------------------------------------------------------------------
+
+
+def extras(random: Random, base: dict[str, str]) -> dict[str, str]:
+    """Queries beside a set that read its composite events too, and make others that it does not read."""
+    made = [text.split(" INTO ")[1].split()[0] for text in base.values() if " INTO " in text]
+    types = [*RAW, *made, *made]
+    found = {}
+    for name in random.sample(["e1", "e2", "e3"], random.randint(0, 3)):
+        parts = [random.choice([*types, *(["X"] if name == "e3" else [])]) for _ in range(3)]
+        text = random.choice(SHAPES[:10]).format(*parts, same="", w=random.randint(2, 12))
+        text += " RETURN a.id AS id, b.x AS x" + (" INTO X" if name != "e3" else "")
+        found[name] = text
+    return found
+
+
+def run_layers(seed: int) -> None:
+    """A set in layers gives its matches while others come and go beside it."""
+    random = Random(seed)
+    base = random_set(random, random.randint(1, 3))
+    events = random_events(random, 60)
+    rules = {**base, **extras(random, base)}
+    how: dict[str, Any] = {"schema": SCHEMA, "lateness": random.choice([0, 3])}
+    stream = nestream.queries(rules).stream(**how)
+    found: list[dict[str, Any]] = []
+    done = 0
+    while done < events.num_rows:
+        size = random.choice([1, 3, 10])
+        found += stream.push_batch(events.slice(done, size)).to_pylist()
+        done += size
+        if random.random() < 0.5:
+            rules = {**base, **extras(random, base)}
+            if random.random() < 0.5:
+                rules = dict(reversed(rules.items()))
+            stream.change(rules)
+        if random.random() < 0.3:
+            stream = nestream.queries(rules).stream(**how).restore(stream.save())
+    found += stream.finish()
+    for name, wanted in by_definition(base, events, "time").items():
+        own = Counter((m["match_start"], m["match_end"]) for m in found if m["query"] == name)
+        expected = Counter((m["match_start"], m["match_end"]) for m in wanted.to_pylist())
+        assert own == expected, name
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_layers_are_not_disturbed_by_queries_that_come_and_go_beside_them(seed: int) -> None:
+    run_layers(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 400))
+def test_many_layers_are_not_disturbed(seed: int) -> None:
+    run_layers(seed)
+
+
+MADE = "SEQ(A a, B b, a.id = b.id) WITHIN 10 RETURN a.id AS id INTO Pair"
+
+
+def test_a_query_that_reads_composite_events_joins_and_sees_those_that_come() -> None:
+    stream = nestream.queries({"pair": MADE}).stream()
+    for one in (event(1, "A"), event(2, "B"), event(3, "A", 2)):
+        stream.push(one)
+    after = "SEQ(Pair p, C c, p.id = c.id) WITHIN 10 RETURN p.id AS id"
+    assert stream.change({"pair": MADE, "after": after}) == {"after": 4}
+    stream.push(event(4, "B", 2))
+    stream.push(event(5, "C", 1))
+    stream.push(event(6, "C", 2))
+    assert spans(stream.push(event(7, "Z"))) == [("after", 4, 6)]
+
+
+def test_a_query_goes_on_with_the_events_alone_when_their_maker_has_left() -> None:
+    after = "SEQ(Pair p, C c, p.id = c.id) WITHIN 10 RETURN p.id AS id"
+    stream = nestream.queries({"pair": MADE, "after": after}).stream()
+    for one in (event(1, "A"), event(2, "B"), event(3, "Z")):
+        stream.push(one)
+    assert stream.change({"after": after}) == {"after": 4}
+    assert spans(stream.push(event(4, "C"))) == []  # the pair of before was no event of the stream
+    stream.push(event(5, "Pair"))
+    assert spans(stream.push(event(6, "C"))) == [("after", 5, 6)]
+
+
+def test_a_composite_event_for_a_time_that_its_readers_have_passed_is_not_handed_on() -> None:
+    after = "SEQ(Pair p, C c) WITHIN 10 RETURN p.id AS id"
+    stream = nestream.queries({"pair": MADE, "after": after}).stream()
+    for one in (event(1, "A"), event(2, "Z"), event(5, "Z")):
+        stream.push(one)
+    lonely = "SEQ(A a, !(B b)) WITHIN 6 RETURN a.id AS id INTO Pair"  # decided at 8, for the time 1
+    stream.change({"pair": MADE, "after": after, "lonely": lonely})
+    stream.push(event(6, "C"))
+    found = [match for n in (9, 20) for match in spans(stream.push(event(n, "Z")))]
+    assert found == [("lonely", 1, 1)]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import typer
@@ -79,10 +79,13 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
             time=wanted.time, type=wanted.type, lateness=lateness, strategy=wanted.strategy, **handlers
         )
 
-    rules = None if isinstance(query, Query) else LiveRules(RuleFolder(name), query, start)
+    kept = wanted.kept()
+    rules = None
+    if not isinstance(query, Query):
+        rules = LiveRules(RuleFolder(name, noted=kept is not None), query, start)
     try:
         job = Job(
-            partial(start, query) if isinstance(query, Query) else cast(LiveRules, rules).start,
+            partial(start, query) if rules is None else rules.start,
             open_source(
                 wanted.source,
                 wanted.time,
@@ -94,7 +97,7 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
             ),
             _Above(_sink(wanted, Path(name).stem if Path(name).exists() else "query"), status),
             aside=None if wanted.late is None else open_sink(wanted.late, "jsonl", encode=first_column),
-            checkpoint=None if (kept := wanted.kept()) is None else Checkpoint(kept),
+            checkpoint=None if kept is None else Checkpoint(kept),
             time=wanted.time,
             lateness=lateness,
             flush=wanted.flush,

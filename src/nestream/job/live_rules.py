@@ -32,7 +32,7 @@ class Change:
     joined: dict[str, Any]
     """The rules with a new text, each with the time since which it sees events, None for all."""
     replaced: tuple[str, ...]
-    """Those of them that had another text before."""
+    """Those of them that were there before."""
     left: tuple[str, ...]
     refused: dict[str, str]
     """The rules that are not taken, and why, where that is new."""
@@ -40,7 +40,8 @@ class Change:
 
     def json(self) -> dict[str, Any]:
         """The change as plain data."""
-        return {**vars(self), "at": self.at.isoformat(), "joined": plain(self.joined)}
+        found: dict[str, Any] = plain(vars(self))
+        return found
 
 
 class LiveRules:

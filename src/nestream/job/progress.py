@@ -12,8 +12,8 @@ from typing import Any
 from nestream.job.checkpoint import replace_file
 
 FILE = "progress.json"
-CHANGES = 20
-"""So many changes of the rules are told."""
+CHANGES = 100
+"""So many changes of the rules are told, the last ones."""
 STALLED = 30.0
 """After so many seconds without a word a job that says it runs has stalled."""
 

@@ -36,9 +36,13 @@ class Version:
 
 
 class RuleFolder:
-    """The rules of a folder: for a job that reads them, and for a command that changes them."""
+    """The rules of a folder: for a job that reads them, and for a command that changes them.
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    A job that will be started again has the rules that it begins with `noted` in the history.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, noted: bool = False) -> None:
+        self._notes = noted
         self.folder = Path(folder)
         self.where = str(folder)
         self._kept = self.folder / ".nestream"
@@ -67,8 +71,7 @@ class RuleFolder:
         ):
             found = latest
         elif known is None:
-            before = latest or RuleSet()
-            found = before.changed(before.differences(texts))
+            found = self._found(latest or RuleSet(), texts)
         elif known.texts == texts:
             found = known
         elif rests:
@@ -77,6 +80,14 @@ class RuleFolder:
             return known
         self._last = self._looks(), found
         return found
+
+    def _found(self, before: RuleSet, texts: Mapping[str, str]) -> RuleSet:
+        """The rules that a job begins with."""
+        with suppress(OSError):
+            if self._notes:
+                with self._locked():
+                    return self._noted()
+        return before.changed(before.differences(texts))
 
     def _edited(self, known: RuleSet, texts: Mapping[str, str]) -> RuleSet:
         """The next version after somebody edited the files, in the history if that can be written."""
@@ -133,7 +144,7 @@ class RuleFolder:
         """All versions, the oldest first; none where nothing was changed yet."""
         try:
             lines = self._history.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         found = []
         for number, line in enumerate(lines, 1):
@@ -222,7 +233,7 @@ class RuleFolder:
         """Complete a change that is in the history and not yet in the files; what cannot be completed."""
         try:
             begun = json.loads(self._begun.read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         versions = self.history()
         changes: dict[str, str | None] = {}

@@ -102,10 +102,10 @@ class Arrivals:
         """The same for other queries."""
         return Arrivals(compiler, time=self.time, type=self.type, lateness=self.lateness, schema=self._given)
 
-    def take_over(self, progress: Progress, before: Compiler) -> Progress:
+    def take_over(self, progress: Progress, before: Compiler) -> tuple[Progress, list[str]]:
         """The progress of a set from `before` with the queries of this one; raises where they do not fit.
 
-        Queries that both have go on; the others are left out, or join.
+        Queries that both have go on; the others are left out, or join. Also the names of those that join.
         """
         held = progress.run.schema.columns
         columns = {**self._declared, **{name: kind for name, kind in held.items() if self._is_used(name)}}
@@ -114,7 +114,7 @@ class Arrivals:
         staying = {name for name, identity in before.members.items() if members.get(name) == identity}
         joining = Joining(progress, staying, columns, whole=before.whole)
         run = started(self.compiler.compiled(self._schema(columns), joining))
-        return progress.going_on(run, self.lateness, self.compiler.computed, staying)
+        return progress.going_on(run, self.lateness, self.compiler.computed, staying), joining.joined
 
     # -- batches -------------------------------------------------------------------------------------------
 

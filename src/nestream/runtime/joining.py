@@ -33,12 +33,15 @@ class Joining:
         self._runs = {reads: _set_run(layer) for reads, layer in layers_of(before.run).items()}
         self._watermark, self._greatest = before.watermark, before.greatest
         self._schema = before.run.schema
+        self.joined: list[str] = []
+        """The queries that begin: new ones, and those that read other composite types than before."""
 
     def __call__(self, name: str, reads: frozenset[str], alone: Callable[[], CompiledQuery]) -> int | None:
         """The time since which a query sees events; None for all."""
         run = self._runs.get(reads)
         if run is not None and name in self._staying and name in run.names:
             return _still(run, name)
+        self.joined.append(name)
         query = alone()
         if run is None:  # it reads composite events that none read before
             moments = [_after(self._watermark), *(self._since_column(None, one) for one in query.held)]

@@ -337,8 +337,9 @@ class Stream:
 
         Queries that have the same name and text in both sets go on undisturbed. A query that joins sees the
         events that are held, if all that it reads is held, and otherwise those that come from now on; it
-        emits the matches that are decided from now on. A query that leaves takes its state with it. Returns
-        the names of the queries that join, each with the time since which it sees events, None for all.
+        emits the matches that are decided from now on. A query that leaves takes its state with it, and so
+        does one that reads other composite types from now on, which then joins again. Returns the names of
+        the queries that join, each with the time since which it sees events, None for all.
         Raises a `QueryError` or an `EventError` if the queries do not fit the events; then nothing has
         changed.
         """
@@ -351,12 +352,12 @@ class Stream:
         compiler, before = self._compiler_of(rules), self._arrivals.compiler
         self._take_pending()
         arrivals = self._arrivals.changed(compiler)
+        joined = [name for name, own in compiler.members.items() if before.members.get(name) != own]
         if self._progress is not None:
-            self._progress = arrivals.take_over(self._progress, before)
+            self._progress, joined = arrivals.take_over(self._progress, before)
         self._arrivals = arrivals
         self._single, self._alone, self._never_singly = None, 0, False
         self._seen = Seen(())  # nobody knows which of the types came before
-        joined = [name for name, own in compiler.members.items() if before.members.get(name) != own]
         return {name: self._since(name) for name in joined}
 
     def _since(self, name: str) -> Any:
