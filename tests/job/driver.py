@@ -10,21 +10,21 @@ import nestream
 from nestream.job import Checkpoint, Job
 from nestream.sink import first_column, open_sink
 from nestream.source import open_source
-from tests.job.feed import LATENESS, QUERY
+from tests.job.feed import QUERY
 
 
-def main(source: str, sink: str, checkpoint: str, aside: str, interval: str) -> None:
+def main(source: str, sink: str, checkpoint: str, aside: str, lateness: str, interval: str) -> None:
     """Run the job until SIGTERM."""
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     query = nestream.query(QUERY)
     job = Job(
-        lambda **handlers: query.stream(lateness=LATENESS, **handlers),
+        lambda **handlers: query.stream(lateness=int(lateness), **handlers),
         open_source(source),
         open_sink(sink),
         aside=open_sink(aside, "jsonl", encode=first_column),
         checkpoint=Checkpoint(checkpoint),
-        lateness=LATENESS,
+        lateness=int(lateness),
         interval=float(interval),
     )
     job.run(stop)

@@ -21,7 +21,7 @@ from nestream.cli.stream_status import StatusLine, interruption, live, summary
 from nestream.job import Checkpoint, Job, Progress, State
 from nestream.job.metrics import serve_metrics
 from nestream.sink import Sink, SinkError, first_column, open_sink
-from nestream.sink.place import is_folder
+from nestream.sink.place import is_folder, needs_checkpoint
 from nestream.source import open_source
 
 
@@ -47,6 +47,11 @@ class LocalStream:
 
     def kept(self) -> str | None:
         """The folder of the checkpoint; without one where nothing can be undone and none is named."""
+        if self.checkpoint is None and needs_checkpoint(self.sink):
+            raise typer.BadParameter(
+                "name a folder for it: a stream to Kafka has no place of its own to keep it.",
+                param_hint="--checkpoint",
+            )
         if self.checkpoint is not None or self.sink == "-" or "://" in self.sink:
             return self.checkpoint
         return str(Path(self.sink) / "_checkpoint") if is_folder(self.sink) else f"{self.sink}.checkpoint"
@@ -67,6 +72,7 @@ def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None
         start(late=None, dead_letter=None)
     except ValueError as problem:
         raise typer.BadParameter(f"{problem}.", param_hint="--watermark") from None
+    kept = wanted.kept()
     try:
         job = Job(
             start,
@@ -81,7 +87,7 @@ def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None
             ),
             _Above(_sink(wanted, name), status),
             aside=None if wanted.late is None else open_sink(wanted.late, "jsonl", encode=first_column),
-            checkpoint=None if (kept := wanted.kept()) is None else Checkpoint(kept),
+            checkpoint=None if kept is None else Checkpoint(kept),
             time=wanted.time,
             lateness=lateness,
             flush=wanted.flush,
