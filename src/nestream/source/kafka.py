@@ -306,16 +306,16 @@ class KafkaSource:
         """The text of a message, and what is added to it; a blank text where it has a problem."""
         value: bytes = message.value() or b""
         added: dict[str, str | None] = {}
-        try:
-            if not value.strip():
-                problem = "the message has no value"
-            else:
+        problem: str | None = "the message has no value"
+        if value.strip():
+            try:
                 problem = _add(message, self._names, self._headers, added)
-        except UnicodeDecodeError:
-            problem = "its key, or a header, is not UTF-8 text"
-        if problem:
-            problems[place] = problem
-        return (b"" if problem else value), added
+            except UnicodeDecodeError:
+                problem = "its key, or a header, is not UTF-8 text"
+        if problem is None:
+            return value, added
+        problems[place] = problem
+        return b"", added
 
     def _pause(self) -> None:
         """Do not read on where events wait for other partitions, nor beyond the end."""
