@@ -45,7 +45,7 @@ def test_a_stream_to_kafka_needs_a_checkpoint(broker: Broker) -> None:
     done = call("stream", "SEQ(A a, B b) WITHIN 10", "--local", "--from", "-", "--to", broker.url("matches"))
     assert done.exit_code == 2
     assert "--checkpoint" in done.stderr
-    assert "name a folder" in done.stderr
+    assert "a stream to Kafka needs a folder" in done.stderr
 
 
 def test_matches_of_a_topic_are_printed_as_they_come(broker: Broker) -> None:

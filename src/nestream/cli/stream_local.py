@@ -49,7 +49,7 @@ class LocalStream:
         """The folder of the checkpoint; without one where nothing can be undone and none is named."""
         if self.checkpoint is None and needs_checkpoint(self.sink):
             raise typer.BadParameter(
-                "name a folder for it: a stream to Kafka has no place of its own to keep it.",
+                "a stream to Kafka needs a folder for its checkpoint; add --checkpoint DIR.",
                 param_hint="--checkpoint",
             )
         if self.checkpoint is not None or self.sink == "-" or "://" in self.sink:
