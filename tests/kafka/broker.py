@@ -44,8 +44,7 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=1
 group.initial.rebalance.delay.ms=0
-log.retention.check.interval.ms=500
-log.initial.task.delay.ms=500
+log.retention.ms=-1
 """
 
 

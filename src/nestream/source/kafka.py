@@ -11,7 +11,6 @@ import time as clock
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -21,11 +20,10 @@ from nestream.model.kafka import PATIENCE, KafkaPlace, client_log, kafka_client,
 from nestream.source.dead_letter import RAW_LIMIT, DeadLetter
 from nestream.source.errors import SourceError
 from nestream.source.json_events import JsonEvents
+from nestream.source.kafka_attributes import ATTRIBUTES, added_to, attributes_of
 from nestream.source.partitions import Partitions
 from nestream.source.protocol import Batch, Position
 
-ATTRIBUTES = ("key", "timestamp", "topic")
-"""What becomes an attribute of each event, under the name that the address gives."""
 OPTIONS = (*ATTRIBUTES, "headers", "start", "missing", "group", "config")
 MOST = 10_000
 """The messages that are read at once."""
@@ -35,7 +33,6 @@ REFRESH = 5.0
 """The seconds between two looks for new partitions."""
 LEAVING = 2.0
 """The seconds that brokers have to take the last report."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass
@@ -76,7 +73,7 @@ class KafkaSource:
         try:
             self._kafka = kafka_client()
             self._place = read_kafka(address, OPTIONS)
-            self._names, self._headers = _attributes(self._place)
+            self._names, self._headers = attributes_of(self._place)
             _check_choice(self._place, "start", ("beginning", "end"))
             _check_choice(self._place, "missing", ("stop", "skip"))
             self._group = self._place.options.get("group") or f"nestream-{uuid4().hex[:8]}"
@@ -273,11 +270,17 @@ class KafkaSource:
         if not taken:
             return
         problems: dict[int, str] = {}
-        lines, added = [], []
-        for place, message in enumerate(taken):
-            line, more = self._read(message, place, problems)
-            lines.append(line)
-            added.append(more)
+        lines: list[bytes] = [message.value() or b"" for message in taken]
+        added: list[Mapping[str, str | None]] = []
+        for place, line in enumerate(lines):
+            if not line or line.isspace():
+                problems[place] = "the message has no value"
+        if self._names or self._headers:
+            for place, message in enumerate(taken):
+                more, problem = added_to(message, self._names, self._headers)
+                added.append(more)
+                if problem is not None:
+                    problems[place], lines[place] = problem, b""
         batch = self._json.batch(self.where, lines, 2, added)  # 2: none is the beginning of a text
         problems.update({letter.line - 2: letter.reason for letter in batch.dead})
         is_event = np.ones(len(taken), bool)
@@ -299,23 +302,6 @@ class KafkaSource:
             self._consumer.incremental_assign([self._assigned(partition)])
         elif not error.retriable():
             raise SourceError(f"cannot read {partition.where}: {reason(error)}")
-
-    def _read(
-        self, message: Any, place: int, problems: dict[int, str]
-    ) -> tuple[bytes, Mapping[str, str | None]]:
-        """The text of a message, and what is added to it; a blank text where it has a problem."""
-        value: bytes = message.value() or b""
-        added: dict[str, str | None] = {}
-        problem: str | None = "the message has no value"
-        if value.strip():
-            try:
-                problem = _add(message, self._names, self._headers, added)
-            except UnicodeDecodeError:
-                problem = "its key, or a header, is not UTF-8 text"
-        if problem is None:
-            return value, added
-        problems[place] = problem
-        return b"", added
 
     def _pause(self) -> None:
         """Do not read on where events wait for other partitions, nor beyond the end."""
@@ -352,43 +338,8 @@ class KafkaSource:
         self._consumer.close()
 
 
-def _attributes(place: KafkaPlace) -> tuple[dict[str, str], tuple[str, ...]]:
-    """What is added to an event: the names of attributes by what they hold, and headers."""
-    names = {what: place.options[what] for what in ATTRIBUTES if what in place.options}
-    headers = tuple(name for name in place.options.get("headers", "").split(",") if name)
-    every = [*names.values(), *headers]
-    if twice := {name for name in every if every.count(name) > 1}:
-        raise ValueError(f"cannot use {place.where}: two options name the attribute {twice.pop()!r}")
-    return names, headers
-
-
 def _check_choice(place: KafkaPlace, option: str, choices: Iterable[str]) -> None:
     value = place.options.get(option)
     if value is not None and value not in choices:
         listed = " or ".join(f"{option}={choice}" for choice in choices)
         raise ValueError(f"cannot use {place.where}: {option} is {value!r}. Write {listed}")
-
-
-def _add(
-    message: Any, names: Mapping[str, str], headers: Collection[str], added: dict[str, str | None]
-) -> str | None:
-    """Add the attributes of a message; what is wrong with it."""
-    for what, name in names.items():
-        if what == "key":
-            key = message.key()
-            added[name] = None if key is None else key.decode()
-        elif what == "topic":
-            added[name] = message.topic()
-        else:
-            kind, milliseconds = message.timestamp()
-            if not kind:
-                return "the message has no timestamp"
-            try:
-                added[name] = (_EPOCH + timedelta(milliseconds=milliseconds)).isoformat()
-            except OverflowError:
-                return f"its timestamp is {milliseconds}, which is beyond the year 9999"
-    if headers:
-        for name, value in message.headers() or ():
-            if name in headers:
-                added[name] = None if value is None else value.decode()
-    return None
