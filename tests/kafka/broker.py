@@ -145,8 +145,9 @@ class Broker:
 
     @contextmanager
     def producer(self, **settings: Any) -> Iterator[Producer]:
-        """A producer whose messages are there at the end of the block."""
-        producer = Producer({"bootstrap.servers": self.address, **settings}, logger=QUIET)
+        """A producer whose messages are there at the end of the block, in the order of sending."""
+        known = {"bootstrap.servers": self.address, "enable.idempotence": True, **settings}
+        producer = Producer(known, logger=QUIET)
         yield producer
         assert producer.flush(60) == 0
 
