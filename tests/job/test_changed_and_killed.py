@@ -93,7 +93,7 @@ def survive(tmp_path: Path, seed: int, kills: int) -> None:
         (rules / f"{name}.neel").write_text(random_rule(randomness))
     lines = [json.dumps(event).encode() + b"\n" for event in events]
     feed_file(source, lines.pop(0))
-    job = Killed(source, sink, tmp_path, rules)
+    job = Killed(source, sink, tmp_path, rules=rules)
     share = len(lines) // (kills + 1)
     for _ in range(kills):
         before = job.told()

@@ -70,7 +70,7 @@ def stream(
     """Match events as they arrive: in this process with --local, or the files of a folder on Spark.
 
     Stop with Ctrl-C; the same command continues from the checkpoint.
-    Every match is written exactly once, if the events come from files and the matches go to files.
+    Every match is written exactly once, if events and matches are in files or, with --local, in Kafka.
     """
     if strategy == "reference":
         raise typer.BadParameter("the reference evaluator does not run on streams.", param_hint="--strategy")

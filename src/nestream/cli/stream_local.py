@@ -24,7 +24,7 @@ from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, RuleFolde
 from nestream.job.metrics import serve_metrics
 from nestream.model.lengths import length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
-from nestream.sink.place import is_folder
+from nestream.sink.place import is_folder, needs_checkpoint
 from nestream.source import open_source
 
 
@@ -50,6 +50,11 @@ class LocalStream:
 
     def kept(self) -> str | None:
         """The folder of the checkpoint; without one where nothing can be undone and none is named."""
+        if self.checkpoint is None and needs_checkpoint(self.sink):
+            raise typer.BadParameter(
+                "a stream to Kafka needs a folder for its checkpoint; add --checkpoint DIR.",
+                param_hint="--checkpoint",
+            )
         if self.checkpoint is not None or self.sink == "-" or "://" in self.sink:
             return self.checkpoint
         return str(Path(self.sink) / "_checkpoint") if is_folder(self.sink) else f"{self.sink}.checkpoint"

@@ -68,7 +68,7 @@ class Matchers:
         found = {number for leaf in fresh for number in self._awaiting.get(leaf, ())}
         return sorted(found.union(self._always))
 
-    def between(self, first: int, end: int) -> Iterator[tuple[int, Matches]]:
+    def between(self, first: int, end: int | None) -> Iterator[tuple[int, Matches]]:
         """Give the matches of each program that end in a range of times, all the events having arrived."""
         self.events.seal()
         cache = self.cache()

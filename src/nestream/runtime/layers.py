@@ -197,14 +197,14 @@ class LayeredRun:
         """The matches decided at the end of the events."""
         return self.advance(END, in_order=in_order)
 
-    def within(self, first: int, end: int) -> Iterator[pa.Table]:
+    def within(self, first: int, end: int | None) -> Iterator[pa.Table]:
         """The matches that end in a range of times, when all the events have arrived."""
         for layer in self.layers:
             layer.reach(END)
             hand_on, layer.run.noted = layer.run.noted, None
             yield from layer.run.within(first, end)
             assert hand_on is not None
-            for number, matches in layer.run.matchers.between(LEAST, END):
+            for number, matches in layer.run.matchers.between(LEAST, None):
                 hand_on(number, matches)
             layer.run.noted = hand_on
 

@@ -82,7 +82,7 @@ class SetRun:
         """The matches decided at the end of the events."""
         return self.advance(END, in_order=in_order)
 
-    def within(self, first: int, end: int) -> Iterator[pa.Table]:
+    def within(self, first: int, end: int | None) -> Iterator[pa.Table]:
         """The matches that end in a range of times, when all the events have arrived."""
         return self._named(self.matchers.between(first, end))
 
@@ -140,7 +140,8 @@ class SetRun:
 
     def all_decided(self, threads: int = 1) -> Iterator[pa.Table]:
         """The same over the events that were taken, when all have arrived."""
-        return in_threads(self._table, self._gathered(self.matchers.decide(END)), threads)
+        found = self._gathered(self.matchers.decide(END))
+        return in_threads(lambda gathered: (self._table(gathered),), found, threads)
 
     def count(self, events: pa.Table) -> dict[str, int]:
         """How many matches each query has over a finite table."""

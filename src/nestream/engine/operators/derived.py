@@ -290,7 +290,7 @@ class MatchStair:
         """The latest starts of its matches; None where there are too many, or too few to ask for them."""
         if _FEW_NEW * (len(evaluation) - evaluation.since) < len(evaluation):
             return None
-        evaluation = evaluation.whole
+        evaluation = evaluation.inner
         asked = Asked(0, len(evaluation))
         budget = max(_DEAR * len(evaluation), _CHEAP)
         expected = self.operator.expected(evaluation, asked)
