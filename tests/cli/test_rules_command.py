@@ -55,7 +55,7 @@ def test_rules_that_make_a_cycle_are_refused(tmp_path: Path) -> None:
 
 def test_mistakes_in_the_command_say_what_to_write(tmp_path: Path) -> None:
     call("rules", tmp_path, "add", "dirty", QUERY)
-    for arguments, message, code in (
+    wrong: list[tuple[list[str], str, int]] = [
         (["add", "dirty", QUERY], "a rule dirty already", 1),
         (["replace", "drty", QUERY], "did you mean dirty?", 1),
         (["remove", "other"], "the rules are dirty", 1),
@@ -66,7 +66,8 @@ def test_mistakes_in_the_command_say_what_to_write(tmp_path: Path) -> None:
         (["add", "a/b", QUERY], "cannot be the name of a rule", 2),
         (["remove"], "nestream rules DIR remove NAME...", 2),
         (["history", "1"], "nestream rules DIR history", 2),
-    ):
+    ]
+    for arguments, message, code in wrong:
         said = call("rules", tmp_path, *arguments)
         assert said.exit_code == code, arguments
         assert message in " ".join(said.stderr.replace("│", " ").split()), arguments
@@ -78,7 +79,7 @@ def test_a_stream_that_goes_on_takes_the_changes_and_refuses_a_rule_with_a_mista
     rules, events, matches = tmp_path / "rules", tmp_path / "events.jsonl", tmp_path / "matches.jsonl"
     call("rules", rules, "add", "dirty", f"{QUERY} RETURN o.id AS tool")
     events.write_text(EVENTS)
-    arguments = ["stream", rules, "--local", "--once", "--from", events, "--to", matches]
+    arguments: list[str | Path] = ["stream", rules, "--local", "--once", "--from", events, "--to", matches]
     assert call(*arguments).exit_code == 0
     call("rules", rules, "add", "used", USED)
     (rules / "bad.neel").write_text("SEQ(Recycle r")
@@ -103,7 +104,7 @@ def test_a_value_of_set_may_be_for_a_rule_that_comes_later(tmp_path: Path) -> No
     rules, events, matches = tmp_path / "rules", tmp_path / "events.jsonl", tmp_path / "matches.jsonl"
     call("rules", rules, "add", "used", USED.replace("1 hour", "$window"), "--set", "window=1 hour")
     events.write_text(EVENTS)
-    arguments = ["stream", rules, "--local", "--once", "--from", events, "--to", matches]
+    arguments: list[str | Path] = ["stream", rules, "--local", "--once", "--from", events, "--to", matches]
     assert call(*arguments, "--set", "window=1 hour").exit_code == 0
     call("rules", rules, "replace", "used", USED)
     assert call(*arguments, "--set", "window=1 hour").exit_code == 0

@@ -99,10 +99,11 @@ def stream(
             metrics=metrics,
             strategy=strategy,
         )
+        parsed = None
         if not Path(query).is_dir() or not wanted.goes_on:  # a job that goes on refuses rules that are wrong
             parsed = _parsed(query, dialect, set, types)
-        rules = Binder(dialect, set, types) if Path(query).is_dir() else parsed
-        stream_here(rules, query, wanted)
+        chosen = parsed if isinstance(parsed, Query) else Binder(dialect, set, types)
+        stream_here(chosen, query, wanted)
         return
     for option, used in (("--flush", flush), ("--future", future), ("--metrics", metrics)):
         if used:

@@ -85,12 +85,15 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
         )
 
     kept = wanted.kept()
-    rules = None
-    if not isinstance(query, Query):
+    rules: LiveRules | None = None
+    if isinstance(query, Query):
+        begin, moments, limit = partial(start, query), {*query.attributes_read}, query.plan.limit
+    else:
         rules = LiveRules(RuleFolder(name, noted=kept is not None), query, start)
+        begin, moments, limit = partial(rules.start), query.attributes, None
     try:
         job = Job(
-            partial(start, query) if rules is None else rules.start,
+            begin,
             open_source(
                 wanted.source,
                 wanted.time,
@@ -98,7 +101,7 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
                 format=wanted.input_format,
                 once=wanted.once or wanted.flush,
                 whole=wanted.flush,
-                moments=set(query.attributes_read) if isinstance(query, Query) else query.attributes,
+                moments=moments,
             ),
             _Above(_sink(wanted, Path(name).stem if Path(name).exists() else "query"), status),
             aside=None if wanted.late is None else open_sink(wanted.late, "jsonl", encode=first_column),
@@ -107,7 +110,7 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
             lateness=lateness,
             flush=wanted.flush,
             future=wanted.future,
-            limit=query.plan.limit if isinstance(query, Query) else None,
+            limit=limit,
             on_tick=told,
             rules=rules,
             on_change=told.of_change,
