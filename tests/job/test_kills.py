@@ -31,14 +31,17 @@ class Killed:
         folder: Path,
         aside: str | None = None,
         lateness: int = LATENESS,
+        rules: Path | None = None,
     ) -> None:
         self.aside, self.checkpoint = folder / "aside.jsonl", folder / "checkpoint"
         self.arguments = [source, sink, self.checkpoint, aside or self.aside, lateness]
+        self.rules = [] if rules is None else [rules]
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, interval: float) -> None:
         """Start it with so many seconds between two checkpoints."""
-        command = [sys.executable, "-m", "tests.job.driver", *map(str, self.arguments), str(interval)]
+        arguments = [*self.arguments, interval, *self.rules]
+        command = [sys.executable, "-m", "tests.job.driver", *map(str, arguments)]
         self.process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
 
     def kill(self) -> None:

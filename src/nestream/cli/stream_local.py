@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ import typer
 
 from nestream import Queries, Query
 from nestream.cli.console import count, is_terminal, note
+from nestream.cli.live_rules import Binder, change_lines
 from nestream.cli.match_text import MatchText
 from nestream.cli.progress import ProgressFile
 from nestream.cli.stream_options import StreamFormat
 from nestream.cli.stream_status import StatusLine, interruption, live, summary
-from nestream.job import Checkpoint, Job, Progress, State
+from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, RuleFolder, State
 from nestream.job.metrics import serve_metrics
+from nestream.model.lengths import length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
 from nestream.sink.place import is_folder, needs_checkpoint
 from nestream.source import open_source
@@ -56,26 +59,41 @@ class LocalStream:
             return self.checkpoint
         return str(Path(self.sink) / "_checkpoint") if is_folder(self.sink) else f"{self.sink}.checkpoint"
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is a checkpoint to go on from."""
+        kept = self.kept()
+        return kept is not None and Checkpoint(kept).path.exists()
 
-def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None:
-    """Run the stream until its source ends or somebody stops it."""
+
+def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
+    """Run the stream until its source ends or somebody stops it: of a query, or of the rules of a folder.
+
+    Rules are bound by the binder; `name` is that of the query or of the folder.
+    """
     status = StatusLine()
     told = _Told(wanted, status)
     lateness: Any = int(wanted.lateness) if str(wanted.lateness).isdigit() else wanted.lateness
+    try:
+        length_of_time(lateness, "lateness")
+    except ValueError as problem:
+        raise typer.BadParameter(f"{problem}.", param_hint="--watermark") from None
 
-    def start(**handlers: Any) -> Any:
+    def start(parsed: Query | Queries, **handlers: Any) -> Any:
         return parsed.stream(
             time=wanted.time, type=wanted.type, lateness=lateness, strategy=wanted.strategy, **handlers
         )
 
-    try:
-        start(late=None, dead_letter=None)
-    except ValueError as problem:
-        raise typer.BadParameter(f"{problem}.", param_hint="--watermark") from None
     kept = wanted.kept()
+    rules: LiveRules | None = None
+    if isinstance(query, Query):
+        begin, moments, limit = partial(start, query), {*query.attributes_read}, query.plan.limit
+    else:
+        rules = LiveRules(RuleFolder(name, noted=kept is not None), query, start)
+        begin, moments, limit = partial(rules.start), query.attributes, None
     try:
         job = Job(
-            start,
+            begin,
             open_source(
                 wanted.source,
                 wanted.time,
@@ -83,17 +101,19 @@ def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None
                 format=wanted.input_format,
                 once=wanted.once or wanted.flush,
                 whole=wanted.flush,
-                moments=set(parsed.attributes_read),
+                moments=moments,
             ),
-            _Above(_sink(wanted, name), status),
+            _Above(_sink(wanted, Path(name).stem if Path(name).exists() else "query"), status),
             aside=None if wanted.late is None else open_sink(wanted.late, "jsonl", encode=first_column),
             checkpoint=None if kept is None else Checkpoint(kept),
             time=wanted.time,
             lateness=lateness,
             flush=wanted.flush,
             future=wanted.future,
-            limit=parsed.plan.limit if isinstance(parsed, Query) else None,
+            limit=limit,
             on_tick=told,
+            rules=rules,
+            on_change=told.of_change,
         )
     except ValueError as problem:
         raise typer.BadParameter(f"{problem}.", param_hint="--future") from None
@@ -161,6 +181,13 @@ class _Told:
         self.job: Job | None = None
         self._wanted, self._status = wanted, status
         self._silent = wanted.late is not None
+
+    def of_change(self, change: Change) -> None:
+        """Say what became of a change of the rules."""
+        self._status.clear()
+        for line in change_lines(change):
+            note(line)
+        self._status.again()
 
     def __call__(self, progress: Progress) -> None:
         if progress.state is State.RUNNING:

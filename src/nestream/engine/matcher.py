@@ -21,7 +21,7 @@ from nestream.engine.moment import Moment
 from nestream.engine.operator import EvaluationCache, Matches, Operator
 from nestream.engine.ordering import found_in_order, in_output_order, told_by_last
 from nestream.engine.program import Decided, Measure, Program
-from nestream.engine.retention import forgettable
+from nestream.engine.retention import complete_since, forgettable
 from nestream.engine.slices import Slices
 from nestream.engine.store import Store
 
@@ -398,6 +398,24 @@ class Matcher:
         held = None if self.keeper is None else self.keeper.first
         watermark = None if self.watermark == END else self.watermark  # nothing is worth forgetting any more
         return forgettable(self.program, self.store, self.decided, watermark, held)
+
+    @property
+    def complete_since(self) -> int:
+        """The time from which on every event that has come is held for this matcher."""
+        return complete_since(self.program, self.store, self.decided, self.watermark)
+
+    def catch_up(self, cache: EvaluationCache) -> None:
+        """Take the matches that the watermark decides over the events held as emitted.
+
+        It is as if the matcher had been there all the time: what KEEP and a distinct output remember of these
+        matches is remembered.
+        """
+        assert self.watermark is not None
+        if self.given is None and self.keeper is None:
+            self.pass_over(self.watermark, several=True)
+        else:
+            for _ in self.advance(self.watermark, cache):
+                pass
 
     def forget_given(self) -> None:
         """Forget the matches given that no held event could give again."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from nestream.model.event_types import ANY_TYPE, named_types
-from nestream.model.expression import Expression
+from nestream.model.expression import TIME_ATTRIBUTE, Attribute, Comparison, Expression, Literal
 from nestream.model.keep import Keep
 from nestream.model.schema import Schema
 
@@ -34,6 +34,30 @@ class LeafSpec:
 
     types: tuple[str, ...]
     filters: tuple[Expression, ...] = ()
+
+    def since(self, time: int | None) -> LeafSpec:
+        """Those of its events that are not before a time."""
+        if time is None:
+            return self
+        later = Comparison(">=", (Attribute(EVENT, TIME_ATTRIBUTE), Literal(time)))
+        return LeafSpec(self.types, (*self.filters, later))  # last, as leaves share the tests they begin with
+
+    def covers(self, other: LeafSpec) -> bool:
+        """Whether every event of another leaf is one of this."""
+        takes_types = ANY_TYPE in self.types or set(self.types).issuperset(other.types)
+        return takes_types and set(self.filters).issubset(other.filters)
+
+
+class LeavesSince(dict[LeafSpec, int]):
+    """The leaves of a set and their numbers, for a program that sees events from some time on."""
+
+    def __init__(self, leaves: Mapping[LeafSpec, int], time: int) -> None:
+        super().__init__(leaves)
+        self.time = time
+
+    def setdefault(self, leaf: LeafSpec, number: int = 0) -> int:
+        """The number of the leaf that has only the later events of this one."""
+        return super().setdefault(leaf.since(self.time), number)
 
 
 class Edge(StrEnum):

@@ -12,6 +12,8 @@ from typing import Any
 from nestream.job.checkpoint import replace_file
 
 FILE = "progress.json"
+CHANGES = 100
+"""So many changes of the rules are told, the last ones."""
 STALLED = 30.0
 """After so many seconds without a word a job that says it runs has stalled."""
 
@@ -56,6 +58,16 @@ class Progress:
     """Events a second since the last look."""
     state_bytes: int = 0
     state_rows: int = 0
+    version: int | None = None
+    """The version of the rules, where these may change."""
+    rules: dict[str, int] = field(default_factory=dict)
+    """The rules that run, each with the version in which it came."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """The rules that do not run, and why."""
+    rules_problem: str | None = None
+    """Why the rules cannot be read now."""
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    """The last changes of the rules."""
     pending: int | None = None
     """At the end, the matches that would come if no more events did."""
     flushed: bool = False
@@ -64,8 +76,12 @@ class Progress:
 
     def counts(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
-        names = ("events", "matches", "late", "malformed", "future", "by_rule", "flushed")
+        names = ("events", "matches", "late", "malformed", "future", "by_rule", "flushed", "changes")
         return {name: getattr(self, name) for name in names}
+
+    def changed(self, change: dict[str, Any]) -> None:
+        """Note a change of the rules, and how many events came before it."""
+        self.changes = [*self.changes, {**change, "events": self.events}][-CHANGES:]
 
     def seen(self, greatest: Any, lateness: Any, now: datetime) -> None:
         """Note the greatest time seen, and with it the watermark."""

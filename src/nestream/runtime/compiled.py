@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -21,7 +21,8 @@ from nestream.model.widening import shown, widened
 class CompiledQuery:
     """A program, the events it reads and what its matches show.
 
-    `kinds` are those of the returned expressions; `name` is the query's own in a set.
+    `kinds` are those of the returned expressions; `name` is the query's own in a set. A query that joined a
+    running set sees events `since` a time, all others see all.
     """
 
     schema: Schema
@@ -30,6 +31,7 @@ class CompiledQuery:
     program: Program
     limit: int | None = None
     name: str = ""
+    since: int | None = None
 
     @property
     def scope(self) -> Scope:
@@ -213,6 +215,9 @@ class CompiledLayers:
 
 
 Compiled: TypeAlias = CompiledQuery | CompiledSet | CompiledLayers
+Begin: TypeAlias = Callable[[str, frozenset[str], Callable[[], CompiledQuery]], int | None]
+"""Says since when a query of a set sees events, given its name, the composite types it reads, and a way to
+compile it alone."""
 
 
 def makers_of(types: Collection[str], members: Iterable[CompiledQuery]) -> list[CompiledQuery]:

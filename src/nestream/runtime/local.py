@@ -173,6 +173,11 @@ class LocalRun:
             matcher.keeper.load(tables["kept"].to_pylist())
 
     @property
+    def since(self) -> dict[str, int]:
+        """Nothing: a query alone sees all events."""
+        return {}
+
+    @property
     def is_empty(self) -> bool:
         """Whether no event is held."""
         return not len(self.store)

@@ -13,6 +13,7 @@ from nestream.engine.in_threads import in_threads
 from nestream.engine.many import Matchers
 from nestream.engine.matcher import END
 from nestream.engine.operator import Matches
+from nestream.engine.retention import LEAST
 from nestream.model.columns import with_columns
 from nestream.model.memory import first_rows
 from nestream.model.schema import Schema
@@ -52,6 +53,8 @@ class SetRun:
         self.matchers = Matchers([member.program for member in members], self.store)
         for run, matcher in zip(self.runs, self.matchers.members, strict=True):
             run.matcher = matcher
+        self.floor = LEAST
+        """Since when the events that the queries needed are all held, whatever queries were added later."""
         self.noted: Callable[[int, Matches], None] | None = None
         """Called with the matches of each query, by its number, as they are found."""
 
@@ -185,6 +188,15 @@ class SetRun:
         """The greatest watermark so far."""
         return self.matchers.members[0].watermark
 
+    @property
+    def since(self) -> dict[str, int]:
+        """The queries that do not see all events, with the time since which they do."""
+        return {run.compiled.name: since for run in self.runs if (since := run.compiled.since) is not None}
+
+    def complete_since(self) -> int:
+        """The time from which on every event that has come is held for all queries that saw it."""
+        return max(self.floor, min(member.complete_since for member in self.matchers.members))
+
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """The state of the engine: numbers, and the events held with their positions, times and types."""
         tables = {"held": saved_events(self.store)}
@@ -195,12 +207,18 @@ class SetRun:
             if matcher.keeper is not None:
                 tables[f"kept {name}"] = saved_keeper(matcher.keeper)
         decided = {name: member.decided for name, member in zip(self.names, members, strict=True)}
-        return {"seen": self.store.seen, "decided": decided, "watermark": self.watermark}, tables
+        numbers = {"seen": self.store.seen, "decided": decided, "watermark": self.watermark}
+        return {**numbers, "floor": self.floor}, tables
 
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
-        """Go on from a saved state of the same set."""
+        """Go on from a saved state of the same set, or of one with other queries.
+
+        A query that the state does not know emits the matches that are decided from here on.
+        """
+        self.floor = numbers.get("floor", LEAST)
+        decided = numbers["decided"]
         for name, matcher in zip(self.names, self.matchers.members, strict=True):
-            matcher.decided = list(numbers["decided"][name])
+            matcher.decided = list(decided[name]) if name in decided else matcher.decided
             matcher.watermark = numbers["watermark"]
             if matcher.given is not None and f"given {name}" in tables:
                 matcher.given.positions = restored_given(tables[f"given {name}"])
@@ -208,6 +226,10 @@ class SetRun:
         for name, matcher in zip(self.names, self.matchers.members, strict=True):
             if matcher.keeper is not None and f"kept {name}" in tables:
                 matcher.keeper.load(tables[f"kept {name}"].to_pylist())
+        if self.watermark is not None:
+            for name, matcher in zip(self.names, self.matchers.members, strict=True):
+                if name not in decided:
+                    matcher.catch_up(self.matchers.cache())
 
     def describe(self) -> dict[str, Any]:
         """What is held, for a person or a monitor."""
