@@ -304,3 +304,12 @@ def test_a_commit_of_another_shape_is_told_and_holds_up_what_comes_after_it(fold
         assert tail.failed is not None, wrong
         second.write_text(entry)
         assert numbers(tail.new()) == [1]
+
+
+def test_what_an_embedded_job_says_of_its_rules_reaches_the_browser(folder: JobFolder) -> None:
+    line = {"batch": 4, "state": "running", "by_rule": {"dirty": 2}, "refused": {"bad": "x" * 100_000}}
+    (folder.path / "progress.jsonl").write_text(json.dumps(line) + "\n")
+    message, _, _ = Watch(Job.read(folder.path)).look()
+    progress = message["progress"]
+    assert (progress["state"], progress["by_rule"]) == ("running", {"dirty": 2})
+    assert len(progress["refused"]["bad"]) < 10_000

@@ -76,6 +76,8 @@ def test_each_match_names_the_version_of_its_rule(tmp_path: Path) -> None:
         ("quick", 2, "8"),
     ]
     assert (progress.version, progress.rules) == (3, {"pair": 3, "quick": 2})
+    assert progress.seconds_by_rule.keys() == {"pair", "quick"}
+    assert min(progress.seconds_by_rule.values()) > 0
     assert [(one["version"], one["joined"], one["events"]) for one in progress.changes] == [
         (2, {"quick": -8}, 2),
         (3, {"pair": -7}, 3),

@@ -9,6 +9,9 @@ lag          the seconds from there to `at`; `nestream demo` tells its own, as i
 state_bytes  the size of the state
 rate         events a second in this micro-batch
 leaves       null: Spark tells the size of the state, and not what of the query it is held for
+
+A stream in this process also tells these, which `docs/streaming.md` explains: written, state, busy,
+batch_seconds, state_rows, by_rule, seconds_by_rule, version, rules and refused.
 """
 
 from __future__ import annotations
@@ -21,7 +24,21 @@ from typing import Any
 
 import typer
 
+from nestream.job import Progress
+
 TOTALS = ("events", "matches", "late", "malformed")
+LOCAL = (
+    "written",
+    "state",
+    "busy",
+    "batch_seconds",
+    "state_rows",
+    "by_rule",
+    "seconds_by_rule",
+    "version",
+    "rules",
+    "refused",
+)
 _TAIL = 4096
 """The bytes at the end of a file that its last line is looked for in."""
 
@@ -62,6 +79,8 @@ class ProgressFile:
             "rate": round(progress.rate, 3),
             "leaves": None,
         }
+        if isinstance(progress, Progress):
+            line |= {name: value for name, value in progress.json().items() if name in LOCAL}
         with self.path.open("a", encoding="utf-8") as file:
             file.write(f"{self._open_line}{json.dumps(line)}\n")
         self._open_line = ""

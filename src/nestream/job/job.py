@@ -76,7 +76,7 @@ class Job:
         self._stream: Any = None
         self._greatest: Any = None
         self._due = 0.0
-        self._ticked, self._counted = 0.0, 0
+        self._ticked, self._counted, self._worked = 0.0, 0, 0.0
         self.progress = Progress()
         self.first_problem: str | None = None
         """What was wrong with the first event that was left out."""
@@ -211,6 +211,7 @@ class Job:
         progress.batches += 1
         progress.at = datetime.now(UTC)
         progress.batch_seconds = clock.perf_counter() - begin
+        self._worked += progress.batch_seconds
         self._write_aside()
 
     def _push(self, events: pa.Table) -> None:
@@ -339,19 +340,24 @@ class Job:
             self._aside.commit(aside)
         taken = clock.monotonic() - begin
         self.progress.checkpoint_seconds = taken
+        self._worked += taken
         self._due = clock.monotonic() + max(self._interval, SHARE * taken)
 
     def _tick(self) -> None:
         """Bring the progress up to date, and tell."""
         progress, now = self.progress, clock.monotonic()
         if self._ticked:
-            progress.rate = (progress.events - self._counted) / max(now - self._ticked, 1e-3)
-        self._ticked, self._counted = now, progress.events
+            passed = max(now - self._ticked, 1e-3)
+            progress.rate = (progress.events - self._counted) / passed
+            progress.busy = min(self._worked / passed, 1.0)
+        self._ticked, self._counted, self._worked = now, progress.events, 0.0
+        progress.looked = datetime.now(UTC)
         if self._greatest is not None:
             progress.seen(self._greatest, self._lateness, progress.at or datetime.now(UTC))
         if self._stream is not None and progress.state is not State.FAILED:
             held = self._stream.describe()
             progress.state_rows = held["events"] + held["waiting"]
+            progress.seconds_by_rule = held.get("seconds", {})
             if self._checkpoint is None:
                 progress.state_bytes = held["bytes"]
         if self._checkpoint is not None and self._checkpoint.folder.is_dir():

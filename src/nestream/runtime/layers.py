@@ -298,6 +298,7 @@ class LayeredRun:
             **held,
             "leaves": {**lowest["leaves"], **leaves},
             "oldest": min(oldest, default=None),
+            "seconds": {name: time for one in described for name, time in one["seconds"].items()},
             "layers": len(self.layers),
             "composites waiting": sum(len(layer.composites) for layer in self.layers),
         }

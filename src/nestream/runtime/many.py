@@ -189,6 +189,15 @@ class SetRun:
         return self.matchers.members[0].watermark
 
     @property
+    def seconds(self) -> dict[str, float]:
+        """How long matches of each query have been looked for, in this process."""
+        return dict(zip(self.names, self.matchers.seconds, strict=True))
+
+    @seconds.setter
+    def seconds(self, before: Mapping[str, float]) -> None:
+        self.matchers.seconds = [before.get(name, 0.0) for name in self.names]
+
+    @property
     def since(self) -> dict[str, int]:
         """The queries that do not see all events, with the time since which they do."""
         return {run.compiled.name: since for run in self.runs if (since := run.compiled.since) is not None}
@@ -234,4 +243,5 @@ class SetRun:
     def describe(self) -> dict[str, Any]:
         """What is held, for a person or a monitor."""
         programs = [run.program for run in self.runs]
-        return {**describe_events(self.store, programs, self.watermark), "queries": len(self.runs)}
+        held = describe_events(self.store, programs, self.watermark)
+        return {**held, "queries": len(self.runs), "seconds": self.seconds}

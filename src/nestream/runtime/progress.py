@@ -211,6 +211,8 @@ def _carry_over(
     if "floor" in numbers:
         numbers = {**numbers, "floor": max(numbers["floor"] * scale, LEAST)}
     run.load(numbers, tables)
+    if isinstance(before, SetRun) and isinstance(run, SetRun):
+        run.seconds = before.seconds
 
 
 def _renumbered(composites: pa.Table, before: AnyRun, run: AnyRun) -> pa.Table:
