@@ -46,12 +46,17 @@ def kafka_sink(address: str, encode: Encode = table_lines) -> Sink:
     return KafkaSink(place, encode) if delivery == ONCE else EagerKafkaSink(place, encode)
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, which ends with the last of them."""
+    return text.split("\n")[:-1]
+
+
 class _Topic:
     """A topic that messages are sent to."""
 
-    def __init__(self, place: KafkaPlace, encode: Encode) -> None:
+    def __init__(self, place: KafkaPlace) -> None:
         self._kafka = kafka_client()
-        self._place, self._encode = place, encode
+        self._place = place
         self.where = place.where
         self._topic = place.topics[0]
         self._producer: Any = None
@@ -78,9 +83,6 @@ class _Topic:
         known = {"linger.ms": 5, **self._place.settings(), "enable.idempotence": True, **settings}
         self._failed = None
         return self._kafka.Producer(known, logger=client_log())
-
-    def _lines(self, rows: pa.Table) -> list[str]:
-        return self._encode(rows).split("\n")[:-1]
 
     def _send(self, line: str) -> None:
         """Give a message to the client; one that has too many is waited for."""
@@ -121,59 +123,34 @@ class _Topic:
             self._producer = None
 
 
-class KafkaSink(_Topic):
-    """A topic that has each match once, for those who read what is committed."""
+class Transactions(_Topic):
+    """A topic that gets numbered groups of messages, each group once, for those who read what is committed.
 
-    repeats = False
+    The identifier is that of the one who sends: two of them never have the same.
+    """
 
-    def __init__(self, place: KafkaPlace, encode: Encode) -> None:
-        super().__init__(place, encode)
-        self._id = ""
-        self._number = 0
-        """The number of the last transaction."""
-        self._held: list[str] = []
-        self._prepared: list[str] = []
-        self._group: Any = None
-
-    def restore(self, position: Position | None) -> None:
-        """Send what the checkpoint has, unless that was done."""
-        self._make_topic()
-        self._id = f"nestream-{uuid4().hex[:16]}" if position is None else position["id"]
-        if position is not None:
-            self._number, self._prepared = position["number"], list(position["rows"])
-        settings = {**self._place.settings(), "group.id": self._id, "enable.auto.commit": False}
+    def __init__(self, place: KafkaPlace, identifier: str) -> None:
+        super().__init__(place)
+        self.identifier = identifier
+        settings = {**place.settings(), "group.id": identifier, "enable.auto.commit": False}
         self._group = self._kafka.Consumer(settings, logger=client_log())
-        self._publish()
+        self._make_topic()
 
-    def write(self, rows: pa.Table) -> None:
-        """Hold the matches for the next checkpoint."""
-        self._held += self._lines(rows)
+    def publish(self, number: int, lines: list[str]) -> None:
+        """Send a group in one transaction; brokers that are away for a while are waited for.
 
-    def prepare(self) -> Position:
-        """The matches, which the checkpoint keeps."""
-        if self._held:
-            self._prepared, self._held = self._prepared + self._held, []
-            self._number += 1
-        return {"id": self._id, "number": self._number, "rows": self._prepared}
-
-    def commit(self, position: Position) -> None:
-        """Send the matches, now that the checkpoint has them."""
-        if self._prepared:
-            self._publish()
-
-    def _publish(self) -> None:
-        """Send the matches in one transaction; brokers that are away for a while are waited for."""
+        After a failure the last group may be given again: it is sent if the brokers do not have it.
+        """
         end = clock.monotonic() + LONGEST
         while True:
             try:
                 if self._producer is None:
-                    self._producer = self._client(**{"transactional.id": self._id})
+                    self._producer = self._client(**{"transactional.id": self.identifier})
                     self._producer.init_transactions(_STEP)  # the brokers end what was under way
-                    if self._prepared and self._committed() >= self._number:
-                        self._prepared = []
-                if self._prepared:
-                    self._transact(end)
-                    self._prepared = []
+                    if lines and self._committed() >= number:
+                        return
+                if lines:
+                    self._transact(number, lines, end)
                 return
             except self._kafka.KafkaException as error:
                 problem = self._failed or error.args[0]
@@ -181,12 +158,12 @@ class KafkaSink(_Topic):
                 if clock.monotonic() > end or self._is_final(problem):
                     raise self._cannot(problem) from None
 
-    def _transact(self, end: float) -> None:
+    def _transact(self, number: int, lines: list[str], end: float) -> None:
         self._producer.begin_transaction()
-        for line in self._prepared:
+        for line in lines:
             self._send(line)
-        number = self._kafka.TopicPartition(self._topic, 0, self._number)
-        self._producer.send_offsets_to_transaction([number], self._group.consumer_group_metadata(), _STEP)
+        noted = self._kafka.TopicPartition(self._topic, 0, number)
+        self._producer.send_offsets_to_transaction([noted], self._group.consumer_group_metadata(), _STEP)
         while True:
             try:
                 self._producer.commit_transaction(_STEP)
@@ -196,21 +173,72 @@ class KafkaSink(_Topic):
                     raise
 
     def _committed(self) -> int:
-        """The number of the last transaction that the brokers know; it is below 0 if they know none."""
+        """The number of the last group that the brokers have; it is below 0 if they have none."""
         [found] = self._group.committed([self._kafka.TopicPartition(self._topic, 0)], timeout=_STEP)
         return int(found.offset)
 
     def close(self) -> None:
         """Leave the brokers."""
         self._leave()
-        if self._group is not None:
-            self._group.close()
+        self._group.close()
+
+
+class KafkaSink:
+    """A topic that has each match once: the checkpoint holds the matches that are sent after it."""
+
+    repeats = False
+
+    def __init__(self, place: KafkaPlace, encode: Encode) -> None:
+        self.where = place.where
+        self._place, self._encode = place, encode
+        self._topic: Transactions | None = None
+        self._number = 0
+        """The number of the last transaction."""
+        self._held: list[str] = []
+        self._prepared: list[str] = []
+
+    def restore(self, position: Position | None) -> None:
+        """Send what the checkpoint has, unless that was done."""
+        if position is not None:
+            self._number, self._prepared = position["number"], list(position["rows"])
+        identifier = f"nestream-{uuid4().hex[:16]}" if position is None else position["id"]
+        self._topic = Transactions(self._place, identifier)
+        self._topic.publish(self._number, self._prepared)
+        self._prepared = []
+
+    def write(self, rows: pa.Table) -> None:
+        """Hold the matches for the next checkpoint."""
+        self._held += lines_of(self._encode(rows))
+
+    def prepare(self) -> Position:
+        """The matches, which the checkpoint keeps."""
+        assert self._topic is not None
+        if self._held:
+            self._prepared, self._held = self._prepared + self._held, []
+            self._number += 1
+        return {"id": self._topic.identifier, "number": self._number, "rows": self._prepared}
+
+    def commit(self, position: Position) -> None:
+        """Send the matches, now that the checkpoint has them."""
+        assert self._topic is not None
+        if self._prepared:
+            self._topic.publish(self._number, self._prepared)
+            self._prepared = []
+
+    def close(self) -> None:
+        """Leave the brokers."""
+        if self._topic is not None:
+            self._topic.close()
 
 
 class EagerKafkaSink(_Topic):
     """A topic that has each match as soon as it is decided, and after a failure perhaps again."""
 
     repeats = True
+
+    def __init__(self, place: KafkaPlace, encode: Encode) -> None:
+        super().__init__(place)
+        self._encode = encode
 
     def restore(self, position: Position | None) -> None:
         """Nothing can be undone."""
@@ -220,7 +248,7 @@ class EagerKafkaSink(_Topic):
     def write(self, rows: pa.Table) -> None:
         """Send the matches."""
         try:
-            for line in self._lines(rows):
+            for line in lines_of(self._encode(rows)):
                 self._send(line)
         except self._kafka.KafkaException as error:
             raise self._cannot(error.args[0]) from None

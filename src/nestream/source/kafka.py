@@ -20,7 +20,7 @@ from nestream.model.kafka import PATIENCE, KafkaPlace, client_log, kafka_client,
 from nestream.source.dead_letter import RAW_LIMIT, DeadLetter
 from nestream.source.errors import SourceError
 from nestream.source.json_events import JsonEvents
-from nestream.source.kafka_attributes import ATTRIBUTES, added_to, attributes_of
+from nestream.source.kafka_attributes import ATTRIBUTES, Beside, added_to, attributes_of
 from nestream.source.partitions import Partitions
 from nestream.source.protocol import Batch, Position
 
@@ -277,7 +277,11 @@ class KafkaSource:
                 problems[place] = "the message has no value"
         if self._names or self._headers:
             for place, message in enumerate(taken):
-                more, problem = added_to(message, self._names, self._headers)
+                kind, moment = message.timestamp()
+                beside = Beside(
+                    message.key(), moment if kind else None, message.topic(), message.headers() or ()
+                )
+                more, problem = added_to(beside, self._names, self._headers)
                 added.append(more)
                 if problem is not None:
                     problems[place], lines[place] = problem, b""

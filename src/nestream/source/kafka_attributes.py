@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import NamedTuple
 
 from nestream.model.kafka import KafkaPlace
 
@@ -23,29 +23,37 @@ def attributes_of(place: KafkaPlace) -> tuple[dict[str, str], tuple[str, ...]]:
     return names, headers
 
 
+class Beside(NamedTuple):
+    """What a message has beside its value; the timestamp in milliseconds since 1970."""
+
+    key: bytes | None
+    timestamp: int | None
+    topic: str
+    headers: Iterable[tuple[str, bytes | None]]
+
+
 def added_to(
-    message: Any, names: Mapping[str, str], headers: Collection[str]
+    message: Beside, names: Mapping[str, str], headers: Collection[str]
 ) -> tuple[dict[str, str | None], str | None]:
     """The attributes that a message adds, and what is wrong with it."""
     added: dict[str, str | None] = {}
     try:
         if "key" in names:
-            added[names["key"]] = _text(message.key())
-        for name, value in message.headers() or () if headers else ():
+            added[names["key"]] = _text(message.key)
+        for name, value in message.headers:
             if name in headers:
                 added[name] = _text(value)
     except UnicodeDecodeError:
         return added, "its key, or a header, is not UTF-8 text"
     if "topic" in names:
-        added[names["topic"]] = message.topic()
+        added[names["topic"]] = message.topic
     if "timestamp" in names:
-        kind, milliseconds = message.timestamp()
-        if not kind:
+        if message.timestamp is None:
             return added, "the message has no timestamp"
         try:
-            added[names["timestamp"]] = (_EPOCH + timedelta(milliseconds=milliseconds)).isoformat()
+            added[names["timestamp"]] = (_EPOCH + timedelta(milliseconds=message.timestamp)).isoformat()
         except OverflowError:
-            return added, f"its timestamp is {milliseconds}, which is beyond the year 9999"
+            return added, f"its timestamp is {message.timestamp}, which is beyond the year 9999"
     return added, None
 
 
