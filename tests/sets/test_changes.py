@@ -15,6 +15,7 @@ from nestream.model.time import WindowKind
 from tests.sets.changing import Changing, change_at_random, random_rules
 from tests.sets.composites import RAW, SCHEMA, SHAPES, by_definition, random_events, random_set
 
+pytestmark = pytest.mark.filterwarnings("ignore::nestream.UnseenTypeWarning")
 PAIR = "SEQ(A a, B b, a.id = b.id) WITHIN 10"
 QUICK = "SEQ(A a, B b, a.id = b.id, b.ts - a.ts < 3) WITHIN 10"
 ALONE = "SEQ(A a, !(C c, c.id = a.id), B b, a.id = b.id) WITHIN 10"
@@ -122,6 +123,19 @@ def test_a_query_that_leaves_takes_its_state_with_it() -> None:
     stream.push(event(5001, "A"))
     assert stream.describe()["events"] < 20
     assert "long" not in repr(stream.save())
+
+
+def test_leaves_of_queries_that_left_do_not_pile_up() -> None:
+    stream = nestream.queries({"pair": PAIR}).stream()
+    for n in range(100):
+        stream.push_batch([event(2 * n, "A", x=n), event(2 * n, "C", x=n), event(2 * n + 1, "B", x=n)])
+        stream.change({"pair": PAIR, "one": f"SEQ(A a, C c, a.x > {n}, c.x > {n}) WITHIN {n + 1}"})
+    assert stream.matches_out == sum(min(n + 1, 5) for n in range(100))
+    assert len(stream._progress.run.store.leaves) < 12
+    assert stream.describe()["events"] < 3 * 110
+    assert stream.change({"pair": PAIR}) == {}
+    stream.push_batch([event(n, "C", x=n) for n in range(200, 300)])
+    assert stream.describe()["events"] < 12
 
 
 def test_a_set_that_does_not_fit_changes_nothing() -> None:
