@@ -57,10 +57,11 @@ def test_a_backlog_of_several_partitions_comes_in_the_order_of_its_times(
 def test_a_message_that_is_no_event_is_a_dead_letter_with_its_offset(broker: Broker, tmp_path: Path) -> None:
     topic = broker.topic(2)
     broker.send(topic, event(1, "A", 1), '{"ts": 2', "[1]", None, '{"type": "A"}', b"\xff\xfe", partition=1)
+    broker.send(topic, b"\0\0\0\0\x07abc", partition=1)
     broker.send(topic, event(2, "B", 1), key=b"\xff", partition=1)
     broker.send(topic, event(3, "B", 1), key=b"k", partition=1)
     progress = run(broker.url(topic) + "?key=key", tmp_path)
-    assert (progress.events, progress.malformed, progress.matches) == (8, 6, 1)
+    assert (progress.events, progress.malformed, progress.matches) == (9, 7, 1)
     where = f"topic {topic}, partition 1, offset"
     letters = [(row["reason"], row["raw"]) for row in rows(tmp_path / "aside.jsonl")]
     assert letters == [
@@ -69,7 +70,12 @@ def test_a_message_that_is_no_event_is_a_dead_letter_with_its_offset(broker: Bro
         (f"{where} 3: the message has no value", ""),
         (f"{where} 4: time is missing: no `ts`", '{"type": "A"}'),
         (f"{where} 5: not valid UTF-8 at byte 1 of the line", "\\xff\\xfe"),
-        (f"{where} 6: its key, or a header, is not UTF-8 text", event(2, "B", 1)),
+        (
+            f"{where} 6: its value begins with a zero byte, as that of a schema registry does; "
+            "only JSON is read",
+            "\0\0\0\0\x07abc",
+        ),
+        (f"{where} 7: its key, or a header, is not UTF-8 text", event(2, "B", 1)),
     ]
 
 
