@@ -186,7 +186,8 @@ class _Told:
     def of_change(self, change: Change) -> None:
         """Say what became of a change of the rules."""
         self._status.clear()
-        for line in change_lines(change):
+        assert self.job is not None
+        for line in change_lines(change, self.job.progress.rules):
             note(line)
         self._status.again()
 
