@@ -366,11 +366,15 @@ class Queries(Matching):
     ) -> CompiledSet:
         """Queries compiled for the same events."""
         errors: dict[str, QueryError] = {}
+        known = None if begin is None else begin.compiled(reads)
+        if known is not None and known.schema == planned.schema:
+            planned.members.update({member.name: member for member in known.members})
+            planned.leaves.update({leaf: number for number, leaf in enumerate(known.leaves)})
         for name, member in members.items():
             if name not in planned.members:
                 try:
                     run = member.prepared(planned.schema, settings)
-                    since = None if begin is None else begin(name, reads, run.compiled)
+                    since = None if begin is None else begin.since(name, reads, run.compiled)
                     leaves = planned.leaves if since is None else LeavesSince(planned.leaves, since)
                     planned.members[name] = replace(run.compiled(leaves=leaves, name=name), since=since)
                     planned.leaves.update(leaves)
@@ -378,7 +382,9 @@ class Queries(Matching):
                     errors[name] = error
         if errors:
             raise QuerySetError(errors)
-        return CompiledSet(planned.schema, tuple(planned.members.values()), tuple(planned.leaves))
+        return CompiledSet(
+            planned.schema, tuple(planned.members[name] for name in members), tuple(planned.leaves)
+        )
 
     def _planned(self, wanted: Planned) -> Planned:
         """What was planned last, if it was planned in the same way."""

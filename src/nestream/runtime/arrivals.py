@@ -16,7 +16,7 @@ import pyarrow as pa
 from nestream.model.columns import roomy, to_table, with_columns
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
-from nestream.runtime.compiled import Begin, Compiled
+from nestream.runtime.compiled import Begin, Compiled, Since
 from nestream.runtime.intake import Columns, check_computable, grown, without_role
 from nestream.runtime.joining import Joining
 from nestream.runtime.progress import Progress
@@ -87,8 +87,7 @@ class Arrivals:
         return Progress.of(self._run(schema, since or {}), self.lateness)
 
     def _run(self, schema: Schema, since: Mapping[str, int]) -> AnyRun:
-        begin: Begin | None = (lambda name, reads, alone: since.get(name)) if since else None
-        return started(self.compiler.compiled(schema, begin))
+        return started(self.compiler.compiled(schema, Since(since) if since else None))
 
     def _schema(self, columns: Columns) -> Schema:
         return Schema(columns, self.time, self.type, self._types)

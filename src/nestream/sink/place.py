@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from nestream.model.formats import SUFFIXES
 from nestream.model.kafka import is_kafka
 from nestream.sink.protocol import Sink
 from nestream.sink.stream_sinks import Encode, FileSink, FolderSink, ScreenSink, SocketSink, table_lines
-from nestream.sink.writer import SUFFIXES, SinkError
+from nestream.sink.writer import SinkError
 
 FORMATS = ("jsonl", "parquet")
 

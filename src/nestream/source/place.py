@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 
+from nestream.model.formats import SUFFIXES
 from nestream.model.kafka import is_kafka
 from nestream.source.errors import SourceError
 from nestream.source.files import Files, is_pattern
-from nestream.source.formats import SUFFIXES, known_format, suffix_of
+from nestream.source.formats import known_format, suffix_of
 from nestream.source.pipe import Listener, Pipe
 from nestream.source.protocol import Source
 
