@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -102,6 +102,24 @@ def test_a_rule_that_does_not_bind_is_refused_and_the_old_one_stays(tmp_path: Pa
     assert len(rows(tmp_path / "aside.jsonl")) == len(aside)
     rules.change(pair=QUICK, text=None, some=PAIR)
     assert run(tmp_path, rules).refused == {}
+
+
+def test_a_rule_that_breaks_nestream_itself_stops_no_other(tmp_path: Path) -> None:
+    def bind(texts: Mapping[str, str]) -> nestream.Queries:
+        if any("B2" in text for text in texts.values()):
+            raise KeyError("a defect")
+        return nestream.queries(texts)
+
+    rules = Rules(pair=PAIR)
+    live = LiveRules(rules, bind, start)
+    live.begin(None)
+    stream = live.start(late=None, dead_letter=None)
+    rules.change(a=QUICK, b=PAIR.replace("B b", "B2 b"), c=PAIR, d=PAIR, pair=None)
+    change = live.look(stream)
+    assert change is not None
+    assert change.refused == {"b": "internal error: KeyError('a defect')"}
+    assert sorted(live.running.rules) == ["a", "c", "d"]
+    assert live.look(stream) is None
 
 
 def test_a_folder_without_rules_changes_nothing(tmp_path: Path) -> None:

@@ -107,6 +107,20 @@ def test_a_change_by_command_is_taken_at_once(tmp_path: Path) -> None:
     assert (changed.version, changed.rules["one"].version) == (2, 1)
 
 
+def test_a_job_does_not_wait_for_a_change_that_somebody_makes(tmp_path: Path) -> None:
+    folder = RuleFolder(tmp_path)
+    known = put(folder, "add one", one=A)
+    other = RuleFolder(tmp_path)
+
+    def meanwhile(texts: object, changed: object) -> None:
+        (tmp_path / "three.neel").write_text(A)
+        assert other.read(known) is known
+        (tmp_path / "three.neel").unlink()
+
+    changed = folder.change("add two", lambda _: {"two": B}, meanwhile)
+    assert other.read(known) == changed
+
+
 def test_edits_by_hand_are_noted_before_the_next_change(tmp_path: Path) -> None:
     folder = RuleFolder(tmp_path)
     put(folder, "add one", one=A)
@@ -145,5 +159,5 @@ def test_a_folder_without_rules_and_one_that_is_no_text_say_so(tmp_path: Path) -
     (tmp_path / "one.neel").write_bytes(b"\xff\xfe")
     with pytest.raises(RulesError, match="UTF-8"):
         RuleFolder(tmp_path).read(None)
-    with pytest.raises(RulesError, match="cannot read"):
+    with pytest.raises(RulesError, match=r"cannot read the rules in .*nowhere"):
         RuleFolder(tmp_path / "nowhere").read(None)

@@ -85,8 +85,8 @@ class Broker:
         self._settings.write_text(
             SETTINGS.format(port=self.port, controller=free_port(), folder=folder), encoding="utf-8"
         )
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-        self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c").wait(PATIENCE)
+        cluster = base64.urlsafe_b64encode(b"nestream" + os.urandom(8)).rstrip(b"=").decode()
+        assert self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c").wait(PATIENCE) == 0
 
     def _java(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = [*JAVA, "-cp", f"{self._jars}/*", name, *arguments, str(self._settings)]

@@ -16,7 +16,7 @@ from confluent_kafka import TopicPartition
 
 import nestream.model.kafka
 import nestream.source.kafka
-from nestream.job import Job, Progress, State
+from nestream.job import CheckpointError, Job, Progress, State
 from nestream.source import Source, SourceError, open_source
 from tests.job.feed import QUERY, expected, random_events
 from tests.kafka.broker import Broker
@@ -35,6 +35,22 @@ def test_a_job_goes_on_from_its_offsets_and_reports_them_to_the_broker(
     assert [row["id"] for row in rows(tmp_path / "out.jsonl")] == [7]
     assert run(broker.url(topic) + "?group=watch", tmp_path).events == 3
     assert broker.reported("watch", topic) == [3]
+
+
+def test_a_checkpoint_goes_on_with_other_brokers_of_its_cluster_but_not_with_other_topics(
+    broker: Broker, tmp_path: Path
+) -> None:
+    topic, other = broker.topic(), broker.topic()
+    broker.send(topic, event(1, "A", 7))
+    run(broker.url(topic), tmp_path)
+    broker.send(topic, event(2, "B", 7))
+    assert run(f"kafka://localhost:{broker.port},{broker.address}/{topic}", tmp_path).matches == 1
+    with pytest.raises(CheckpointError, match=f"reads events from topic {topic}, and not from topic {other}"):
+        run(broker.url(other), tmp_path)
+    source = open_source(broker.url(topic))
+    with pytest.raises(SourceError, match="is in another cluster than that of the checkpoint"):
+        source.seek({**source.position(), "cluster": "another"})
+    source.close()
 
 
 def test_a_backlog_of_several_partitions_comes_in_the_order_of_its_times(
@@ -57,10 +73,11 @@ def test_a_backlog_of_several_partitions_comes_in_the_order_of_its_times(
 def test_a_message_that_is_no_event_is_a_dead_letter_with_its_offset(broker: Broker, tmp_path: Path) -> None:
     topic = broker.topic(2)
     broker.send(topic, event(1, "A", 1), '{"ts": 2', "[1]", None, '{"type": "A"}', b"\xff\xfe", partition=1)
+    broker.send(topic, b"\0\0\0\0\x07abc", partition=1)
     broker.send(topic, event(2, "B", 1), key=b"\xff", partition=1)
     broker.send(topic, event(3, "B", 1), key=b"k", partition=1)
     progress = run(broker.url(topic) + "?key=key", tmp_path)
-    assert (progress.events, progress.malformed, progress.matches) == (8, 6, 1)
+    assert (progress.events, progress.malformed, progress.matches) == (9, 7, 1)
     where = f"topic {topic}, partition 1, offset"
     letters = [(row["reason"], row["raw"]) for row in rows(tmp_path / "aside.jsonl")]
     assert letters == [
@@ -69,7 +86,12 @@ def test_a_message_that_is_no_event_is_a_dead_letter_with_its_offset(broker: Bro
         (f"{where} 3: the message has no value", ""),
         (f"{where} 4: time is missing: no `ts`", '{"type": "A"}'),
         (f"{where} 5: not valid UTF-8 at byte 1 of the line", "\\xff\\xfe"),
-        (f"{where} 6: its key, or a header, is not UTF-8 text", event(2, "B", 1)),
+        (
+            f"{where} 6: its value begins with a zero byte, as that of a schema registry does; "
+            "only JSON is read",
+            "\0\0\0\0\x07abc",
+        ),
+        (f"{where} 7: its key, or a header, is not UTF-8 text", event(2, "B", 1)),
     ]
 
 

@@ -37,8 +37,8 @@ class Binder:
         return with_types(parsed, self._types)
 
 
-def change_lines(change: Change) -> list[str]:
-    """What to say of a change of the rules, a line for each rule."""
+def change_lines(change: Change, running: Mapping[str, int]) -> list[str]:
+    """What to say of a change of the rules, a line for each rule; `running` are the versions that run now."""
     lines = []
     for name, since in change.joined.items():
         what = "replaced" if name in change.replaced else "added"
@@ -48,6 +48,7 @@ def change_lines(change: Change) -> list[str]:
     lines += [f"{name} removed" for name in change.left if name not in change.refused]
     for name, reason in change.refused.items():
         what = "suspended, as it does not fit the events" if name in change.left else "refused"
+        what += f"; version {running[name]} of it runs on" if name in running else ""
         lines.append(f"{name} {what}\n{indent(reason, '  ')}")
     return [f"rules version {change.version}: {line}" for line in lines]
 

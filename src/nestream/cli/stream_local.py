@@ -181,11 +181,13 @@ class _Told:
         self.job: Job | None = None
         self._wanted, self._status = wanted, status
         self._silent = wanted.late is not None
+        self._rules_problem: str | None = None
 
     def of_change(self, change: Change) -> None:
         """Say what became of a change of the rules."""
         self._status.clear()
-        for line in change_lines(change):
+        assert self.job is not None
+        for line in change_lines(change, self.job.progress.rules):
             note(line)
         self._status.again()
 
@@ -193,6 +195,12 @@ class _Told:
         if progress.state is State.RUNNING:
             waits = "" if progress.events else "; waiting for events"
             self._status.show(live(progress) + waits)
+        if progress.rules_problem != self._rules_problem:
+            self._rules_problem = progress.rules_problem
+            if progress.rules_problem is not None:
+                self._status.clear()
+                note(f"warning: {progress.rules_problem}; version {progress.version} of the rules runs on")
+                self._status.again()
         if self._wanted.log is not None and progress.at is not None:
             self._wanted.log(progress)
         left_out = [

@@ -145,6 +145,8 @@ class Job:
 
     def _place(self) -> str:
         where = self._source.where
+        if where.startswith("kafka://"):  # brokers come and go; the source knows its cluster
+            return f"topic {where.rpartition('/')[2]}"
         return os.path.abspath(where) if self._source.repeatable and "://" not in where else where
 
     def _end(self, *, stopped: bool) -> None:

@@ -110,9 +110,8 @@ class LiveRules:
         new = {name: why for name, why in refused.items() if self.refused.get(name) != why}
         refused = {**self.refused, **refused}
         self.refused = {name: why for name, why in refused.items() if known.get(name) != running.get(name)}
-        return Change(
-            found.version, joined, tuple(name for name in joined if name in before.rules), left, new
-        )
+        replaced = tuple(name for name in joined if name in before.rules)
+        return Change(found.version, joined, replaced, left, new)
 
     def _take(self, stream: Any, found: RuleSet, names: list[str], joined: dict[str, Any]) -> dict[str, str]:
         """Take some rules as they were found, all that can be taken; the others, and why they cannot."""
@@ -121,22 +120,25 @@ class LiveRules:
         wanted = self.running.taking(found, names)
         try:
             joined |= stream.change(self._bind(wanted.texts))
-        except (QueryError, EventError, ValueError) as problem:
-            errors = problem.errors if isinstance(problem, QuerySetError) else {}
-            refused = {name: str(error) for name, error in errors.items() if name in names}
-            if not refused and len(names) > 1:  # nobody knows whose fault it is: take them one by one
-                for name in names:
-                    refused |= self._take(stream, found, [name], joined)
-                return refused
-            if not refused:
-                return {names[0]: str(problem)}
-            return {**refused, **self._take(stream, found, [n for n in names if n not in refused], joined)}
+        except (
+            Exception
+        ) as problem:  # whatever is wrong with a rule, a defect of nestream's too, stops no other
+            refused = {name: str(error) for name, error in _errors(problem).items() if name in names}
+            rest = [name for name in names if name not in refused]
+            if refused:
+                return {**refused, **self._take(stream, found, rest, joined)}
+            if len(names) == 1:
+                known = isinstance(problem, ValueError | EventError)
+                return {names[0]: str(problem) if known else f"internal error: {problem!r}"}
+            half = len(names) // 2  # nobody knows whose fault it is
+            refused = self._take(stream, found, names[:half], joined)
+            return {**refused, **self._take(stream, found, names[half:], joined)}
         self.running = wanted
         return {}
 
     def suspend(self, stream: Any, problem: QueryError) -> Change | None:
         """Let the stream go on without the rules that an event does not fit; None if none would be left."""
-        errors = problem.errors if isinstance(problem, QuerySetError) else {}
+        errors = _errors(problem)
         left = self.running.without(errors)
         if not errors or not left.rules:
             return None
@@ -145,3 +147,8 @@ class LiveRules:
         reasons = {name: str(error) for name, error in errors.items()}
         self.refused |= reasons
         return Change(left.version, {}, (), tuple(errors), reasons)
+
+
+def _errors(problem: Exception) -> dict[str, QueryError]:
+    """What is wrong with each rule, where that is known."""
+    return problem.errors if isinstance(problem, QuerySetError) else {}

@@ -51,17 +51,26 @@ class RuleFolder:
         self._last: tuple[Any, RuleSet] | None = None
         """How the files looked when they were last read, and what they held."""
         self._seen: Any = None
-        with suppress(RulesError):
+        with suppress(OSError):
             self._seen = self._looks()
 
     # -- reading -------------------------------------------------------------------------------------------
 
     def read(self, known: RuleSet | None) -> RuleSet:
         """The rules as of now. What was edited by hand is taken when the files have come to rest."""
+        try:
+            return self._read(known)
+        except BlockingIOError:  # they are being changed, and a job does not wait
+            assert known is not None
+            return known
+        except OSError as error:
+            raise RulesError(f"cannot read the rules in {self.folder}: {error.strerror}") from None
+
+    def _read(self, known: RuleSet | None) -> RuleSet:
         looks = self._looks()
         if self._last is not None and self._last[0] == looks and self._last[1] == known:
             return self._last[1]
-        with self._locked(write=False):
+        with self._locked(write=False, wait=known is None):
             texts, latest = self._texts(), self._latest()
         rests, self._seen = self._seen == looks, looks
         if (
@@ -92,7 +101,7 @@ class RuleFolder:
     def _edited(self, known: RuleSet, texts: Mapping[str, str]) -> RuleSet:
         """The next version after somebody edited the files, in the history if that can be written."""
         try:
-            with self._locked():
+            with self._locked(wait=False):
                 before = self._latest()
                 if before is None:
                     before = known
@@ -101,6 +110,8 @@ class RuleFolder:
                     changes = before.differences(texts)
                     self._note(before.version + 1, BY_HAND, changes)
                     return before.changed(changes)
+        except BlockingIOError:
+            raise
         except OSError:  # a folder that cannot be written: the job counts on its own
             pass
         return known.changed(known.differences(texts))
@@ -113,8 +124,6 @@ class RuleFolder:
                 texts[file.stem] = file.read_text(encoding="utf-8-sig")
             except UnicodeDecodeError:
                 raise RulesError(f"the file {file} is not UTF-8 text") from None
-            except OSError as error:
-                raise RulesError(f"cannot read {file}: {error.strerror}") from None
         for name, text in begun.items():  # only where it cannot be completed
             texts.pop(name, None)
             if text is not None:
@@ -125,11 +134,8 @@ class RuleFolder:
 
     def _looks(self) -> Any:
         """What changes whenever a file does."""
-        try:
-            with os.scandir(self.folder) as entries:
-                files = [(one.name, one.stat()) for one in entries if one.name.endswith(SUFFIX)]
-        except OSError as error:
-            raise RulesError(f"cannot read the rules in {self.folder}: {error.strerror}") from None
+        with os.scandir(self.folder) as entries:
+            files = [(one.name, one.stat()) for one in entries if one.name.endswith(SUFFIX)]
         found = [(name, stat.st_mtime_ns, stat.st_size, stat.st_ino) for name, stat in files]
         kept = [
             (path.name, stat.st_mtime_ns, stat.st_size)
@@ -246,8 +252,11 @@ class RuleFolder:
         return {}
 
     @contextmanager
-    def _locked(self, *, write: bool = True) -> Iterator[None]:
-        """Hold the lock of the folder; whoever only reads does without where there is none."""
+    def _locked(self, *, write: bool = True, wait: bool = True) -> Iterator[None]:
+        """Hold the lock of the folder; whoever only reads does without where there is none.
+
+        Raises a `BlockingIOError` where another holds it and this one does not wait.
+        """
         if write:
             self._kept.mkdir(parents=True, exist_ok=True)
         try:
@@ -258,7 +267,7 @@ class RuleFolder:
             yield
             return
         with lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
 
 

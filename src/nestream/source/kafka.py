@@ -20,7 +20,7 @@ from nestream.model.kafka import PATIENCE, KafkaPlace, client_log, kafka_client,
 from nestream.source.dead_letter import RAW_LIMIT, DeadLetter
 from nestream.source.errors import SourceError
 from nestream.source.json_events import JsonEvents
-from nestream.source.kafka_attributes import ATTRIBUTES, Beside, added_to, attributes_of
+from nestream.source.kafka_attributes import ATTRIBUTES, Beside, added_to, attributes_of, not_json
 from nestream.source.partitions import Partitions
 from nestream.source.protocol import Batch, Position
 
@@ -273,8 +273,8 @@ class KafkaSource:
         lines: list[bytes] = [message.value() or b"" for message in taken]
         added: list[Mapping[str, str | None]] = []
         for place, line in enumerate(lines):
-            if not line or line.isspace():
-                problems[place] = "the message has no value"
+            if (problem := not_json(line)) is not None:
+                problems[place], lines[place] = problem, b""
         if self._names or self._headers:
             for place, message in enumerate(taken):
                 kind, moment = message.timestamp()
