@@ -103,9 +103,8 @@ def stream(
             ),
         )
         return
-    for option, used in (("--flush", flush), ("--future", future), ("--metrics", metrics)):
-        if used:
-            raise typer.BadParameter("it is for streams with --local.", param_hint=option)
+    if future is not None:
+        raise typer.BadParameter("it is for streams with --local.", param_hint="--future")
     if format is StreamFormat.TEXT:
         raise typer.BadParameter("text is for streams with --local.", param_hint="--format")
     stream_on_spark(
@@ -118,8 +117,10 @@ def stream(
         type=type,
         watermark=watermark or "10 seconds",
         once=once,
+        flush=flush,
         files=files,
         log=log,
+        metrics=metrics,
         strategy=strategy,
         output=(format or StreamFormat.PARQUET).value,
         master=master or "local[*]",
