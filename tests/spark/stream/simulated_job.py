@@ -20,6 +20,7 @@ from nestream.runtime.spark.columns import RAW, UNREAD
 from nestream.runtime.spark.stream import stream_partitioning
 from nestream.runtime.spark.stream_batch import Matching, Order
 from nestream.runtime.spark.stream_bucket import KEPT
+from nestream.runtime.spark.stream_commit import Commits
 from nestream.runtime.spark.stream_job import Results, StreamJob, Writes
 from nestream.runtime.spark.stream_pack import CLOCK, NO_TIME, NO_TYPE, SLOT, packing, spread
 from nestream.runtime.spark.stream_place import Place
@@ -34,7 +35,7 @@ class LostError(Exception):
 class _Job(StreamJob):
     """A driver whose workers are functions of this process."""
 
-    lose: Callable[[], bool] = staticmethod(lambda: False)  # type: ignore[assignment]
+    lose: Callable[[], bool] = staticmethod(lambda: False)
 
     def _results(self, packs: Any, order: Order) -> Results:
         found: list[pa.RecordBatch] = []
@@ -92,7 +93,8 @@ class SimulatedJob:
 
     def start(self) -> None:
         """Start the driver, as after it was killed."""
-        self.job = _Job(self.task, self.numbers, self.writes, delay=self.delay, limit=self.limit)
+        commits = Commits(self.writes.checkpoint)
+        self.job = _Job(self.task, self.numbers, self.writes, commits, delay=self.delay, limit=self.limit)
         self.job.open()
 
     def batch(self, events: pa.Table, chance: Random) -> None:

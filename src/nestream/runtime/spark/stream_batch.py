@@ -87,9 +87,9 @@ class Matching:
         """Rows of matches, of events that were left out, and one for each bucket."""
         packs: dict[int, list[_Pack]] = {}
         for batch in batches:
-            columns = [batch.column(name).to_pylist() for name in ("bucket", *_Pack._fields[:-1])]
-            for bucket, *numbers, data in zip(*columns, batch.column("data"), strict=True):
-                packs.setdefault(bucket, []).append(_Pack(*numbers, data.as_buffer()))
+            told = batch.drop_columns(["data"]).to_pylist()
+            for pack, data in zip(told, batch.column("data"), strict=True):
+                packs.setdefault(pack.pop("bucket"), []).append(_Pack(**pack, data=data.as_buffer()))
         task = _task(self.task)
         for number in sorted(packs):
             yield from _BucketBatch(task, self.order, number).run(packs.pop(number))

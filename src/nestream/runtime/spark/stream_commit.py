@@ -31,6 +31,8 @@ class Commit:
     identity: str
     job: str
     """A name that no other checkpoint has."""
+    buckets: tuple[int, ...]
+    """The numbers of the buckets that events are dealt to, which stay what they are."""
     greatest: int | None = None
     """The greatest time so far, in microseconds."""
     states: dict[int, Version] = field(default_factory=dict)
@@ -67,6 +69,7 @@ class Commit:
                 f"the commit {where} has format version {version}, and this nestream reads {_FORMAT}\n"
                 "  hint: let the version that wrote it finish, or start anew"
             )
+        plain["buckets"] = tuple(plain["buckets"])
         plain["states"] = {int(n): Version.of(version) for n, version in plain["states"].items()}
         return cls(**plain)
 
@@ -76,9 +79,11 @@ class Commits:
 
     def __init__(self, checkpoint: str) -> None:
         self.place = Place(checkpoint) / FOLDER
+        self.last = self._opened()
+        """The commit that was there at the start, if there was one."""
 
-    def last(self) -> Commit | None:
-        """The last commit, None before the first; what no commit names is removed."""
+    def _opened(self) -> Commit | None:
+        """The last commit, None before the first; what it does not name is removed."""
         self.place.make()
         names = self.place.names()
         commits = sorted(name for name in names if name.startswith(_PREFIX))

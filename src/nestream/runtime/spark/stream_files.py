@@ -22,7 +22,8 @@ from nestream.runtime.spark.match import streaming_task
 from nestream.runtime.spark.shipping import why
 from nestream.runtime.spark.stream import packed_events
 from nestream.runtime.spark.stream_batch import REASON, TEXT
-from nestream.runtime.spark.stream_checks import buckets_of
+from nestream.runtime.spark.stream_checks import buckets_of, shuffle_partitions
+from nestream.runtime.spark.stream_commit import Commits
 from nestream.runtime.spark.stream_job import Stopped, StreamJob, Writes
 from nestream.runtime.spark.stream_pack import PACK
 from nestream.runtime.spark.stream_place import Place
@@ -115,11 +116,13 @@ def stream_files(
     flush: bool = False,
     files: int | None = None,
     trigger: float = 0.0,
+    partitions: int | None = None,
 ) -> RunningStream:
     """Start matching the files of a folder, there and to come; late events go to `late`.
 
     The watermark is so many microseconds behind the greatest time. A micro-batch begins every `trigger`
     seconds, or when the one before has ended. With `flush`, all time has passed when the files are done.
+    `partitions` is the number of key buckets; a checkpoint keeps the one that it was begun with.
     """
     if output not in FORMATS:
         raise ValueError(f"unknown format {output!r} for matches: one of {', '.join(FORMATS)}")
@@ -131,13 +134,18 @@ def stream_files(
         df = df.withColumn(time, named(time).cast("timestamp"))
     compiled, identity = compile(df.drop(UNREAD, RAW))
     df, task = streaming_task(df, compiled)
-    buckets = buckets_of(df, task.partitioning, None)
+    commits = Commits(checkpoint)
+    if commits.last is None:
+        count = partitions or _default_partitions(spark)
+        buckets = buckets_of(df, task.partitioning, count, count)
+    else:
+        buckets = commits.last.buckets
     packs, streaming = packed_events(df, task, identity, buckets, whole=late is not None, clock=True)
     aside = None
     if late is not None:
         aside = BatchFiles(Place(late), "late", output, _aside_columns(arrow_schema(event_fields(df))))
     writes = Writes(checkpoint, BatchFiles(Place(sink), "part", output, task.wanted), aside)
-    job = StreamJob(streaming, buckets, writes, delay=watermark, limit=limit)
+    job = StreamJob(streaming, buckets, writes, commits, delay=watermark, limit=limit)
     job.open()
     writer = packs.writeStream.foreachBatch(job).option("checkpointLocation", checkpoint)
     beat = f"{round(trigger * 1000)} milliseconds"
@@ -147,6 +155,13 @@ def stream_files(
     running = RunningStream(writer.start(), job, spark, ends=once, flush=flush)
     job.progress.state = State.RUNNING
     return running
+
+
+def _default_partitions(spark: SparkSession) -> int:
+    """One for each core of this machine, as a micro-batch then takes one wave of tasks; else Spark's own."""
+    context = spark.sparkContext
+    is_local = (context.master or "").startswith("local")
+    return context.defaultParallelism if is_local else shuffle_partitions(spark)
 
 
 def _check_columns(columns: StructType, time: str, type: str) -> None:

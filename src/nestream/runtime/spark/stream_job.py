@@ -60,14 +60,20 @@ class StreamJob:
     """Runs the micro-batches of a stream, each from the state that the one before has committed."""
 
     def __init__(
-        self, task: StreamTask, buckets: tuple[int, ...], writes: Writes, *, delay: int, limit: int | None
+        self,
+        task: StreamTask,
+        buckets: tuple[int, ...],
+        writes: Writes,
+        commits: Commits,
+        *,
+        delay: int,
+        limit: int | None,
     ) -> None:
         self._task, self._buckets, self._writes = task, buckets, writes
         self._shipped: bytes = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]
         self._delay, self._limit = delay, limit
-        self._commits = Commits(writes.checkpoint)
+        self._commits, self._last = commits, commits.last
         self._place = Place(writes.checkpoint)
-        self._last: Commit | None = None
         self.job = uuid.uuid4().hex[:8]
         self.stopping = Event()
         self.problem: BaseException | None = None
@@ -79,8 +85,7 @@ class StreamJob:
     # -- the beginning -------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Read the last commit, and publish what it has; raises where the checkpoint is not of this query."""
-        self._last = self._commits.last()
+        """Publish what the last commit has; raises where the checkpoint is not of this query."""
         for files in self._files():
             files.place.make()
         if self._last is None:
@@ -194,6 +199,7 @@ class StreamJob:
             number,
             self._task.identity,
             self.job,
+            self._buckets,
             results.greatest(None if last is None else last.greatest),
             {} if ended else results.states({} if last is None else last.states),
             [*self._writes.matches.write(number, matches), *results.files(MATCHES)],
