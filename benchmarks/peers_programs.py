@@ -19,6 +19,7 @@ from pathlib import Path
 
 import nestream
 from benchmarks.events import ROOT, cache_folder, columns_file
+from benchmarks.maven import MavenError, fetch_jars
 from benchmarks.spec import BenchError, Peer
 
 FOLDER = ROOT / "benchmarks" / "peers"
@@ -99,17 +100,19 @@ def install(peer: str) -> None:
     if peer in PACKAGES or not missing(peer):
         return
     name, place = JARS[peer], cache_folder("peers") / JARS[peer]
-    for tool in ("java", "javac", *(() if name == "flink" else ("mvn",))):
+    for tool in ("java", "javac"):
         if shutil.which(tool) is None:
-            raise BenchError(f"{peer} needs {tool}, which is not on the path. Install a JDK 17 and Maven.")
+            raise BenchError(f"{peer} needs {tool}, which is not on the path. Install a JDK 17.")
     pins = FOLDER / "pins"
     if name == "flink":
         if not (place / "bin" / "pip").exists():
             venv.create(place, with_pip=True, symlinks=True)
         _call([str(place / "bin" / "pip"), "install", "--quiet", "--no-deps", "-r", str(pins / "flink.txt")])
     else:
-        command = ["mvn", "-q", "-B", "-f", str(pins / f"{name}.xml"), "dependency:copy-dependencies"]
-        _call([*command, f"-DoutputDirectory={place}", "-DincludeScope=runtime"])
+        try:
+            fetch_jars(pins / f"{name}.xml", place)
+        except MavenError as problem:
+            raise BenchError(f"{peer} cannot be installed: {problem}.") from None
     sources = [str(FOLDER / "java" / f"{one}.java") for one in CLASSES[name]]
     _call(["javac", "-proc:none", "-d", str(_classes(name)), "-cp", _jars(name), *sources])
     _mark(name).touch()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -16,15 +16,18 @@ from nestream.compose.base import Matching
 from nestream.compose.run import refuse_endless
 from nestream.compose.settings import DEFAULTS, How, Settings
 from nestream.compose.spark import is_dataframe, planned_from, refuse_to_count, zone_that_matters
-from nestream.engine.program import Decided, LeafSpec
+from nestream.engine.program import Decided, LeafSpec, LeavesSince
 from nestream.logical.nodes import Plan
 from nestream.model.diagnostics import Diagnostic, QueryError
+from nestream.model.diagnostics import QuerySetError as QuerySetError
 from nestream.model.memory import collected_each
 from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 from nestream.model.text import print_name
 from nestream.query import Query, known_parameters, own_parameters, query
+from nestream.runtime.arrivals import Compiler
 from nestream.runtime.compiled import (
+    Begin,
     CompiledLayers,
     CompiledQuery,
     CompiledSet,
@@ -39,20 +42,6 @@ from nestream.strategies import Options, program_of
 SUFFIX = ".neel"
 
 
-class QuerySetError(QueryError):
-    """Queries of a set that are rejected: `errors` has each by its name."""
-
-    def __init__(self, errors: Mapping[str, QueryError]) -> None:
-        self.errors = dict(errors)
-        problems: list[Diagnostic] = [said for error in errors.values() for said in error.diagnostics]
-        super().__init__(problems)
-        shown = "\n\n".join(f"query {name}:\n{error}" for name, error in errors.items())
-        self.args = (shown,)
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.errors,)
-
-
 def queries(
     source: Any, dialect: str | None = None, *, parameters: Mapping[str, Any] | None = None
 ) -> Queries:
@@ -61,25 +50,33 @@ def queries(
     Queries from files are named after their files, those of a list q1, q2 and so on. Each query takes the
     values of its own `parameters`. Raises `QueryError` with all problems of all queries.
     """
+    given = known_parameters(parameters)
+    found, used = parsed_queries(source, dialect, given)
+    if used != given.keys():
+        raise unknown_parameters(given.keys() - used, found)
+    return Queries(found)
+
+
+def parsed_queries(
+    source: Any, dialect: str | None, given: Mapping[str, Any]
+) -> tuple[dict[str, Query], set[str]]:
+    """The queries of a set by their names, each with its own of the given values; the values they use."""
     found: dict[str, Query] = {}
     errors: dict[str, QueryError] = {}
-    given = known_parameters(parameters)
-    unused = set(given)
+    used: set[str] = set()
     for name, text in _named(source):
         try:
             if isinstance(text, Query):
                 found[name] = text
                 continue
             own = own_parameters(text, dialect, given)
-            unused -= own.keys()
+            used |= own.keys()
             found[name] = query(text, dialect, parameters=own)
         except QueryError as error:
             errors[name] = error
     if errors:
         raise QuerySetError(errors)
-    if unused:
-        raise unknown_parameters(unused, found)
-    return Queries(found)
+    return found, used
 
 
 def unknown_parameters(unused: Iterable[str], members: Mapping[str, Query]) -> QueryError:
@@ -337,39 +334,66 @@ class Queries(Matching):
         return started(self.compiled(schema, Settings.of(how)))
 
     def compiled(
-        self, schema: Schema, settings: Settings = DEFAULTS, events: pa.Table | None = None
+        self,
+        schema: Schema,
+        settings: Settings = DEFAULTS,
+        events: pa.Table | None = None,
+        begin: Begin | None = None,
     ) -> CompiledSet | CompiledLayers:
         """The queries compiled for events of a schema, in layers where some read the matches of others."""
         settings.without_reference("cannot run a query set: run each query alone")
+        fresh = Planned(schema, settings.strategy, settings.options)
         if len(self._layers) == 1:
-            return self._compiled(self.members, self._planned(schema, settings), settings)
+            planned = self._planned(fresh) if begin is None else fresh
+            return self._compiled(self.members, planned, settings, begin)
         layers: list[Layer] = []
         for reads, names in self._layers.items():
             below = [member for layer in layers for member in layer.queries.members]
             makers = sorted(makers_of(reads, below), key=lambda maker: list(self).index(maker.name))
-            planned = Planned(with_composites(schema, makers), settings.strategy, settings.options)
-            queries = self._compiled({name: self.members[name] for name in names}, planned, settings)
+            planned = replace(fresh, schema=with_composites(schema, makers), members={}, leaves={})
+            own = {name: self.members[name] for name in names}
+            queries = self._compiled(own, planned, settings, begin, reads)
             layers.append(Layer(reads, queries))
         return CompiledLayers(schema, tuple(layers), tuple(self))
 
-    def _compiled(self, members: Mapping[str, Query], planned: Planned, settings: Settings) -> CompiledSet:
+    def _compiled(
+        self,
+        members: Mapping[str, Query],
+        planned: Planned,
+        settings: Settings,
+        begin: Begin | None,
+        reads: frozenset[str] = frozenset(),
+    ) -> CompiledSet:
         """Queries compiled for the same events."""
         errors: dict[str, QueryError] = {}
+        known = None if begin is None else begin.compiled(reads)
+        if known is not None and known.schema == planned.schema:
+            planned.members.update({member.name: member for member in known.members})
+            planned.leaves.update({leaf: number for number, leaf in enumerate(known.leaves)})
         for name, member in members.items():
             if name not in planned.members:
                 try:
                     run = member.prepared(planned.schema, settings)
-                    planned.members[name] = run.compiled(leaves=planned.leaves, name=name)
+                    since = None if begin is None else begin.since(name, reads, run.compiled)
+                    leaves = planned.leaves if since is None else LeavesSince(planned.leaves, since)
+                    planned.members[name] = replace(run.compiled(leaves=leaves, name=name), since=since)
+                    planned.leaves.update(leaves)
                 except QueryError as error:
                     errors[name] = error
         if errors:
             raise QuerySetError(errors)
-        return CompiledSet(planned.schema, tuple(planned.members.values()), tuple(planned.leaves))
+        return CompiledSet(
+            planned.schema, tuple(planned.members[name] for name in members), tuple(planned.leaves)
+        )
 
-    def _planned(self, schema: Schema, settings: Settings) -> Planned:
-        wanted = Planned(schema, settings.strategy, settings.options)
+    def _planned(self, wanted: Planned) -> Planned:
+        """What was planned last, if it was planned in the same way."""
         for known in self.planned:
-            if (known.schema, known.strategy, known.options) == (schema, wanted.strategy, wanted.options):
+            if (known.schema, known.strategy, known.options) == (
+                wanted.schema,
+                wanted.strategy,
+                wanted.options,
+            ):
                 return known
         self.planned[:] = [wanted]
         return wanted
@@ -380,6 +404,15 @@ class Queries(Matching):
         """What a saved state must agree with."""
         texts = [f"QUERY {name}\n{m.identity(order, strategy)}" for name, m in self.members.items()]
         return "\n".join(texts)
+
+    def _identities(self, settings: Settings) -> dict[str, str]:
+        return {name: m.identity(settings.order, settings.strategy) for name, m in self.members.items()}
+
+    def _changed_compiler(self, settings: Settings) -> Callable[[Any], Compiler]:
+        def compiler_of(rules: Any) -> Compiler:
+            return (rules if isinstance(rules, Queries) else queries(rules))._compiler(settings)
+
+        return compiler_of
 
     def _check_stream(self) -> None:
         self._without_limits("a stream of a set")

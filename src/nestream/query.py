@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from nestream.model.plain import empty_table
     from nestream.model.unseen import unseen_types, warn_of
     from nestream.reference import match_reference
-    from nestream.runtime.compiled import CompiledQuery
+    from nestream.runtime.compiled import Begin, CompiledQuery
     from nestream.runtime.intake import check_computable
     from nestream.runtime.local import LocalRun
     from nestream.runtime.state import StateError as StateError
@@ -440,7 +440,13 @@ class Query(Matching):
             raise TypeError(f"the columns are an Arrow schema, not a {columns.__class__.__name__}")
         self.typed(Schema.of(self.fitted(columns.empty_table(), time, type).schema, time, type))
 
-    def compiled(self, schema: Schema, settings: Settings, events: pa.Table | None = None) -> CompiledQuery:
+    def compiled(
+        self,
+        schema: Schema,
+        settings: Settings,
+        events: pa.Table | None = None,
+        begin: Begin | None = None,
+    ) -> CompiledQuery:
         """The query compiled for events of a schema, the first of which a strategy may look at."""
         return self.prepared(schema, settings, events).compiled()
 

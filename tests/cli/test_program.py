@@ -33,6 +33,15 @@ def test_the_help_of_each_command_has_an_example(command: str, option: str) -> N
     assert f"nestream {command} " in result.stdout.partition("Examples")[2]
 
 
+@pytest.mark.parametrize("command", ["fmt", "check"])
+def test_commands_about_the_text_alone_start_without_the_libraries_for_events(command: str) -> None:
+    result = shell(f'PYTHONPROFILEIMPORTTIME=1 nestream {command} "SEQ(A a, B b) WITHIN 10"')
+    assert result.returncode == 0
+    loaded = {line.split("|")[-1].strip() for line in result.stderr.splitlines()}
+    assert "nestream.cli.arguments" in loaded
+    assert not loaded & {"numpy", "pyarrow"}
+
+
 def test_an_unknown_command_is_wrong_usage() -> None:
     assert program("chekc", "SEQ(A a)").returncode == 2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import io
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -253,3 +254,12 @@ def test_whatever_cannot_be_read_meanwhile_every_match_is_given_once(tmp_path: P
         found += numbers(tail.new())
         assert found == written
     assert failures > 20
+
+
+def test_what_an_embedded_job_says_of_its_rules_reaches_the_browser(folder: JobFolder) -> None:
+    line = {"batch": 4, "state": "running", "by_rule": {"dirty": 2}, "refused": {"bad": "x" * 100_000}}
+    (folder.path / "progress.jsonl").write_text(json.dumps(line) + "\n")
+    message, _, _ = Watch(Job.read(folder.path)).look()
+    progress = message["progress"]
+    assert (progress["state"], progress["by_rule"]) == ("running", {"dirty": 2})
+    assert len(progress["refused"]["bad"]) < 10_000

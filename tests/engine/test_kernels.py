@@ -274,6 +274,36 @@ def test_a_staircase_holds_the_latest_start_at_each_end(
 @FORMS
 @few
 @given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(0, 9)), max_size=9),
+        min_size=2,
+        max_size=2,
+    )
+)
+def test_a_conjunction_of_staircases_holds_the_earlier_of_their_latest_starts(
+    form: str, drawn: list[list[tuple[int, int, int]]]
+) -> None:
+    stairs = []
+    for matches in drawn:
+        matches.sort(key=lambda match: (match[0], match[2]))
+        begin = ints(bisect_left([key for key, *_ in matches], key) for key in range(4))
+        starts, ends = ints(match[1] for match in matches), ints(match[2] for match in matches)
+        stairs.append(in_form(staircase.latest_starts, form)(ints(range(len(matches))), begin, starts, ends))
+    both = in_form(staircase.both_ended, form)(*stairs[0], *stairs[1])
+    for key, before in product(range(3), range(11)):
+        latest = [
+            max((start for k, start, end in matches if k == key and end < before), default=-1)
+            for matches in drawn
+        ]
+        places = range(both[1][key], both[1][key + 1])
+        found = [int(both[2][place]) for place in places if both[0][place] < before]
+        assert max(found, default=-1) == min(latest)
+        assert found == sorted(found)
+
+
+@FORMS
+@few
+@given(
     st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=2, max_size=2), max_size=5),
     st.data(),
 )

@@ -217,3 +217,17 @@ def test_events_come_and_matches_go_through_sockets(tmp_path: Path, kind: str) -
     assert json.loads(received.makefile().readline())["id"] == 7
     received.close()
     receiver.close()
+
+
+def test_events_that_are_left_out_go_to_a_socket_as_lines_of_json(tmp_path: Path) -> None:
+    write(tmp_path / "in.jsonl", (5, "A", 7), (1, "A", 8))
+    query = nestream.query(PAIRS)
+    with socket.create_server(("127.0.0.1", 0)) as receiver:
+        aside = open_sink(f"tcp://127.0.0.1:{receiver.getsockname()[1]}", "jsonl", encode=first_column)
+        source = open_source(str(tmp_path / "in.jsonl"), once=True)
+        sink = open_sink(str(tmp_path / "out.jsonl"))
+        Job(lambda **handlers: query.stream(**handlers), source, sink, aside=aside).run(Event())
+        received, _ = receiver.accept()
+        letter = json.loads(received.makefile().readline())
+        received.close()
+    assert (letter["id"], letter["reason"]) == (8, "late: behind the watermark")

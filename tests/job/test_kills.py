@@ -16,7 +16,7 @@ from threading import Thread
 import pyarrow.parquet as pq
 import pytest
 
-from tests.job.feed import Row, ending, expected, lines, random_events
+from tests.job.feed import LATENESS, Row, ending, expected, lines, random_events
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,14 +24,24 @@ ROOT = Path(__file__).resolve().parents[2]
 class Killed:
     """A job that is started again whenever it was killed, until all that is expected is there."""
 
-    def __init__(self, source: Path, sink: Path, folder: Path) -> None:
+    def __init__(
+        self,
+        source: Path | str,
+        sink: Path | str,
+        folder: Path,
+        aside: str | None = None,
+        lateness: int = LATENESS,
+        rules: Path | None = None,
+    ) -> None:
         self.aside, self.checkpoint = folder / "aside.jsonl", folder / "checkpoint"
-        self.arguments = [source, sink, self.checkpoint, self.aside]
+        self.arguments = [source, sink, self.checkpoint, aside or self.aside, lateness]
+        self.rules = [] if rules is None else [rules]
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, interval: float) -> None:
         """Start it with so many seconds between two checkpoints."""
-        command = [sys.executable, "-m", "tests.job.driver", *map(str, self.arguments), str(interval)]
+        arguments = [*self.arguments, interval, *self.rules]
+        command = [sys.executable, "-m", "tests.job.driver", *map(str, arguments)]
         self.process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
 
     def kill(self) -> None:

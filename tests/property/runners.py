@@ -23,6 +23,7 @@ from nestream.papers.sase.plan import BASIC, PAPER
 from nestream.query import query
 from nestream.reference import match_reference
 from nestream.runtime import stream as stream_module
+from nestream.runtime import time_slices
 from nestream.runtime.stream import Stream
 from nestream.strategies import VIEWS
 from tests.property.sets import is_endless, together, together_split
@@ -204,6 +205,14 @@ def derived_anew(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Tab
         return split(text, table, order=order, seed=seed)
 
 
+def sliced(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+    """The whole table in slices of time of a few events, by one thread or several."""
+    chance = random.Random(seed)
+    few = chance.choice((1, 2, 3, 5))
+    with patch.object(time_slices, "ROWS", few), patch.object(time_slices, "_SHARE", chance.choice((0, 1))):
+        return query(text).match(table, order=order, threads=chance.choice((1, 2, 3)))
+
+
 def normalised(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     """The reference evaluator over the rewritten plan, by the rules in a random order for odd seeds."""
     chance = random.Random(seed)
@@ -216,6 +225,7 @@ def normalised(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table
 RUNNERS: dict[str, Runner] = {
     "reference": Runner(reference, ordered=True),
     "engine": Runner(engine, ordered=True),
+    "engine-sliced": Runner(sliced, ordered=True),
     "engine-split": Runner(split),
     "engine-one-by-one": Runner(one_by_one),
     "engine-mixed": Runner(mixed),

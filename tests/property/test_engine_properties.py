@@ -230,7 +230,13 @@ def test_predicates_on_timestamps_mean_the_same_in_every_resolution(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "count"),
-    [("normalised", 20_000), ("engine", 20_000), ("engine-split", 20_000), ("engine-one-by-one", 20_000)]
+    [
+        ("normalised", 20_000),
+        ("engine", 20_000),
+        ("engine-sliced", 20_000),
+        ("engine-split", 20_000),
+        ("engine-one-by-one", 20_000),
+    ]
     + [("nested", 20_000), ("nested-split", 4_000), ("nested-one-by-one", 4_000)]
     + [("flat", 20_000), ("flat-split", 20_000), ("flat-one-by-one", 20_000)]
     + [(name, 20_000) for name in VIEWS]

@@ -12,7 +12,7 @@ from tests.property.harness import difference
 from tests.property.runners import RUNNERS
 from tests.strategies.histories import random_history
 
-WAYS = ("engine", "engine-split", "engine-one-by-one", "set", "set-split", "native-small")
+WAYS = ("engine", "engine-sliced", "engine-split", "engine-one-by-one", "set", "set-split", "native-small")
 
 
 @pytest.mark.filterwarnings("ignore")

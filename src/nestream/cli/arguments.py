@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import nestream
+from nestream.model.formats import SUFFIXES
 from nestream.model.lengths import seconds_of
 from nestream.query import STRATEGIES, UnreadableError, own_parameters, read_value, switches
 
@@ -212,7 +212,7 @@ def query_text(argument: str) -> QueryText:
             if argument
             else "it is empty. Pass a file or the text of a query."
         )
-    if Path(argument).suffix.lower() in _suffixes():
+    if Path(argument).suffix.lower() in SUFFIXES:
         raise _wrong_query(f"{argument!r} is a file of events. The query comes first, then the events.")
     try:
         return QueryText(Path(argument).read_text(encoding="utf-8-sig"), Path(argument))
@@ -277,17 +277,10 @@ def output_format(path: str, wanted: FileFormat | None, option: str) -> FileForm
         return wanted
     if path == "-":
         return FileFormat.JSON
-    suffix, known = Path(path).suffix.lower(), _suffixes()
-    if suffix not in known:
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
         raise typer.BadParameter(
-            f"{path!r} has no known suffix. Use {', '.join(known)}, or add --format.",
+            f"{path!r} has no known suffix. Use {', '.join(SUFFIXES)}, or add --format.",
             param_hint=option,
         )
-    return FileFormat(known[suffix])
-
-
-def _suffixes() -> Mapping[str, str]:
-    """The suffixes of files of events, with the names of their formats."""
-    from nestream.sink.writer import SUFFIXES
-
-    return SUFFIXES
+    return FileFormat(SUFFIXES[suffix])

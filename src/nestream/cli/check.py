@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import nestream
-from nestream import Diagnostic, Queries, Query, QueryError
+from nestream import Diagnostic, Query, QueryError
 from nestream.cli.arguments import (
     AnalyzeOption,
     AnswerFormat,
@@ -187,7 +187,7 @@ def explain(
         parsed = queries_of(query, None if as_sase else dialect, set)
         if events is not None:
             columns, _ = columns_of([events], time, type, input_format)
-            for member in parsed.members.values() if isinstance(parsed, Queries) else (parsed,):
+            for member in (parsed,) if isinstance(parsed, Query) else parsed.members.values():
                 member.check(columns, time, type)
     except QueryError as error:
         if format is not AnswerFormat.JSON:

@@ -89,6 +89,16 @@ COMMANDS = {
             'nestream stream query.neel --from events --to matches --watermark "5 minutes" --once',
         ),
     ),
+    "rules": Lazy(
+        "nestream.cli.rules:rules",
+        (
+            'nestream rules rules/ add dirty "SEQ(Recycle r, !Washing w, Operating o) WITHIN 1 hour"',
+            "nestream rules rules/ replace dirty new-version.neel",
+            "nestream rules rules/ remove dirty",
+            "nestream rules rules/ history",
+            "nestream rules rules/ rollback 2",
+        ),
+    ),
     "data": Lazy(
         "nestream.cli.data:data",
         (

@@ -42,6 +42,8 @@ class MatchText:
                 values |= dict(value or {})
             elif field.name == "query":
                 name = value
+            elif field.name == "version" and "query" in row:
+                name += f" v{value}" if value > 1 else ""
             else:
                 values[field.name] = value
         span = self._moment(start, None) + ("" if start == end else f" to {self._moment(end, start)}")

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import typer
 
+from nestream import Queries, Query, QueryError
 from nestream.cli.arguments import (
+    Dialect,
     DialectOption,
     InputFormatOption,
     QueriesArgument,
@@ -17,6 +19,7 @@ from nestream.cli.arguments import (
     TypeOption,
     queries_of,
 )
+from nestream.cli.live_rules import Binder
 from nestream.cli.progress import ProgressFile, progress_path
 from nestream.cli.stream_local import LocalStream, stream_here
 from nestream.cli.stream_options import (
@@ -67,10 +70,8 @@ def stream(
     """Match events as they arrive: in this process with --local, or the files of a folder on Spark.
 
     Stop with Ctrl-C; the same command continues from the checkpoint.
-    Every match is written exactly once, if the events come from files and the matches go to files.
+    Every match is written exactly once, if events and matches are in files or, with --local, in Kafka.
     """
-    parsed = with_types(queries_of(query, dialect, set), types)
-    warn_of_undeclared(parsed)
     if strategy == "reference":
         raise typer.BadParameter("the reference evaluator does not run on streams.", param_hint="--strategy")
     if source is not None and Path(source).is_dir():
@@ -81,34 +82,35 @@ def stream(
         for option, given in (("--master", master), ("--files", files)):
             if given is not None:
                 raise typer.BadParameter("it is for Spark, and --local runs without.", param_hint=option)
-        stream_here(
-            parsed,
-            Path(query).stem if Path(query).exists() else "query",
-            LocalStream(
-                source=source or _piped(),
-                sink=sink or "-",
-                checkpoint=checkpoint,
-                late=late,
-                time=time,
-                type=type,
-                lateness=watermark or 0,
-                once=once,
-                flush=flush,
-                future=future,
-                format=format,
-                input_format=read_as,
-                log=log,
-                metrics=metrics,
-                strategy=strategy,
-            ),
+        wanted = LocalStream(
+            source=source or _piped(),
+            sink=sink or "-",
+            checkpoint=checkpoint,
+            late=late,
+            time=time,
+            type=type,
+            lateness=watermark or 0,
+            once=once,
+            flush=flush,
+            future=future,
+            format=format,
+            input_format=read_as,
+            log=log,
+            metrics=metrics,
+            strategy=strategy,
         )
+        parsed = None
+        if not Path(query).is_dir() or not wanted.goes_on:  # a job that goes on refuses rules that are wrong
+            parsed = _parsed(query, dialect, set, types)
+        chosen = parsed if isinstance(parsed, Query) else Binder(dialect, set, types)
+        stream_here(chosen, query, wanted)
         return
     if future is not None:
         raise typer.BadParameter("it is for streams with --local.", param_hint="--future")
     if format is StreamFormat.TEXT:
         raise typer.BadParameter("text is for streams with --local.", param_hint="--format")
     stream_on_spark(
-        parsed,
+        _parsed(query, dialect, set, types),
         _folder(source, "--from"),
         _folder(sink, "--to"),
         checkpoint=checkpoint,
@@ -126,6 +128,21 @@ def stream(
         master=master or "local[*]",
         format=None if input_format is None else input_format.value,
     )
+
+
+def _parsed(
+    query: str, dialect: Dialect | None, given: list[str] | None, types: str | None
+) -> Query | Queries:
+    """The query, or the queries of a folder, ready for a stream."""
+    parsed = with_types(queries_of(query, dialect, given), types)
+    warn_of_undeclared(parsed)
+    try:
+        parsed.stream()
+    except QueryError:
+        raise
+    except ValueError as problem:
+        raise typer.BadParameter(f"{problem}.", param_hint="QUERY") from None
+    return parsed
 
 
 def _apart(source: str, written: dict[str, str | None]) -> None:

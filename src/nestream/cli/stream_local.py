@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,16 @@ import typer
 
 from nestream import Queries, Query
 from nestream.cli.console import is_terminal, note
+from nestream.cli.live_rules import Binder, change_lines
 from nestream.cli.match_text import MatchText
 from nestream.cli.progress import ProgressFile
 from nestream.cli.stream_metrics import served
 from nestream.cli.stream_options import StreamFormat
 from nestream.cli.stream_status import StatusLine, interruption, live, note_pending, summary
-from nestream.job import Checkpoint, Job, Progress, State
+from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, RuleFolder, State
+from nestream.model.lengths import length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
-from nestream.sink.place import is_folder
+from nestream.sink.place import is_folder, needs_checkpoint
 from nestream.source import open_source
 
 
@@ -45,29 +48,50 @@ class LocalStream:
 
     def kept(self) -> str | None:
         """The folder of the checkpoint; without one where nothing can be undone and none is named."""
+        if self.checkpoint is None and needs_checkpoint(self.sink):
+            raise typer.BadParameter(
+                "a stream to Kafka needs a folder for its checkpoint; add --checkpoint DIR.",
+                param_hint="--checkpoint",
+            )
         if self.checkpoint is not None or self.sink == "-" or "://" in self.sink:
             return self.checkpoint
         return str(Path(self.sink) / "_checkpoint") if is_folder(self.sink) else f"{self.sink}.checkpoint"
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is a checkpoint to go on from."""
+        kept = self.kept()
+        return kept is not None and Checkpoint(kept).path.exists()
 
-def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None:
-    """Run the stream until its source ends or somebody stops it."""
+
+def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
+    """Run the stream until its source ends or somebody stops it: of a query, or of the rules of a folder.
+
+    Rules are bound by the binder; `name` is that of the query or of the folder.
+    """
     status = StatusLine()
     told = _Told(wanted, status)
     lateness: Any = int(wanted.lateness) if str(wanted.lateness).isdigit() else wanted.lateness
+    try:
+        length_of_time(lateness, "lateness")
+    except ValueError as problem:
+        raise typer.BadParameter(f"{problem}.", param_hint="--watermark") from None
 
-    def start(**handlers: Any) -> Any:
+    def start(parsed: Query | Queries, **handlers: Any) -> Any:
         return parsed.stream(
             time=wanted.time, type=wanted.type, lateness=lateness, strategy=wanted.strategy, **handlers
         )
 
-    try:
-        start(late=None, dead_letter=None)
-    except ValueError as problem:
-        raise typer.BadParameter(f"{problem}.", param_hint="--watermark") from None
+    kept = wanted.kept()
+    rules: LiveRules | None = None
+    if isinstance(query, Query):
+        begin, moments, limit = partial(start, query), {*query.attributes_read}, query.plan.limit
+    else:
+        rules = LiveRules(RuleFolder(name, noted=kept is not None), query, start)
+        begin, moments, limit = partial(rules.start), query.attributes, None
     try:
         job = Job(
-            start,
+            begin,
             open_source(
                 wanted.source,
                 wanted.time,
@@ -75,17 +99,19 @@ def stream_here(parsed: Query | Queries, name: str, wanted: LocalStream) -> None
                 format=wanted.input_format,
                 once=wanted.once or wanted.flush,
                 whole=wanted.flush,
-                moments=set(parsed.attributes_read),
+                moments=moments,
             ),
-            _Above(_sink(wanted, name), status),
+            _Above(_sink(wanted, Path(name).stem if Path(name).exists() else "query"), status),
             aside=None if wanted.late is None else open_sink(wanted.late, "jsonl", encode=first_column),
-            checkpoint=None if (kept := wanted.kept()) is None else Checkpoint(kept),
+            checkpoint=None if kept is None else Checkpoint(kept),
             time=wanted.time,
             lateness=lateness,
             flush=wanted.flush,
             future=wanted.future,
-            limit=parsed.plan.limit if isinstance(parsed, Query) else None,
+            limit=limit,
             on_tick=told,
+            rules=rules,
+            on_change=told.of_change,
         )
     except ValueError as problem:
         raise typer.BadParameter(f"{problem}.", param_hint="--future") from None
@@ -136,11 +162,26 @@ class _Told:
         self.job: Job | None = None
         self._wanted, self._status = wanted, status
         self._silent = wanted.late is not None
+        self._rules_problem: str | None = None
+
+    def of_change(self, change: Change) -> None:
+        """Say what became of a change of the rules."""
+        self._status.clear()
+        assert self.job is not None
+        for line in change_lines(change, self.job.progress.rules):
+            note(line)
+        self._status.again()
 
     def __call__(self, progress: Progress) -> None:
         if progress.state is State.RUNNING:
             waits = "" if progress.events else "; waiting for events"
             self._status.show(live(progress) + waits)
+        if progress.rules_problem != self._rules_problem:
+            self._rules_problem = progress.rules_problem
+            if progress.rules_problem is not None:
+                self._status.clear()
+                note(f"warning: {progress.rules_problem}; version {progress.version} of the rules runs on")
+                self._status.again()
         if self._wanted.log is not None and progress.at is not None:
             self._wanted.log(progress)
         left_out = [

@@ -22,7 +22,8 @@ FromOption = Annotated[
         "--from",
         metavar="PLACE",
         help="Folder where files of events arrive. With --local also a file that grows, a pattern, "
-        "- for standard input (the default for a pipe), tcp://HOST:PORT or unix:///PATH to listen on.",
+        "- for standard input (the default for a pipe), kafka://HOST:PORT/TOPIC, "
+        "tcp://HOST:PORT or unix:///PATH to listen on.",
         show_default=False,
     ),
 ]
@@ -32,7 +33,7 @@ ToOption = Annotated[
         "--to",
         metavar="PLACE",
         help="Folder for the matches. With --local also a .jsonl file, - for standard output (the default), "
-        "tcp://HOST:PORT or unix:///PATH to connect to.",
+        "kafka://HOST:PORT/TOPIC, tcp://HOST:PORT or unix:///PATH to connect to.",
         show_default=False,
     ),
 ]
@@ -54,7 +55,8 @@ LateOption = Annotated[
     typer.Option(
         "--late",
         metavar="PLACE",
-        help="Folder for late events and dead letters, with the reason; with --local also a .jsonl file.",
+        help="Folder for late events and dead letters, with the reason. With --local also a .jsonl file "
+        "or kafka://HOST:PORT/TOPIC.",
         show_default=False,
     ),
 ]

@@ -52,6 +52,8 @@ def live(progress: Any) -> str:
         parts.append(f"{progress.late:,} late")
     if progress.malformed:
         parts.append(f"{progress.malformed:,} malformed")
+    if refused := getattr(progress, "refused", None):  # a stream on Spark has none
+        parts.append(f"{count(len(refused), 'rule')} refused")
     return ", ".join(parts)
 
 

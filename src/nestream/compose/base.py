@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nestream.model.memory import collected
     from nestream.model.plain import empty_table
     from nestream.model.unseen import warn_of
-    from nestream.runtime.compiled import Compiled
+    from nestream.runtime.compiled import Begin, Compiled
     from nestream.runtime.intake import check_computable
     from nestream.runtime.runs import AnyRun, started
     from nestream.runtime.stream import Compiler, Stream
@@ -63,8 +63,17 @@ class Matching(ABC):
         """The logical plans."""
 
     @abstractmethod
-    def compiled(self, schema: Schema, settings: Settings, events: pa.Table | None = None) -> Compiled:
-        """What runs over events of a schema; a strategy may look at the first of them."""
+    def compiled(
+        self,
+        schema: Schema,
+        settings: Settings,
+        events: pa.Table | None = None,
+        begin: Begin | None = None,
+    ) -> Compiled:
+        """What runs over events of a schema; a strategy may look at the first of them.
+
+        `begin` says since when each query of a set sees events.
+        """
 
     @abstractmethod
     def identity(self, order: str, strategy: str) -> str:
@@ -238,31 +247,44 @@ class Matching(ABC):
         settings = Settings(time, type, None, order, strategy, options)
         settings.without_reference("cannot run on a stream: it needs all events at once")
         refuse_dataframe(events)
-
-        def compiled(known: Schema) -> Compiled:
-            return self.compiled(replace(known, order=Order.named(order)), settings)
-
-        compiler = Compiler(
-            compiled,
-            self.identity(order, strategy),
-            self.attributes_read,
-            self.computed,
-            self.expected_types,
-            whole=self.shows_events,
-            limit=self._check_stream(),
-        )
         if isinstance(schema, pa.Schema):
             schema = Schema.of(schema, time, type)
         stream = Stream(
-            compiler,
+            self._compiler(settings),
             time=time,
             type=type,
             schema=schema,
             lateness=lateness,
             late=late,
             dead_letter=dead_letter,
+            compiler_of=self._changed_compiler(settings),
         )
         return stream if events is None else stream.run(events)
+
+    def _compiler(self, settings: Settings) -> Compiler:
+        """How this is compiled once the events of a stream are known."""
+
+        def compiled(known: Schema, begin: Begin | None) -> Compiled:
+            return self.compiled(replace(known, order=Order.named(settings.order)), settings, begin=begin)
+
+        return Compiler(
+            compiled,
+            self.identity(settings.order, settings.strategy),
+            self.attributes_read,
+            self.computed,
+            self.expected_types,
+            whole=self.shows_events,
+            limit=self._check_stream(),
+            members=self._identities(settings),
+        )
+
+    def _identities(self, settings: Settings) -> dict[str, str]:
+        """The identities of the queries of a set."""
+        return {}
+
+    def _changed_compiler(self, settings: Settings) -> Callable[[Any], Compiler] | None:
+        """How a set is compiled that takes the place of this one; None where none can."""
+        return None
 
     # -- Spark ---------------------------------------------------------------------------------------------
 

@@ -183,7 +183,8 @@ class Live:
         """Take what the pipeline says of its micro-batches; the last line counts, and is given."""
         if not lines:
             return []
-        self.progress = {**bounded(lines[-1]), "leaves": lines[-1].get("leaves")}
+        by_name = {name: bounded(value) for name, value in lines[-1].items() if isinstance(value, dict)}
+        self.progress = {**bounded(lines[-1]), **by_name, "leaves": lines[-1].get("leaves")}
         return [self.progress]
 
     def sample(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ when it is first asked for, once for all the queries of a set.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -116,9 +116,16 @@ class Evaluation:
         return len(self.events)
 
     @property
-    def whole(self) -> Evaluation:
-        """The same for matches that end anywhere: what is derived for new matches lies before their ends."""
-        return Evaluation(self.cache, self.window, self.limit) if self.since else self
+    def inner(self) -> Evaluation:
+        """The same for matches of inner expressions: they end anywhere, and the outer interval holds them.
+
+        In a window of events that interval ends with the last event of its time, so it is longer by as many.
+        """
+        window = self.window
+        if window.measure is Measure.EVENTS and self.ties:
+            longer = int((self.events.pos - self.events.low).max())
+            window = replace(window, size=window.size + longer)
+        return Evaluation(self.cache, window, self.limit) if self.since or window != self.window else self
 
     def made(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
         """What was made for all the queries that ask for the same, however their variables are called."""

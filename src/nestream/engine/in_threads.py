@@ -3,37 +3,79 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
+from queue import SimpleQueue
+from threading import Semaphore
+from typing import Any, TypeVar
 
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
+_AHEAD = 8
+"""How many results of one thing are made before they are taken."""
+_END = object()
 
 
-def in_threads(make: Callable[[_Given], _Made], given: Iterator[_Given], threads: int) -> Iterator[_Made]:
-    """What is made of each thing given, in order; by several threads where there is enough to do.
+def in_threads(
+    make: Callable[[_Given], Iterable[_Made]], given: Iterator[_Given], threads: int
+) -> Iterator[_Made]:
+    """All that is made of each thing given, in order; by several threads where there are several things.
 
-    At most two things a thread are made ahead of what was taken.
+    Memory stays bounded: at most two things a thread are begun, and a thread waits when it is too far ahead.
     """
-    first = list(_next(given, 2 if threads > 1 else 0))
+    first = list(islice(given, 2 if threads > 1 else 0))
+    given = chain(first, given)
     if len(first) < 2:
-        yield from map(make, first)
-        yield from map(make, given)
+        for one in given:
+            yield from make(one)
         return
     with ThreadPoolExecutor(threads, "nestream") as pool:
-        ahead: deque[Future[_Made]] = deque(pool.submit(make, one) for one in first)
+        begun: deque[_Results[_Made]] = deque()
         try:
-            while ahead:
-                ahead.extend(pool.submit(make, one) for one in _next(given, 2 * threads - len(ahead)))
-                yield ahead.popleft().result()
-        finally:  # what is no longer wanted is not begun
-            for one in ahead:
-                one.cancel()
+            while True:
+                for one in islice(given, 2 * threads - len(begun)):
+                    begun.append(_Results())
+                    pool.submit(begun[-1].fill, make, one)
+                if not begun:
+                    return
+                yield from begun[0]
+                begun.popleft()
+        finally:  # what is no longer wanted ends at its next result
+            for results in begun:
+                results.abandon()
 
 
-def _next(given: Iterator[_Given], count: int) -> Iterator[_Given]:
-    for _ in range(count):
-        for one in given:
-            yield one
-            break
+class _Results(Iterable[_Made]):
+    """What a thread makes of one thing, for another to take."""
+
+    def __init__(self) -> None:
+        self._made: SimpleQueue[Any] = SimpleQueue()
+        self._room = Semaphore(_AHEAD)
+        self._wanted = True
+        self._problem: BaseException | None = None
+
+    def fill(self, make: Callable[[_Given], Iterable[_Made]], one: _Given) -> None:
+        """Make the results, while there is room for them."""
+        try:
+            if self._wanted:
+                for made in make(one):
+                    self._room.acquire()
+                    if not self._wanted:
+                        break
+                    self._made.put(made)
+        except BaseException as problem:  # raised again where the results are taken
+            self._problem = problem
+        self._made.put(_END)
+
+    def __iter__(self) -> Iterator[_Made]:
+        while (made := self._made.get()) is not _END:
+            self._room.release()
+            yield made
+        if self._problem is not None:
+            raise self._problem
+
+    def abandon(self) -> None:
+        """Let the thread go on to its end without making more."""
+        self._wanted = False
+        self._room.release()

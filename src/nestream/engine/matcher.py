@@ -7,23 +7,21 @@ nothing of a match is kept between two batches but, where the output is distinct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
 
 import numpy as np
 
 from nestream.engine.distinct import Given
 from nestream.engine.events import Events
-from nestream.engine.in_threads import in_threads
 from nestream.engine.keeper import NEVER, Keeper
 from nestream.engine.kernels import Rows
 from nestream.engine.keys import key_classes
 from nestream.engine.moment import Moment
-from nestream.engine.operator import EvaluationCache, Matches, Operator, Span
+from nestream.engine.operator import EvaluationCache, Matches, Operator
 from nestream.engine.ordering import found_in_order, in_output_order, told_by_last
 from nestream.engine.program import Decided, Measure, Program
-from nestream.engine.retention import forgettable
+from nestream.engine.retention import complete_since, forgettable
 from nestream.engine.slices import Slices
 from nestream.engine.store import Store
 
@@ -34,11 +32,6 @@ PIECE = 1 << 17
 nearly twice as fast as working on millions, and memory small."""
 END = np.iinfo(np.int64).max
 """The watermark at the end of a finite input: all time has passed."""
-_Made = TypeVar("_Made")
-
-
-def _themselves(matches: Matches) -> Matches:
-    return matches
 
 
 class Matcher:
@@ -90,18 +83,6 @@ class Matcher:
                 yield from self._completed(matches, cache)
         if cache is None:
             self._expire()
-
-    def whole(self, make: Callable[[Matches], _Made], threads: int) -> Iterator[_Made]:
-        """What is made of the matches of a finite input, in order; slices of it by several threads."""
-        in_order = found_in_order(self.program, at_once=True)
-        if not self.execution.parallel or self.keeper is not None or not in_order:
-            yield from in_threads(make, self.advance(END), threads)
-            return
-        self.watermark = END
-        self.events.seal()
-        if len(self.store):
-            targets = [self.events.seen] * len(self.decided)
-            yield from self._decide(targets, at_once=True, cache=None, make=make, threads=threads)
 
     def _completed(self, matches: Matches, cache: EvaluationCache | None) -> Iterator[Matches]:
         """Matches with their groups."""
@@ -172,19 +153,36 @@ class Matcher:
         if not several:
             self._expire()
 
-    def between(self, first: int, end: int, cache: EvaluationCache | None = None) -> Iterator[Matches]:
-        """Give the matches that end from a time on and before another, all the events having arrived."""
+    def between(self, first: int, end: int | None, cache: EvaluationCache | None = None) -> Iterator[Matches]:
+        """Give the matches that end from a time on and before another, all the events having arrived.
+
+        None is the end of the events. KEEP chooses among them alone.
+        """
         self.watermark = END
         self.events.seal()
         store = self.store
         if not len(store):
             return
-        rows = np.searchsorted(store.ts, (first, end))
-        bounds = [int(store.pos[row]) + store.base if row < len(store) else self.events.seen for row in rows]
-        count = len(self.program.outlines)
-        self.decided = [bounds[0]] * count
-        for matches in self._decide([bounds[1]] * count, at_once=True, cache=cache):
+        since = int(np.searchsorted(store.ts, first))
+        until = len(store) if end is None else int(np.searchsorted(store.ts, end))
+        for matches in self._kept_between(since, until, cache):
             yield from self._completed(matches, cache)
+
+    def _kept_between(self, since: int, until: int, cache: EvaluationCache | None) -> Iterable[Matches]:
+        """The matches that end in a range of rows and that KEEP keeps."""
+        store = self.store
+        chosen = self._chosen(cache)
+        if chosen is not None:
+            ends = [np.max(list(matches.rows.values()), axis=0) for matches in chosen]
+            inside = [(last >= since) & (last < until) for last in ends]
+            return self._pieces([found.only(which) for found, which in zip(chosen, inside, strict=True)])
+        bounds = [
+            int(store.pos[row]) + store.base if row < len(store) else self.events.seen
+            for row in (since, until)
+        ]
+        self.decided = [bounds[0]] * len(self.program.outlines)
+        found = self._decide([bounds[1]] * len(self.program.outlines), at_once=True, cache=cache)
+        return found if self.keeper is None else self.keeper.all_of(found)
 
     def count(self) -> int:
         """How many matches there are when all the events have arrived, without building what it need not."""
@@ -242,13 +240,8 @@ class Matcher:
         *,
         at_once: bool,
         cache: EvaluationCache | None,
-        make: Callable[[Matches], Any] = _themselves,
-        threads: int = 1,
-    ) -> Iterator[Any]:
-        """Give the matches up to the target positions, by their last events where all are decided at once.
-
-        Or what is made of them, by several threads where no slice depends on those before.
-        """
+    ) -> Iterator[Matches]:
+        """Give the matches up to the target positions, by their last events where all are decided at once."""
         base = self.store.base
         if all(done >= target for done, target in zip(self.decided, targets, strict=True)):
             return
@@ -260,20 +253,15 @@ class Matcher:
         self._repeats = self.given is not None and not told_by_last(self.program, at_once=at_once)
         end = max(targets) - base
         slices = Slices(first, end, min(operator.promising(first, end) for operator in operators))
-
-        def found(span: Span) -> tuple[Span, int, list[Any] | None]:
+        for span in slices.cut(self._cut):
             try:
                 held = self._collect(operators, *span, targets, self.limit)
             except _TooManyError:
-                return span, self.limit, None
-            return span, sum(matches.count for matches in held), [make(matches) for matches in held]
-
-        for span, count, made in in_threads(found, slices.cut(self._cut), 1 if self._repeats else threads):
-            slices.adapt(span, count, self.limit)
-            if made is None:
-                yield from map(make, self._halved(operators, *span, targets, at_once=at_once))
+                slices.adapt(span, self.limit, self.limit)
+                yield from self._halved(operators, *span, targets, at_once=at_once)
             else:
-                yield from made
+                slices.adapt(span, sum(matches.count for matches in held), self.limit)
+                yield from held
         self.decided = [max(done, target) for done, target in zip(self.decided, targets, strict=True)]
 
     def _halved(
@@ -410,6 +398,24 @@ class Matcher:
         held = None if self.keeper is None else self.keeper.first
         watermark = None if self.watermark == END else self.watermark  # nothing is worth forgetting any more
         return forgettable(self.program, self.store, self.decided, watermark, held)
+
+    @property
+    def complete_since(self) -> int:
+        """The time from which on every event that has come is held for this matcher."""
+        return complete_since(self.program, self.store, self.decided, self.watermark)
+
+    def catch_up(self, cache: EvaluationCache) -> None:
+        """Take the matches that the watermark decides over the events held as emitted.
+
+        It is as if the matcher had been there all the time: what KEEP and a distinct output remember of these
+        matches is remembered.
+        """
+        assert self.watermark is not None
+        if self.given is None and self.keeper is None:
+            self.pass_over(self.watermark, several=True)
+        else:
+            for _ in self.advance(self.watermark, cache):
+                pass
 
     def forget_given(self) -> None:
         """Forget the matches given that no held event could give again."""

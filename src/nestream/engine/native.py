@@ -57,11 +57,6 @@ class NativeProgram(Program):
 class NativeExecution(Execution):
     """A native program at work in one matcher."""
 
-    @property
-    def parallel(self) -> bool:
-        """Groups are looked up one slice after the other."""
-        return not self.program.has_groups
-
     def __init__(self, program: NativeProgram, limit: int) -> None:
         self.program = program
         self.limit = limit

@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,6 +38,10 @@ class Matches:
     """The members of the groups that are shown, or that may reach beyond the other events."""
     aggregates: Mapping[Aggregate, Vector] = field(default_factory=dict, kw_only=True)
     """The aggregates that RETURN computes, a value a match."""
+
+    def only(self, which: npt.NDArray[np.bool_]) -> Matches:
+        """Some of them, before their groups are known."""
+        return Matches({name: rows[which] for name, rows in self.rows.items()}, int(np.count_nonzero(which)))
 
 
 @dataclass(frozen=True)
@@ -90,25 +93,17 @@ class EvaluationCache:
         self.key_classes = key_classes
         self.several = several
         self._made: dict[Hashable, Any] = {}
-        self._making = RLock()
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """The value of that name, made when it is first asked for."""
         if name not in self._made:
-            with self._making:
-                if name not in self._made:
-                    self._made[name] = make()
+            self._made[name] = make()
         found: T = self._made[name]
         return found
 
 
 class Execution(ABC):
     """A program at work in one matcher, with whatever it keeps from batch to batch."""
-
-    @property
-    def parallel(self) -> bool:
-        """Whether several threads may ask its operators for matches."""
-        return False
 
     @abstractmethod
     def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> Sequence[Operator]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from nestream.model.event_types import ANY_TYPE, named_types
-from nestream.model.expression import Expression
+from nestream.model.expression import TIME_ATTRIBUTE, Attribute, Comparison, Expression, Literal
 from nestream.model.keep import Keep
 from nestream.model.schema import Schema
 
@@ -30,10 +30,41 @@ MEMORY = 512 * 1024 * 1024
 
 @dataclass(frozen=True)
 class LeafSpec:
-    """The events of some types that pass single-event predicates."""
+    """The events of some types that pass single-event predicates; without types it has none."""
 
     types: tuple[str, ...]
     filters: tuple[Expression, ...] = ()
+
+    def since(self, time: int) -> LeafSpec:
+        """Those of its events that are not before a time."""
+        later = Comparison(">=", (Attribute(EVENT, TIME_ATTRIBUTE), Literal(time)))
+        return LeafSpec(self.types, (*self.filters, later))  # last, as leaves share the tests they begin with
+
+    def before(self, time: int | None) -> LeafSpec:
+        """The leaf that this one was before `since` limited it to a time; itself for None."""
+        return self if time is None else LeafSpec(self.types, self.filters[:-1])
+
+    @classmethod
+    def unused(cls, number: int) -> LeafSpec:
+        """A leaf without events, in the place of one whose queries have left."""
+        return cls((), (Literal(number),))
+
+    def covers(self, other: LeafSpec) -> bool:
+        """Whether every event of another leaf is one of this."""
+        takes_types = ANY_TYPE in self.types or set(self.types).issuperset(other.types)
+        return takes_types and set(self.filters).issubset(other.filters)
+
+
+class LeavesSince(dict[LeafSpec, int]):
+    """The leaves of a set and their numbers, for a program that sees events from some time on."""
+
+    def __init__(self, leaves: Mapping[LeafSpec, int], time: int) -> None:
+        super().__init__(leaves)
+        self.time = time
+
+    def setdefault(self, leaf: LeafSpec, number: int = 0) -> int:
+        """The number of the leaf that has only the later events of this one."""
+        return super().setdefault(leaf.since(self.time), number)
 
 
 class Edge(StrEnum):
@@ -99,6 +130,11 @@ class Outline:
     """Attributes that are equal in all events of a match and of its negations: Spark partitions by one."""
     null_keys: bool = True
     """Whether an event without a value in such an attribute can be part of a match."""
+
+    @property
+    def leaves(self) -> frozenset[int]:
+        """The leaves that it reads."""
+        return frozenset(leaf for _, leaf in self.read)
 
     def ends(self, *, by_last: bool) -> list[int]:
         """The leaves of the last events of its matches, or of the first."""

@@ -9,7 +9,7 @@ import numpy as np
 from nestream.engine.program import Decided, Measure, Program
 from nestream.engine.store import Store
 
-_LEAST = -(2**63)
+LEAST = -(2**63)
 
 
 def forgettable(
@@ -26,6 +26,18 @@ def forgettable(
     )
 
 
+def complete_since(program: Program, store: Store, decided: Sequence[int], watermark: int | None) -> int:
+    """The time from which on every event that has come is held for the program, however it came."""
+    if watermark is None or program.measure is Measure.NONE:
+        return LEAST
+    if program.measure is Measure.TIME:
+        return max(watermark - _windows(program) * program.window, LEAST)
+    if _oldest_position(program, store, decided) <= 0:
+        return LEAST
+    first = _expired(program, store, decided, watermark)
+    return 1 + (int(store.ts[first]) if first < len(store) else watermark)  # others of that time may be gone
+
+
 def _reached(program: Program, store: Store, row: int) -> int:
     """The first row that a match which begins with a row needs: its leading groups look back."""
     if not program.looks_back or not 0 <= row < len(store):
@@ -36,7 +48,7 @@ def _reached(program: Program, store: Store, row: int) -> int:
         case Measure.EVENTS:
             return int(np.searchsorted(store.pos, store.pos[row] - (program.window - 1), "left"))
         case Measure.TIME:
-            earliest = max(int(store.ts[row]) - program.window, _LEAST)
+            earliest = max(int(store.ts[row]) - program.window, LEAST)
             return int(np.searchsorted(store.ts, earliest, "left"))
 
 
@@ -44,11 +56,19 @@ def _expired(program: Program, store: Store, decided: Sequence[int], watermark: 
     """How many of the first events can take part in no match that is still to be decided."""
     if not len(store) or watermark is None or program.measure is Measure.NONE:
         return 0
-    waiting = Decided.WINDOW in program.decided
-    windows = 2 if waiting and program.looks_back else 1
     if program.measure is Measure.EVENTS:
-        oldest = store.events.seen - windows * (program.window - 1) - store.base
-        if Decided.CLOSED in program.decided:
-            oldest = min(oldest, min(decided) - (program.window - 1) - store.base)
+        oldest = _oldest_position(program, store, decided) - store.base
         return int(np.searchsorted(store.pos, oldest, "left"))
-    return int(np.searchsorted(store.ts, max(watermark - windows * program.window, _LEAST), "left"))
+    return int(np.searchsorted(store.ts, complete_since(program, store, decided, watermark), "left"))
+
+
+def _windows(program: Program) -> int:
+    return 2 if Decided.WINDOW in program.decided and program.looks_back else 1
+
+
+def _oldest_position(program: Program, store: Store, decided: Sequence[int]) -> int:
+    """The position of the first event that is needed, where windows count events."""
+    oldest = store.events.seen - _windows(program) * (program.window - 1)
+    if Decided.CLOSED in program.decided:
+        oldest = min(oldest, min(decided) - (program.window - 1))
+    return oldest

@@ -31,6 +31,8 @@ class Selection:
         tests: dict[Expression, int] = {}
         self._by_types: dict[tuple[int, ...], list[tuple[int, _Tests]]] = {}
         for place, leaf in enumerate(leaves):
+            if not leaf.types:
+                continue
             kinds = () if ANY_TYPE in leaf.types else tuple(sorted({number[name] for name in leaf.types}))
             wanted = tuple(tests.setdefault(test, len(tests)) for test in leaf.filters)
             self._by_types.setdefault(kinds, []).append((place, wanted))

@@ -2,6 +2,21 @@
 
 from nestream.job.checkpoint import Checkpoint, CheckpointError
 from nestream.job.job import Job
+from nestream.job.live_rules import Change, LiveRules
 from nestream.job.progress import Progress, State
+from nestream.job.rule_folder import RuleFolder
+from nestream.job.rules import RulesError, RuleSet, RuleSource
 
-__all__ = ["Checkpoint", "CheckpointError", "Job", "Progress", "State"]
+__all__ = [
+    "Change",
+    "Checkpoint",
+    "CheckpointError",
+    "Job",
+    "LiveRules",
+    "Progress",
+    "RuleFolder",
+    "RuleSet",
+    "RuleSource",
+    "RulesError",
+    "State",
+]

@@ -36,6 +36,8 @@ class Saved:
     sink: dict[str, Any]
     aside: dict[str, Any] | None
     counts: dict[str, Any] = field(default_factory=dict)
+    rules: dict[str, Any] | None = None
+    """The rules that run, where these may change."""
 
 
 class Checkpoint:

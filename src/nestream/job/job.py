@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.job.checkpoint import Checkpoint, CheckpointError, Saved
+from nestream.job.live_rules import Change, LiveRules
 from nestream.job.progress import FILE, Progress, State
 from nestream.model.diagnostics import QueryError
 from nestream.model.lengths import length_of_time
@@ -33,6 +34,8 @@ WAIT = 0.1
 """The seconds that new events are waited for before the clock is looked at."""
 TICK = 1.0
 """The seconds between two checkpoints, and between two looks at the progress."""
+LOOK = 1.0
+"""The seconds between two looks at the rules."""
 SHARE = 10
 """Checkpoints take at most one part in so many of the time."""
 Start = Callable[..., Any]
@@ -57,7 +60,11 @@ class Job:
         limit: int | None = None,
         interval: float = TICK,
         on_tick: Callable[[Progress], None] | None = None,
+        rules: LiveRules | None = None,
+        on_change: Callable[[Change], None] | None = None,
     ) -> None:
+        self._rules, self._on_change = rules, on_change
+        self._looked = 0.0
         self._start, self._source, self._sink, self._aside = start, source, sink, aside
         self._checkpoint = checkpoint
         self._time, self._flush = time, flush
@@ -69,7 +76,7 @@ class Job:
         self._stream: Any = None
         self._greatest: Any = None
         self._due = 0.0
-        self._ticked, self._counted = 0.0, 0
+        self._ticked, self._counted, self._worked = 0.0, 0, 0.0
         self.progress = Progress()
         self.first_problem: str | None = None
         """What was wrong with the first event that was left out."""
@@ -80,6 +87,8 @@ class Job:
             self._begin()
             self._tick()
             while not stop.is_set() and not self._is_done():
+                if self._rules is not None and clock.monotonic() >= self._looked + LOOK:
+                    self._look()
                 batch = self._source.read(WAIT)
                 if batch is not None:
                     self._take(batch)
@@ -107,6 +116,9 @@ class Job:
 
     def _begin(self) -> None:
         saved = self._checkpoint.open() if self._checkpoint is not None else None
+        if self._rules is not None:
+            self._rules.begin(None if saved is None else saved.rules)
+            self._show_rules(self._rules)
         self._stream = self._start(late=self._late, dead_letter=self._dead)
         self._sink.restore(None if saved is None else saved.sink)
         if self._aside is not None:
@@ -133,6 +145,8 @@ class Job:
 
     def _place(self) -> str:
         where = self._source.where
+        if where.startswith("kafka://"):  # brokers come and go; the source knows its cluster
+            return f"topic {where.rpartition('/')[2]}"
         return os.path.abspath(where) if self._source.repeatable and "://" not in where else where
 
     def _end(self, *, stopped: bool) -> None:
@@ -150,6 +164,36 @@ class Job:
         """How many matches would come if no more events did: a copy of the stream is finished to see."""
         copy = self._start(late=None, dead_letter=None).restore(self._stream.save())
         return int(copy.finish_batch().num_rows)
+
+    # -- rules ---------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Look at the rules; a change is a checkpoint, so that whoever goes on from it has changed too."""
+        assert self._rules is not None
+        change = self._rules.look(self._stream)
+        self.progress.rules_problem = self._rules.problem
+        if change is not None:
+            self._changed(self._rules, change)
+            self._save()
+        self._looked = clock.monotonic()
+
+    def _changed(self, rules: LiveRules, change: Change) -> None:
+        """Tell of a change."""
+        if self._aside is not None:
+            self._put_aside += [
+                {"rule": name, "version": change.version, "reason": reason}
+                for name, reason in change.refused.items()
+            ]
+            self._write_aside()
+        self._show_rules(rules)
+        self.progress.changed(change.json())
+        if self._on_change is not None:
+            self._on_change(change)
+
+    def _show_rules(self, rules: LiveRules) -> None:
+        self.progress.version = rules.running.version
+        self.progress.rules = {name: rule.version for name, rule in rules.running.rules.items()}
+        self.progress.refused = rules.refused
 
     # -- events --------------------------------------------------------------------------------------------
 
@@ -169,6 +213,7 @@ class Job:
         progress.batches += 1
         progress.at = datetime.now(UTC)
         progress.batch_seconds = clock.perf_counter() - begin
+        self._worked += progress.batch_seconds
         self._write_aside()
 
     def _push(self, events: pa.Table) -> None:
@@ -184,7 +229,10 @@ class Job:
             if isinstance(problem, QueryError) and not self._stream.events_in:
                 raise  # the query does not fit these events at all
             if events.num_rows == 1:
-                self._dead(events.to_pylist()[0], str(problem))
+                if isinstance(problem, QueryError) and self._suspended(problem):
+                    self._push(events)
+                else:
+                    self._dead(events.to_pylist()[0], str(problem))
                 return
             half = events.num_rows // 2
             self._push(events.slice(0, half))
@@ -194,9 +242,19 @@ class Job:
         if self._time in events.column_names:
             self._note_time(events.column(self._time))
 
+    def _suspended(self, problem: QueryError) -> bool:
+        """Whether the job goes on without the rules that an event does not fit, where there are others."""
+        change = None if self._rules is None else self._rules.suspend(self._stream, problem)
+        if self._rules is None or change is None:
+            return False
+        self._changed(self._rules, change)
+        return True
+
     def _write(self, found: pa.Table) -> None:
         if not found.num_rows:
             return
+        if self._rules is not None:
+            found = self._rules.with_versions(found)
         self._sink.write(found)
         self.progress.matches += found.num_rows
         if "query" in found.column_names and pa.types.is_string(found.schema.field("query").type):
@@ -274,6 +332,7 @@ class Job:
                     sink=sink,
                     aside=aside,
                     counts=self.progress.counts(),
+                    rules=None if self._rules is None else self._rules.json(),
                 )
             )
             self.progress.state_bytes = len(state)
@@ -283,19 +342,24 @@ class Job:
             self._aside.commit(aside)
         taken = clock.monotonic() - begin
         self.progress.checkpoint_seconds = taken
+        self._worked += taken
         self._due = clock.monotonic() + max(self._interval, SHARE * taken)
 
     def _tick(self) -> None:
         """Bring the progress up to date, and tell."""
         progress, now = self.progress, clock.monotonic()
         if self._ticked:
-            progress.rate = (progress.events - self._counted) / max(now - self._ticked, 1e-3)
-        self._ticked, self._counted = now, progress.events
+            passed = max(now - self._ticked, 1e-3)
+            progress.rate = (progress.events - self._counted) / passed
+            progress.busy = min(self._worked / passed, 1.0)
+        self._ticked, self._counted, self._worked = now, progress.events, 0.0
+        progress.looked = datetime.now(UTC)
         if self._greatest is not None:
             progress.seen(self._greatest, self._lateness, progress.at or datetime.now(UTC))
         if self._stream is not None and progress.state is not State.FAILED:
             held = self._stream.describe()
             progress.state_rows = held["events"] + held["waiting"]
+            progress.seconds_by_rule = held.get("seconds", {})
             if self._checkpoint is None:
                 progress.state_bytes = held["bytes"]
         if self._checkpoint is not None and self._checkpoint.folder.is_dir():

@@ -17,10 +17,19 @@ COUNTERS = {
 GAUGES = {
     "lag_seconds": "Seconds from the watermark to the last batch of events",
     "batch_seconds": "Seconds that the last batch of events took",
+    "busy": "Share of the time that batches and checkpoints take; at 1 the job cannot keep up",
     "checkpoint_seconds": "Seconds that the last checkpoint took",
     "state_bytes": "Size of the state",
     "state_rows": "Events held",
     "rate": "Events per second",
+    "rules_version": "Version of the rules",
+}
+
+
+BY_RULE: dict[str, tuple[str, Callable[[Progress], dict[str, Any]]]] = {
+    "seconds": ("Seconds that matches of a rule were looked for", lambda one: dict(one.seconds_by_rule)),
+    "version": ("Version of a rule that runs", lambda one: dict(one.rules)),
+    "refused": ("1 for a rule that does not run", lambda one: dict.fromkeys(one.refused, 1)),
 }
 
 
@@ -39,17 +48,24 @@ class Metrics:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         progress = self._progress()
+        now = progress.state_now()
         for name, told in COUNTERS.items():
             yield CounterMetricFamily(f"nestream_{name}", told, value=getattr(progress, name))
         matches = CounterMetricFamily("nestream_matches", "Matches written", labels=["rule"])
         for rule, number in list(progress.by_rule.items()) or [("", progress.matches)]:
             matches.add_metric([rule], number)
         yield matches
+        for name, (told, shown) in BY_RULE.items():
+            kind = CounterMetricFamily if name == "seconds" else GaugeMetricFamily
+            family = kind(f"nestream_rule_{name}", told, labels=["rule"])
+            for rule, value in shown(progress).items():
+                family.add_metric([rule], value)
+            yield family
         state = GaugeMetricFamily("nestream_job_state", "1 for the state of the job", labels=["state"])
         for one in State:
-            state.add_metric([one.value], float(one is progress.state))
+            state.add_metric([one.value], float(one is now))
         yield state
-        values = {**vars(progress), "lag_seconds": progress.lag}
+        values = {**vars(progress), "lag_seconds": progress.lag, "rules_version": progress.version}
         for name, told in GAUGES.items():
             if values[name] is not None:
                 yield GaugeMetricFamily(f"nestream_{name}", told, value=values[name])

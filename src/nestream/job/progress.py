@@ -12,6 +12,8 @@ from typing import Any
 from nestream.job.checkpoint import replace_file
 
 FILE = "progress.json"
+CHANGES = 100
+"""So many changes of the rules are told, the last ones."""
 STALLED = 30.0
 """After so many seconds without a word a job that says it runs has stalled."""
 
@@ -39,6 +41,8 @@ class Progress:
     future: int = 0
     by_rule: dict[str, int] = field(default_factory=dict)
     """Matches of each query of a set."""
+    seconds_by_rule: dict[str, float] = field(default_factory=dict)
+    """How long matches of each query of a set were looked for, since this start."""
     batches: int = 0
     batch: int = -1
     """The number of the last checkpoint."""
@@ -54,8 +58,22 @@ class Progress:
     """How long the last checkpoint took."""
     rate: float = 0.0
     """Events a second since the last look."""
+    busy: float = 0.0
+    """The share of the time since the last look that batches and checkpoints took: at 1 it cannot keep up."""
+    looked: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """When the job last looked at itself."""
     state_bytes: int = 0
     state_rows: int = 0
+    version: int | None = None
+    """The version of the rules, where these may change."""
+    rules: dict[str, int] = field(default_factory=dict)
+    """The rules that run, each with the version in which it came."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """The rules that do not run, and why."""
+    rules_problem: str | None = None
+    """Why the rules cannot be read now."""
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    """The last changes of the rules."""
     pending: int | None = None
     """At the end, the matches that would come if no more events did."""
     flushed: bool = False
@@ -64,8 +82,12 @@ class Progress:
 
     def counts(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
-        names = ("events", "matches", "late", "malformed", "future", "by_rule", "flushed")
+        names = ("events", "matches", "late", "malformed", "future", "by_rule", "flushed", "changes")
         return {name: getattr(self, name) for name in names}
+
+    def changed(self, change: dict[str, Any]) -> None:
+        """Note a change of the rules, and how many events came before it."""
+        self.changes = [*self.changes, {**change, "events": self.events}][-CHANGES:]
 
     def seen(self, greatest: Any, lateness: Any, now: datetime) -> None:
         """Note the greatest time seen, and with it the watermark."""
@@ -79,13 +101,20 @@ class Progress:
 
     def json(self) -> dict[str, Any]:
         """The progress as plain data."""
-        shown = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        shown = dict(vars(self))
+        del shown["looked"]
         shown["state"] = self.state.value
         for name in ("at", "watermark"):
             if isinstance(shown[name], datetime):
                 shown[name] = shown[name].isoformat()
-        shown["rate"] = round(self.rate, 3)
+        for name in ("rate", "busy"):
+            shown[name] = round(shown[name], 3)
+        shown["seconds_by_rule"] = {name: round(took, 6) for name, took in self.seconds_by_rule.items()}
         return {"written": datetime.now(UTC).isoformat(), **shown}
+
+    def state_now(self, now: datetime | None = None) -> State:
+        """The state, seen by whoever asks: a job that does nothing for long has stalled."""
+        return _state_at(self.state, self.looked, now)
 
     def write(self, path: Path) -> None:
         """Replace the file that tells others."""
@@ -94,9 +123,11 @@ class Progress:
 
 def state_of(told: dict[str, Any], now: datetime | None = None) -> State:
     """The state that progress.json tells, seen from outside: a job that says nothing has stalled."""
-    state = State(told["state"])
-    written = datetime.fromisoformat(told["written"])
+    return _state_at(State(told["state"]), datetime.fromisoformat(told["written"]), now)
+
+
+def _state_at(state: State, looked: datetime, now: datetime | None) -> State:
     if state in (State.STARTING, State.RUNNING):
-        age = ((now or datetime.now(UTC)) - written) / timedelta(seconds=1)
+        age = ((now or datetime.now(UTC)) - looked) / timedelta(seconds=1)
         return State.STALLED if age > STALLED else state
     return state

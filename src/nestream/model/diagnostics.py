@@ -6,7 +6,7 @@ carries them all. Messages are primary / detail / hint, lower case, naming the k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -148,3 +148,17 @@ def in_text_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """The distinct diagnostics, ordered by their place in the text, errors first at the same place."""
     distinct = dict.fromkeys(diagnostics)
     return tuple(sorted(distinct, key=lambda d: (d.span.start, d.severity is Severity.WARNING)))
+
+
+class QuerySetError(QueryError):
+    """Queries of a set that are rejected: `errors` has each by its name."""
+
+    def __init__(self, errors: Mapping[str, QueryError]) -> None:
+        self.errors = dict(errors)
+        problems: list[Diagnostic] = [said for error in errors.values() for said in error.diagnostics]
+        super().__init__(problems)
+        shown = "\n\n".join(f"query {name}:\n{error}" for name, error in errors.items())
+        self.args = (shown,)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.errors,)

@@ -46,7 +46,7 @@ def value(
     """The value of the expression; None stands for NULL and for an unbound variable's attributes.
 
     `per_microsecond` is 1000 where times are in nanoseconds. `groups` are the members of each group. Inside
-    an aggregate the binding includes a member, and `previous` is the one before it.
+    an aggregate the binding includes a member, and `previous` is the binding with the member before it.
     """
 
     def of(part: Expression) -> Any:
@@ -87,7 +87,7 @@ def value(
         case Previous(operands=(operand, *first)):
             if previous is None:
                 return of(first[0]) if first else None
-            return value(operand, {**binding, **previous}, per_microsecond)
+            return value(operand, previous, per_microsecond)
         case Aggregate(group=group):
             members = (groups or {}).get(group or "")
             if members is None:  # of a branch that was not taken
@@ -109,7 +109,7 @@ def _values(
         around = {**binding, **member}
         if not (previous is None and over.function == "every" and asks_before(over)):
             found.append(value(over.operand, around, per_microsecond, None, previous))
-        previous = member
+        previous = around
     return found
 
 

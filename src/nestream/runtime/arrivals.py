@@ -6,7 +6,7 @@ begins where the one before is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,9 @@ import pyarrow as pa
 from nestream.model.columns import roomy, to_table, with_columns
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
-from nestream.runtime.compiled import Compiled
+from nestream.runtime.compiled import Begin, Compiled, Since
 from nestream.runtime.intake import Columns, check_computable, grown, without_role
+from nestream.runtime.joining import Joining
 from nestream.runtime.progress import Progress
 from nestream.runtime.runs import AnyRun, started
 from nestream.runtime.state import StateError
@@ -31,15 +32,16 @@ class Compiler:
     `compiled` raises where the query does not fit the schema. `identity` is what a saved state must agree
     with. `attributes` are those that the query reads, `computed` those that it does not only show, and
     `types` the event types that it names. With `whole` a match shows events with all their columns; otherwise
-    those that the query does not read do not matter.
+    those that the query does not read do not matter. `members` are the identities of the queries of a set.
     """
 
-    compiled: Callable[[Schema], Compiled]
+    compiled: Callable[[Schema, Begin | None], Compiled]
     identity: str
     attributes: tuple[str, ...]
     computed: tuple[str, ...]
     types: tuple[str, ...]
     whole: bool
+    members: Mapping[str, str]
     limit: int | None = None
 
 
@@ -66,6 +68,7 @@ class Arrivals:
         self.lateness = lateness
         self._reads = frozenset(compiler.attributes)
         self._mentioned = [name for name in compiler.attributes if name not in ("ts", "type")]
+        self._given = schema
         self._types = schema.types if schema is not None else {}
         self._used = {*self._reads, time, type}
         declared = {} if schema is None else schema.columns
@@ -75,18 +78,42 @@ class Arrivals:
         self._narrow: list[tuple[int, pa.Field]] = []
         """The places of its columns that need more room, with the type that has it."""
 
-    def begin(self, columns: Columns | None = None) -> Progress:
-        """The beginning of a stream with some columns, by default with those that were declared."""
-        return Progress.of(self._run(self._declared if columns is None else columns), self.lateness)
+    def begin(self, columns: Columns | None = None, since: Mapping[str, int] | None = None) -> Progress:
+        """The beginning of a stream with some columns, by default with those that were declared.
 
-    def _run(self, columns: Columns) -> AnyRun:
-        return started(self.compiler.compiled(self._schema(columns)))
+        Queries that joined a running set see events `since` a time.
+        """
+        schema = self._schema(self._declared if columns is None else columns)
+        return Progress.of(self._run(schema, since or {}), self.lateness)
+
+    def _run(self, schema: Schema, since: Mapping[str, int]) -> AnyRun:
+        return started(self.compiler.compiled(schema, Since(since) if since else None))
 
     def _schema(self, columns: Columns) -> Schema:
         return Schema(columns, self.time, self.type, self._types)
 
     def _is_used(self, name: str) -> bool:
         return self.compiler.whole or name in self._used
+
+    # -- other queries -------------------------------------------------------------------------------------
+
+    def changed(self, compiler: Compiler) -> Arrivals:
+        """The same for other queries."""
+        return Arrivals(compiler, time=self.time, type=self.type, lateness=self.lateness, schema=self._given)
+
+    def take_over(self, progress: Progress, before: Compiler) -> tuple[Progress, list[str]]:
+        """The progress of a set from `before` with the queries of this one; raises where they do not fit.
+
+        Queries that both have go on; the others are left out, or join. Also the names of those that join.
+        """
+        held = progress.run.schema.columns
+        columns = {**self._declared, **{name: kind for name, kind in held.items() if self._is_used(name)}}
+        columns |= {name: pa.null() for name in self._mentioned if name not in columns}
+        members = self.compiler.members
+        staying = {name for name, identity in before.members.items() if members.get(name) == identity}
+        joining = Joining(progress, staying, columns, whole=before.whole)
+        run = started(self.compiler.compiled(self._schema(columns), joining))
+        return progress.going_on(run, self.lateness, self.compiler.computed, staying), joining.joined
 
     # -- batches -------------------------------------------------------------------------------------------
 
@@ -123,7 +150,7 @@ class Arrivals:
             progress = self.begin(columns)
         elif not known and columns != progress.run.schema.columns:
             self._refuse_shadows(columns, progress.run.schema)
-            progress = progress.going_on(self._run(columns), self.lateness, self.compiler.computed)
+            progress = self._widened(progress, self._schema(columns))
         times = progress.times(table)
         check_computable(table, self.compiler.computed, progress.run.schema.unit)
         behind = progress.late(times)
@@ -143,6 +170,12 @@ class Arrivals:
                 dead += [(row, reason) for row in rows[absent].tolist()]
                 table, rows = table.filter(pa.array(~absent)), rows[~absent]
         return table, rows
+
+    def _widened(self, progress: Progress, schema: Schema) -> Progress:
+        """The progress with a run for a wider schema."""
+        scale = progress.scale(schema)
+        since = {name: time * scale for name, time in progress.run.since.items()}
+        return progress.going_on(self._run(schema, since), self.lateness, self.compiler.computed)
 
     def _grown(self, table: pa.Table, progress: Progress | None) -> Columns:
         known = {} if progress is None else dict(progress.run.schema.columns)

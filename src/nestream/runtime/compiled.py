@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -21,7 +21,8 @@ from nestream.model.widening import shown, widened
 class CompiledQuery:
     """A program, the events it reads and what its matches show.
 
-    `kinds` are those of the returned expressions; `name` is the query's own in a set.
+    `kinds` are those of the returned expressions; `name` is the query's own in a set. A query that joined a
+    running set sees events `since` a time, all others see all.
     """
 
     schema: Schema
@@ -30,6 +31,7 @@ class CompiledQuery:
     program: Program
     limit: int | None = None
     name: str = ""
+    since: int | None = None
 
     @property
     def scope(self) -> Scope:
@@ -95,6 +97,13 @@ class CompiledSet:
     def read(self) -> tuple[str, ...]:
         """The columns that are read of the events: all, as matches show events with all their columns."""
         return tuple(self.schema.columns)
+
+    def only(self, names: Collection[str]) -> CompiledSet:
+        """Some of the queries; the leaves of the others are unused, and the others keep their numbers."""
+        members = tuple(member for member in self.members if member.name in names)
+        used = {leaf for member in members for outline in member.program.outlines for leaf in outline.leaves}
+        leaves = [leaf if n in used else LeafSpec.unused(n) for n, leaf in enumerate(self.leaves)]
+        return CompiledSet(self.schema, members, tuple(leaves))
 
     def planned_for(self, events: pa.Table, schema: Schema) -> CompiledSet:
         """The same for events like these, which have a schema of their own."""
@@ -213,6 +222,33 @@ class CompiledLayers:
 
 
 Compiled: TypeAlias = CompiledQuery | CompiledSet | CompiledLayers
+
+
+class Begin(Protocol):
+    """How the queries of a set begin that goes on where another was."""
+
+    def since(self, name: str, reads: frozenset[str], alone: Callable[[], CompiledQuery]) -> int | None:
+        """Since when a query sees events, None for all; `reads` are the composite types that it reads."""
+        ...
+
+    def compiled(self, reads: frozenset[str]) -> CompiledSet | None:
+        """The queries that go on, as they were compiled, with the numbers of their leaves."""
+        ...
+
+
+@dataclass(frozen=True)
+class Since:
+    """The queries of a set begin at times that are known."""
+
+    times: Mapping[str, int]
+
+    def since(self, name: str, reads: frozenset[str], alone: Callable[[], CompiledQuery]) -> int | None:
+        """Since when a query sees events."""
+        return self.times.get(name)
+
+    def compiled(self, reads: frozenset[str]) -> CompiledSet | None:
+        """None: all are compiled anew."""
+        return None
 
 
 def makers_of(types: Collection[str], members: Iterable[CompiledQuery]) -> list[CompiledQuery]:

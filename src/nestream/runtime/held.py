@@ -26,14 +26,15 @@ def in_order(events: pa.Table, schema: Schema) -> pa.Table:
     column = events.column(schema.time)
     last: int | None = None
     for chunk in column.chunks:
-        times = _times(chunk, schema)
+        times = times_of(chunk, schema)
         if len(times) and ((times[1:] < times[:-1]).any() or (last is not None and times[0] < last)):
-            return events.take(pa.array(np.argsort(_times(column, schema), kind="stable")))
+            return events.take(pa.array(np.argsort(times_of(column, schema), kind="stable")))
         last = int(times[-1]) if len(times) else last
     return events
 
 
-def _times(column: pa.Array | pa.ChunkedArray, schema: Schema) -> npt.NDArray[np.int64]:
+def times_of(column: pa.Array | pa.ChunkedArray, schema: Schema) -> npt.NDArray[np.int64]:
+    """A column of times as numbers in the resolution of a schema."""
     return np.asarray(computable(column, schema.unit, schema.time).to_numpy(zero_copy_only=False), np.int64)
 
 

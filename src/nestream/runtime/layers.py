@@ -16,16 +16,16 @@ import pyarrow as pa
 
 from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import Matches
+from nestream.engine.retention import LEAST
 from nestream.model.columns import computable, with_columns
 from nestream.model.output import START
 from nestream.runtime.compiled import CompiledLayers, Layer
 from nestream.runtime.held import in_order
 from nestream.runtime.local import LocalRun
 from nestream.runtime.many import SetRun
-from nestream.runtime.waiting import Waiting
+from nestream.runtime.waiting import Times, Waiting
 from nestream.runtime.waiting import in_order as by_time
 
-LEAST = -(2**63)
 QUERY, RANK = "nestream query", "nestream rank"
 """Beside the columns of a composite event that waits: the number of its query, and its place among equals."""
 HIDDEN = (QUERY, RANK)
@@ -56,9 +56,23 @@ class RunningLayer:
 
     def wait(self, waiting: Waiting, table: pa.Table) -> None:
         """Let events wait until the watermark has passed their time."""
+        waiting.add(table, self._times(table))
+
+    def _times(self, table: pa.Table) -> Times:
         schema = self.run.schema
         times = computable(table.column(schema.time), schema.unit, schema.time)
-        waiting.add(table, np.asarray(times.to_numpy(zero_copy_only=False), np.int64))
+        return np.asarray(times.to_numpy(zero_copy_only=False), np.int64)
+
+    def take_composites(self, table: pa.Table) -> None:
+        """Let composite events wait.
+
+        A query that joined a running set may still make some for a time that this layer has passed: these are
+        too late for it.
+        """
+        times, passed = self._times(table), self.run.watermark
+        if passed is not None and len(times) and times.min() < passed:
+            table, times = table.filter(pa.array(times >= passed)), times[times >= passed]
+        self.composites.add(table, times)
 
     def reach(self, watermark: int) -> int:
         """Hand the run the events that no other can come before; the watermark that it has then."""
@@ -69,9 +83,7 @@ class RunningLayer:
         parts = [part for part in (self.events.settled(until), self._settled(until)) if part is not None]
         if parts:
             table = pa.concat_tables(parts)
-            time = self.run.schema.time
-            times = computable(table.column(time), self.run.schema.unit, time)
-            self.run.append(by_time(table, np.asarray(times.to_numpy(zero_copy_only=False), np.int64)))
+            self.run.append(by_time(table, self._times(table)))
         return watermark
 
     def _settled(self, until: int) -> pa.Table | None:
@@ -146,9 +158,14 @@ class LayeredRun:
                 table = with_columns(events, layer.columns)
                 for name, column in ranks.items():
                     table = table.append_column(name, column)
-                layer.wait(layer.composites, table)
+                layer.take_composites(table)
 
         return hand_on
+
+    @property
+    def since(self) -> dict[str, int]:
+        """The queries that do not see all events, with the time since which they do."""
+        return {name: since for layer in self.layers for name, since in layer.run.since.items()}
 
     @property
     def store(self) -> Any:
@@ -180,14 +197,14 @@ class LayeredRun:
         """The matches decided at the end of the events."""
         return self.advance(END, in_order=in_order)
 
-    def within(self, first: int, end: int) -> Iterator[pa.Table]:
+    def within(self, first: int, end: int | None) -> Iterator[pa.Table]:
         """The matches that end in a range of times, when all the events have arrived."""
         for layer in self.layers:
             layer.reach(END)
             hand_on, layer.run.noted = layer.run.noted, None
             yield from layer.run.within(first, end)
             assert hand_on is not None
-            for number, matches in layer.run.matchers.between(LEAST, END):
+            for number, matches in layer.run.matchers.between(LEAST, None):
                 hand_on(number, matches)
             layer.run.noted = hand_on
 
@@ -281,6 +298,7 @@ class LayeredRun:
             **held,
             "leaves": {**lowest["leaves"], **leaves},
             "oldest": min(oldest, default=None),
+            "seconds": {name: time for one in described for name, time in one["seconds"].items()},
             "layers": len(self.layers),
             "composites waiting": sum(len(layer.composites) for layer in self.layers),
         }

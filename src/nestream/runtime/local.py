@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from nestream.engine.aggregates import AGGREGATE, without_aggregates
 from nestream.engine.events import Events
+from nestream.engine.in_threads import in_threads
 from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import Matches
 from nestream.engine.program import Decided, Measure
@@ -29,6 +30,7 @@ from nestream.runtime.held import (
     saved_given,
     saved_keeper,
 )
+from nestream.runtime.time_slices import TimeSlice, TimeSlices, can_be_sliced
 
 
 class LocalRun:
@@ -70,7 +72,7 @@ class LocalRun:
         """The matches decided at the end of the events."""
         return self.advance(END, in_order=in_order)
 
-    def within(self, first: int, end: int) -> Iterator[pa.Table]:
+    def within(self, first: int, end: int | None) -> Iterator[pa.Table]:
         """The matches that end in a range of times, when all the events have arrived."""
         for matches in self.matcher.between(first, end):
             yield self.table(matches)
@@ -78,10 +80,28 @@ class LocalRun:
     def over(self, events: pa.Table, threads: int = 1) -> Iterator[pa.Table]:
         """The matches over a finite table of events, in any order of arrival, up to the limit of the query.
 
-        Several threads work on slices of the events.
+        Several threads work on slices of time; where there are none, they build the tables of matches.
         """
-        self.append(in_order(events, self.schema))
-        return first_rows(self.matcher.whole(self.table, threads), self.compiled.limit)
+        events = in_order(events, self.schema)
+        if can_be_sliced(self.program):
+            found = self._sliced(TimeSlices(events, self.schema, self.program, threads), threads)
+        else:
+            self.append(events)
+            found = in_threads(lambda matches: (self.table(matches),), self.matcher.advance(END), threads)
+        return first_rows(found, self.compiled.limit)
+
+    def _sliced(self, slices: TimeSlices, threads: int) -> Iterator[pa.Table]:
+        """The matches of slices of time, each of which has a run of its own."""
+
+        def within(one: TimeSlice) -> Iterator[pa.Table]:
+            run, count = LocalRun(self.compiled), 0
+            run.append(one.events)
+            for table in run.within(one.first, one.end):
+                count += table.num_rows
+                yield table
+            slices.adapt(count)
+
+        return in_threads(within, iter(slices), threads)
 
     def count(self, events: pa.Table) -> int:
         """How many matches there are over a finite table."""
@@ -151,6 +171,11 @@ class LocalRun:
             matcher.given.positions = restored_given(tables["given"])
         if matcher.keeper is not None and "kept" in tables:
             matcher.keeper.load(tables["kept"].to_pylist())
+
+    @property
+    def since(self) -> dict[str, int]:
+        """Nothing: a query alone sees all events."""
+        return {}
 
     @property
     def is_empty(self) -> bool:

@@ -13,6 +13,7 @@ from nestream.engine.in_threads import in_threads
 from nestream.engine.many import Matchers
 from nestream.engine.matcher import END
 from nestream.engine.operator import Matches
+from nestream.engine.retention import LEAST
 from nestream.model.columns import with_columns
 from nestream.model.memory import first_rows
 from nestream.model.schema import Schema
@@ -52,6 +53,8 @@ class SetRun:
         self.matchers = Matchers([member.program for member in members], self.store)
         for run, matcher in zip(self.runs, self.matchers.members, strict=True):
             run.matcher = matcher
+        self.floor = LEAST
+        """Since when the events that the queries needed are all held, whatever queries were added later."""
         self.noted: Callable[[int, Matches], None] | None = None
         """Called with the matches of each query, by its number, as they are found."""
 
@@ -79,7 +82,7 @@ class SetRun:
         """The matches decided at the end of the events."""
         return self.advance(END, in_order=in_order)
 
-    def within(self, first: int, end: int) -> Iterator[pa.Table]:
+    def within(self, first: int, end: int | None) -> Iterator[pa.Table]:
         """The matches that end in a range of times, when all the events have arrived."""
         return self._named(self.matchers.between(first, end))
 
@@ -137,7 +140,8 @@ class SetRun:
 
     def all_decided(self, threads: int = 1) -> Iterator[pa.Table]:
         """The same over the events that were taken, when all have arrived."""
-        return in_threads(self._table, self._gathered(self.matchers.decide(END)), threads)
+        found = self._gathered(self.matchers.decide(END))
+        return in_threads(lambda gathered: (self._table(gathered),), found, threads)
 
     def count(self, events: pa.Table) -> dict[str, int]:
         """How many matches each query has over a finite table."""
@@ -184,6 +188,24 @@ class SetRun:
         """The greatest watermark so far."""
         return self.matchers.members[0].watermark
 
+    @property
+    def seconds(self) -> dict[str, float]:
+        """How long matches of each query have been looked for, in this process."""
+        return dict(zip(self.names, self.matchers.seconds, strict=True))
+
+    @seconds.setter
+    def seconds(self, before: Mapping[str, float]) -> None:
+        self.matchers.seconds = [before.get(name, 0.0) for name in self.names]
+
+    @property
+    def since(self) -> dict[str, int]:
+        """The queries that do not see all events, with the time since which they do."""
+        return {run.compiled.name: since for run in self.runs if (since := run.compiled.since) is not None}
+
+    def complete_since(self) -> int:
+        """The time from which on every event that has come is held for all queries that saw it."""
+        return max(self.floor, min(member.complete_since for member in self.matchers.members))
+
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """The state of the engine: numbers, and the events held with their positions, times and types."""
         tables = {"held": saved_events(self.store)}
@@ -194,12 +216,18 @@ class SetRun:
             if matcher.keeper is not None:
                 tables[f"kept {name}"] = saved_keeper(matcher.keeper)
         decided = {name: member.decided for name, member in zip(self.names, members, strict=True)}
-        return {"seen": self.store.seen, "decided": decided, "watermark": self.watermark}, tables
+        numbers = {"seen": self.store.seen, "decided": decided, "watermark": self.watermark}
+        return {**numbers, "floor": self.floor}, tables
 
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
-        """Go on from a saved state of the same set."""
+        """Go on from a saved state of the same set, or of one with other queries.
+
+        A query that the state does not know emits the matches that are decided from here on.
+        """
+        self.floor = numbers.get("floor", LEAST)
+        decided = numbers["decided"]
         for name, matcher in zip(self.names, self.matchers.members, strict=True):
-            matcher.decided = list(numbers["decided"][name])
+            matcher.decided = list(decided[name]) if name in decided else matcher.decided
             matcher.watermark = numbers["watermark"]
             if matcher.given is not None and f"given {name}" in tables:
                 matcher.given.positions = restored_given(tables[f"given {name}"])
@@ -207,8 +235,13 @@ class SetRun:
         for name, matcher in zip(self.names, self.matchers.members, strict=True):
             if matcher.keeper is not None and f"kept {name}" in tables:
                 matcher.keeper.load(tables[f"kept {name}"].to_pylist())
+        if self.watermark is not None:
+            for name, matcher in zip(self.names, self.matchers.members, strict=True):
+                if name not in decided:
+                    matcher.catch_up(self.matchers.cache())
 
     def describe(self) -> dict[str, Any]:
         """What is held, for a person or a monitor."""
         programs = [run.program for run in self.runs]
-        return {**describe_events(self.store, programs, self.watermark), "queries": len(self.runs)}
+        held = describe_events(self.store, programs, self.watermark)
+        return {**held, "queries": len(self.runs), "seconds": self.seconds}

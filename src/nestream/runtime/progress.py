@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,18 +11,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.matcher import END
+from nestream.engine.retention import LEAST
 from nestream.model.columns import computable, with_columns
 from nestream.model.lengths import in_resolution
 from nestream.model.plain import empty_table
-from nestream.model.schema import EventError
+from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
-from nestream.runtime.held import TIME
+from nestream.runtime.held import TIME, TYPE
 from nestream.runtime.intake import check_computable
-from nestream.runtime.layers import HIDDEN, LayeredRun
+from nestream.runtime.layers import HIDDEN, QUERY, LayeredRun, RunningLayer
+from nestream.runtime.local import LocalRun
+from nestream.runtime.many import SetRun
 from nestream.runtime.runs import AnyRun
 from nestream.runtime.waiting import Times, Waiting
-
-LEAST = -(2**63)
 
 
 @dataclass
@@ -107,26 +108,36 @@ class Progress:
 
     # -- a schema that grows -------------------------------------------------------------------------------
 
-    def going_on(self, run: AnyRun, lateness: int | Duration, read: Iterable[str]) -> Progress:
-        """The same with a run for a wider schema, which begins where this one is.
+    def going_on(
+        self,
+        run: AnyRun,
+        lateness: int | Duration,
+        read: Iterable[str],
+        staying: Collection[str] | None = None,
+    ) -> Progress:
+        """The same with a run for a wider schema, or for other queries, which begins where this one is.
 
-        This one stays as it is. All times move to the resolution of the new run together. Raises an
-        `EventError` where something held does not fit.
+        This one stays as it is. All times move to the resolution of the new run together. Of a set, `staying`
+        are the queries that go on where they are, None for all. Raises an `EventError` where something held
+        does not fit.
         """
         read = list(read)
         later = Progress.of(run, lateness)
-        scale = self._scale(run)
+        scale = self.scale(run.schema)
         columns = run.schema.columns
-        if isinstance(run, LayeredRun):
-            assert isinstance(self.run, LayeredRun)
-            for old, new in zip(self.run.layers, run.layers, strict=True):
-                _carry_over(old.run, new.run, scale, read)
-                for waited, waiting in ((old.events, new.events), (old.composites, new.composites)):
-                    for table in waited.tables():
-                        own = {**new.columns, **{n: t for n, t in _types(table).items() if n in HIDDEN}}
-                        new.wait(waiting, with_columns(table, own, held=True))
-        else:
-            _carry_over(self.run, run, scale, read)
+        before = layers_of(self.run)
+        for reads, new in layers_of(run).items():
+            old = before.get(reads)
+            if old is None:
+                continue
+            _carry_over(_run(old), _run(new), scale, read, staying)
+            if isinstance(old, RunningLayer) and isinstance(new, RunningLayer):
+                for table in old.events.tables():
+                    new.wait(new.events, with_columns(table, new.columns, held=True))
+                for table in old.composites.tables():
+                    own = {**new.columns, **{n: t for n, t in _types(table).items() if n in HIDDEN}}
+                    table = with_columns(table, own, held=True)
+                    new.wait(new.composites, _renumbered(table, self.run, run))
         for part in self.waiting.parts:
             table = with_columns(part.table, columns, held=True)
             check_computable(table, read, run.schema.unit)
@@ -136,11 +147,11 @@ class Progress:
             raise _too_fine(run.schema.time)
         return later
 
-    def _scale(self, run: AnyRun) -> int:
-        """By how much the resolution of the times is finer in another run."""
-        if not pa.types.is_temporal(run.schema.columns[run.schema.time]):
+    def scale(self, schema: Schema) -> int:
+        """By how much the resolution of the times is finer in another schema."""
+        if not pa.types.is_temporal(schema.columns[schema.time]):
             return 1
-        return run.schema.per_microsecond // self.run.schema.per_microsecond
+        return schema.per_microsecond // self.run.schema.per_microsecond
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -150,7 +161,8 @@ class Progress:
         if len(self.waiting):
             tables["waiting"] = pa.concat_tables(self.waiting.tables())
         schema = empty_table(self.run.schema.arrow)
-        return {**numbers, "greatest": self.greatest}, {**tables, "schema": schema}
+        numbers = {**numbers, "greatest": self.greatest, "since": self.run.since}
+        return numbers, {**tables, "schema": schema}
 
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
         """Go on from a saved state of the same query."""
@@ -160,21 +172,57 @@ class Progress:
             self.waiting.add(tables["waiting"], self.times(tables["waiting"]))
 
 
-def _carry_over(before: AnyRun, run: AnyRun, scale: int, read: list[str]) -> None:
-    """Let a run for a wider schema begin where another is."""
+def layers_of(run: AnyRun) -> dict[frozenset[str], RunningLayer | SetRun | LocalRun]:
+    """The layers of a run by the composite types they read; a run that has none is one itself."""
+    return {layer.reads: layer for layer in run.layers} if isinstance(run, LayeredRun) else {frozenset(): run}
+
+
+def _run(layer: RunningLayer | SetRun | LocalRun) -> SetRun | LocalRun:
+    return layer.run if isinstance(layer, RunningLayer) else layer
+
+
+def _carry_over(
+    before: SetRun | LocalRun,
+    run: SetRun | LocalRun,
+    scale: int,
+    read: list[str],
+    staying: Collection[str] | None,
+) -> None:
+    """Let a run for a wider schema, or with other queries, begin where another is."""
     numbers, tables = before.save()
-    columns = run.schema.columns
-    held = {name: columns.get(name, kind) for name, kind in _types(tables["held"]).items()}
+    if staying is not None:
+        assert isinstance(before, SetRun)
+        decided = {name: done for name, done in numbers["decided"].items() if name in staying}
+        numbers = {**numbers, "decided": decided, "floor": before.complete_since()}
+        gone = {
+            f"{what} {name}" for name in before.names if name not in staying for what in ("given", "kept")
+        }
+        tables = {name: table for name, table in tables.items() if name not in gone}
+    columns, events, type = run.schema.columns, tables["held"], run.schema.type
+    if type not in events.column_names:
+        events = events.append_column(type, events.column(TYPE))
+    held = {name: columns.get(name, kind) for name, kind in _types(events).items()}
     held = {**held, **{name: kind for name, kind in columns.items() if name not in held}}
-    tables = {
-        **tables,
-        "held": _scaled(with_columns(tables["held"], held, held=True), scale, run.schema.time),
-    }
+    tables = {**tables, "held": _scaled(with_columns(events, held, held=True), scale, run.schema.time)}
     tables |= {name: _scaled_kept(table, scale) for name, table in tables.items() if _is_kept(name)}
     check_computable(tables["held"], read, run.schema.unit)
     if numbers["watermark"] is not None:
         numbers = {**numbers, "watermark": max(numbers["watermark"] * scale, LEAST)}
+    if "floor" in numbers:
+        numbers = {**numbers, "floor": max(numbers["floor"] * scale, LEAST)}
     run.load(numbers, tables)
+    if isinstance(before, SetRun) and isinstance(run, SetRun):
+        run.seconds = before.seconds
+
+
+def _renumbered(composites: pa.Table, before: AnyRun, run: AnyRun) -> pa.Table:
+    """Composite events with the numbers that their queries have in another run, -1 for one that is gone."""
+    assert isinstance(before, LayeredRun)
+    assert isinstance(run, LayeredRun)
+    places = {name: place for place, name in enumerate(run.names)}
+    numbers = np.array([places.get(name, -1) for name in before.names], np.int64)
+    found = numbers[composites.column(QUERY).to_numpy()]
+    return composites.set_column(composites.schema.get_field_index(QUERY), QUERY, pa.array(found))
 
 
 def _types(table: pa.Table) -> dict[str, pa.DataType]:

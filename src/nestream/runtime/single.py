@@ -18,6 +18,7 @@ from nestream.engine.events import MOST_TYPES
 from nestream.engine.matcher import END
 from nestream.engine.native import NativeProgram
 from nestream.engine.ordering import told_by_last
+from nestream.engine.retention import LEAST
 from nestream.engine.single.formulas import Binding, Formulas, OwnFunctionError, Row, Value
 from nestream.engine.single.matcher import Ready, SingleMatcher
 from nestream.engine.single.search import TooManyError
@@ -27,7 +28,7 @@ from nestream.model.output import CompositeColumn, EventColumn, GroupColumn
 from nestream.runtime.layers import LayeredRun
 from nestream.runtime.local import LocalRun
 from nestream.runtime.plain_events import as_time, check_of, reader, shown_as
-from nestream.runtime.progress import LEAST, Progress
+from nestream.runtime.progress import Progress
 from nestream.runtime.waiting import Times
 
 _PATIENCE = 16

@@ -59,13 +59,14 @@ class Stream:
         lateness: int | timedelta | str = 0,
         late: Callable[[dict[str, Any]], None] | None = None,
         dead_letter: Callable[[Any, str], None] | None = None,
+        compiler_of: Callable[[Any], Compiler] | None = None,
     ) -> None:
         if schema is not None and not isinstance(schema, Schema):
             raise TypeError(
                 f"the schema is an Arrow schema, not a {schema.__class__.__name__}\n"
                 '  hint: write schema=pyarrow.schema([("ts", pyarrow.int64()), ("type", pyarrow.string())])'
             )
-        self._identity = compiler.identity
+        self._compiler_of = compiler_of
         self._aside = SetAside(time, late, dead_letter)
         self.time = time
         self.type = type
@@ -329,23 +330,69 @@ class Stream:
         self._progress.take(arrival.table, arrival.times)
         return self._progress.decided()
 
+    # -- other rules ---------------------------------------------------------------------------------------
+
+    def change(self, rules: Any) -> dict[str, Any]:
+        """Go on with other queries in the place of those of a set, from here on.
+
+        Queries that have the same name and text in both sets go on undisturbed. A query that joins sees the
+        events that are held, if all that it reads is held, and otherwise those that come from now on; it
+        emits the matches that are decided from now on. A query that leaves takes its state with it, and so
+        does one that reads other composite types from now on, which then joins again. Returns the names of
+        the queries that join, each with the time since which it sees events, None for all.
+        Raises a `QueryError` or an `EventError` if the queries do not fit the events; then nothing has
+        changed.
+        """
+        self._refuse_if_finished()
+        if self._compiler_of is None:
+            raise TypeError(
+                "only the queries of a set can be changed\n"
+                '  hint: stream a set, nestream.queries({"name": ...}).stream()'
+            )
+        compiler, before = self._compiler_of(rules), self._arrivals.compiler
+        self._take_pending()
+        arrivals = self._arrivals.changed(compiler)
+        joined = [name for name, own in compiler.members.items() if before.members.get(name) != own]
+        if self._progress is not None:
+            self._progress, joined = arrivals.take_over(self._progress, before)
+        self._arrivals = arrivals
+        self._single, self._alone, self._never_singly = None, 0, False
+        self._seen = Seen(())  # nobody knows which of the types came before
+        return {name: self._since(name) for name in joined}
+
+    def _since(self, name: str) -> Any:
+        """The time since which a query sees events, as the events have it."""
+        progress = self._progress
+        since = None if progress is None else progress.run.since.get(name)
+        if since is None or progress is None:
+            return None
+        schema = progress.run.schema
+        kind = schema.columns[schema.time]
+        scale = schema.per_microsecond
+        if pa.types.is_timestamp(kind):
+            microseconds = pa.scalar(-(-since // scale), pa.int64())
+            return microseconds.cast(pa.timestamp("us", kind.tz)).as_py()
+        return since
+
     # -- state ---------------------------------------------------------------------------------------------
 
     def save(self) -> bytes:
         """The state, from which another process can go on."""
         self._take_pending()
         numbers, tables = ({}, {}) if self._progress is None else self._progress.save()
-        return SavedState(self._identity, {**numbers, "counts": self._counts()}, tables).to_bytes()
+        identity = self._arrivals.compiler.identity
+        return SavedState(identity, {**numbers, "counts": self._counts()}, tables).to_bytes()
 
     def restore(self, data: bytes) -> Stream:
         """Go on from a saved state of the same query; returns the stream itself."""
         if self.events_in or self._pending or self._finished:
             raise StateError("the stream has taken events already\n  hint: restore into a new stream")
         saved = SavedState.from_bytes(data)
-        if saved.query != self._identity:
+        identity = self._arrivals.compiler.identity
+        if saved.query != identity:
             raise StateError(
                 "the state belongs to another query\n"
-                f"  it was saved by:\n{_indented(saved.query)}\n  and this is:\n{_indented(self._identity)}\n"
+                f"  it was saved by:\n{_indented(saved.query)}\n  and this is:\n{_indented(identity)}\n"
                 "  hint: start the changed query without the state, or go on with the old query"
             )
         self._seen = Seen(())  # nobody knows what came before
@@ -353,7 +400,7 @@ class Stream:
             schema = saved.tables["schema"].schema
             columns = dict(zip(schema.names, schema.types, strict=True))
             self._arrivals.check_saved(columns)
-            progress = self._arrivals.begin(columns)
+            progress = self._arrivals.begin(columns, saved.numbers.get("since"))
             progress.load(saved.numbers, saved.tables)
             self._progress = progress
             self._finished = saved.numbers["watermark"] == END

@@ -1,13 +1,15 @@
-"""The sink of a stream by its name: `-`, a file, a folder, or the address of a socket."""
+"""The sink of a stream by its name: `-`, a file, a folder, or the address of a socket or of Kafka."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from nestream.model.formats import SUFFIXES
+from nestream.model.kafka import is_kafka
 from nestream.sink.protocol import Sink
 from nestream.sink.stream_sinks import Encode, FileSink, FolderSink, ScreenSink, SocketSink, table_lines
-from nestream.sink.writer import SUFFIXES, SinkError
+from nestream.sink.writer import SinkError
 
 FORMATS = ("jsonl", "parquet")
 
@@ -15,6 +17,11 @@ FORMATS = ("jsonl", "parquet")
 def is_folder(place: str) -> bool:
     """Whether a place is a folder, there or to be made: what has no suffix of a file of matches."""
     return os.path.isdir(place) or Path(place).suffix.lower() not in SUFFIXES
+
+
+def needs_checkpoint(place: str) -> bool:
+    """Whether a place gets matches exactly once by what a checkpoint holds alone."""
+    return is_kafka(place)
 
 
 def open_sink(place: str, format: str | None = None, *, encode: Encode = table_lines) -> Sink:
@@ -39,4 +46,8 @@ def open_sink(place: str, format: str | None = None, *, encode: Encode = table_l
         return ScreenSink(encode)
     if not lines_alone:
         return FileSink(place, encode)
-    return SocketSink(place)
+    if is_kafka(place):
+        from nestream.sink.kafka import kafka_sink  # only those who use Kafka load it
+
+        return kafka_sink(place, encode)
+    return SocketSink(place, encode)

@@ -204,8 +204,9 @@ class SocketSink:
 
     repeats = True
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, encode: Encode = table_lines) -> None:
         self.where = address
+        self._encode = encode
         try:
             place = read_address(address)
             if isinstance(place, Path):
@@ -224,7 +225,7 @@ class SocketSink:
     def write(self, rows: pa.Table) -> None:
         """Send the rows."""
         try:
-            self._socket.sendall(table_lines(rows).encode())
+            self._socket.sendall(self._encode(rows).encode())
         except OSError as error:
             raise cannot_write(self.where, error) from error
 

@@ -12,18 +12,10 @@ from typing import IO, Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from nestream.model.formats import FORMATS, SUFFIXES
 from nestream.sink.flat import csv_header, csv_rows, flatten
 from nestream.sink.json_text import json_lines
 
-FORMATS = ("jsonl", "csv", "parquet")
-SUFFIXES = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
 _ROWS = 16_384  # that become text at a time
 
 

@@ -8,8 +8,9 @@ import time as clock
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from nestream.model.formats import SUFFIXES, Format
 from nestream.source.errors import SourceError
-from nestream.source.formats import SUFFIXES, Format, files_below, suffix_of
+from nestream.source.formats import files_below, suffix_of
 from nestream.source.input import cannot_read
 from nestream.source.parts import Columns, Part, part_of
 from nestream.source.protocol import Batch, Position

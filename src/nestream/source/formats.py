@@ -8,22 +8,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 
 import pyarrow as pa
 
+from nestream.model.formats import FORMATS, Format
 from nestream.source.errors import SourceError
 
-Format = Literal["csv", "jsonl", "parquet"]
-FORMATS: tuple[Format, ...] = ("csv", "jsonl", "parquet")
-SUFFIXES: dict[str, Format] = {
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 

@@ -12,8 +12,9 @@ from typing import IO, cast
 
 import pyarrow as pa
 
+from nestream.model.formats import SUFFIXES, Format
 from nestream.source.errors import SourceError
-from nestream.source.formats import SUFFIXES, Format, compression_of, decompressed, known_format, suffix_of
+from nestream.source.formats import compression_of, decompressed, known_format, suffix_of
 
 Progress = Callable[[int, int, int], None]
 """Called with (rows read, bytes read, total bytes)."""

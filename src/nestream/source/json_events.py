@@ -79,14 +79,19 @@ class JsonEvents:
         self._holds = {name: Holds(held) for name, held in position["holds"].items()}
         self._names.update(self._holds)
 
-    def batch(self, where: str, lines: Sequence[bytes], first: int) -> Batch:
-        """The events of some lines; `first` is the number of the first line, blank ones included."""
+    def batch(
+        self, where: str, lines: Sequence[bytes], first: int, added: Sequence[Mapping[str, Any]] = ()
+    ) -> Batch:
+        """The events of some lines; `first` is the number of the first line, blank ones included.
+
+        `added` has further attributes for each line, which replace those of the same name.
+        """
         if first == 1 and lines:
             lines = [_beginning(where, lines[0]), *lines[1:]]
         texts = [line.strip() for line in lines]
         places = [place for place, text in enumerate(texts) if text]
         problems: Problems = {}
-        rows = self._objects([texts[place] for place in places], places, problems)
+        rows = self._objects([texts[place] for place in places], places, problems, added)
         columns = self._columns(rows, problems)
         dead = [
             DeadLetter(where, first + place, problems[place], texts[place].decode(errors="backslashreplace"))
@@ -95,14 +100,23 @@ class JsonEvents:
         return Batch(columns, [_cut(letter) for letter in dead])
 
     def _objects(
-        self, texts: list[bytes], places: list[int], problems: Problems
+        self,
+        texts: list[bytes],
+        places: list[int],
+        problems: Problems,
+        added: Sequence[Mapping[str, Any]],
     ) -> list[tuple[int, dict[str, Any]]]:
         together = parse_together(texts) if texts else []
+        if together is not None and added:
+            for place, value in zip(places, together, strict=True):
+                _add(value, added[place])
         if together is not None and self._are_plain(texts, together):
             return list(zip(places, together, strict=True))
         rows = []
         for at, place in enumerate(places):
             value, wrong = (together[at], None) if together is not None else parse_line(texts[at])
+            if together is None and added:
+                _add(value, added[place])
             problem = wrong[1] if wrong is not None else self._problem(value)
             if problem is None:
                 rows.append((place, value))
@@ -254,6 +268,12 @@ class JsonEvents:
             return pa.array(values, pa.bool_())
         whole = set(map(type, values)) <= {int, type(None)}
         return pa.array(values, pa.int64() if whole else pa.float64())
+
+
+def _add(value: Any, added: Mapping[str, Any]) -> None:
+    """Add attributes to an event; what is none is refused later."""
+    if type(value) is dict:
+        value.update(added)
 
 
 def _numbers(values: list[Any]) -> Holds:

@@ -10,10 +10,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from nestream.model.formats import Format
 from nestream.source.csv_file import CsvFile
 from nestream.source.dead_letter import DeadLetter, HeldLetters
 from nestream.source.errors import SourceError
-from nestream.source.formats import Format
 from nestream.source.input import Fragment, Input
 from nestream.source.json_events import JsonEvents
 from nestream.source.parquet_file import ParquetFile

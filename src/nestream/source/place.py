@@ -1,13 +1,15 @@
-"""A source by its name: `-`, a file, a folder, a pattern, or the address of a socket."""
+"""A source by its name: `-`, a file, a folder, a pattern, or the address of a socket or of Kafka."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection
 
+from nestream.model.formats import SUFFIXES
+from nestream.model.kafka import is_kafka
 from nestream.source.errors import SourceError
 from nestream.source.files import Files, is_pattern
-from nestream.source.formats import SUFFIXES, known_format, suffix_of
+from nestream.source.formats import known_format, suffix_of
 from nestream.source.pipe import Listener, Pipe
 from nestream.source.protocol import Source
 
@@ -32,9 +34,14 @@ def open_source(
     chosen = None if format is None else known_format(format)
     if place == "-" or "://" in place:
         if chosen not in (None, "jsonl"):
-            raise SourceError(f"{place} is read as JSON lines, one event a line, and not as {chosen}")
+            what = "messages of JSON" if is_kafka(place) else "JSON lines, one event a line"
+            raise SourceError(f"{place} is read as {what}, and not as {chosen}")
         if place == "-":
             return Pipe(time, type, moments=moments)
+        if is_kafka(place):
+            from nestream.source.kafka import KafkaSource  # only those who use Kafka load it
+
+            return KafkaSource(place, time, type, once=once, moments=moments)
         return Listener(place, time, type, once=once, moments=moments)
     is_one = not os.path.isdir(place) and not is_pattern(place)
     if is_one and chosen is None and os.path.exists(place) and suffix_of(place) not in SUFFIXES:

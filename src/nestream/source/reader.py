@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from nestream.model.formats import Format
 from nestream.source.csv_file import CsvFile
 from nestream.source.dead_letter import DeadLetter, DeadLetters, dead_letter_path
 from nestream.source.errors import SourceError
-from nestream.source.formats import Format
 from nestream.source.input import Input, Progress
 from nestream.source.jsonl_file import JsonLinesFile
 from nestream.source.parquet_file import ParquetFile

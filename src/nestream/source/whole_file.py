@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from nestream.model.formats import Format
 from nestream.source.csv_records import records
 from nestream.source.dead_letter import DeadLetter
-from nestream.source.formats import Format
 from nestream.source.input import Input
 
 

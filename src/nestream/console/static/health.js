@@ -6,7 +6,7 @@ import { ask, listen, state } from "./store.js";
 export function health(page) {
   const cards = {};
   const grid = h("div", { class: "cards" });
-  for (const [key, title] of [["events", "Events a second"], ["matches", "Matches a second"], ["lag", "Lag"], ["watermark", "Watermark"], ["state", "State"], ["late", "Late events"], ["dead", "Dead letters"], ["batch", "Micro-batches"]]) {
+  for (const [key, title] of [["job", "Job"], ["events", "Events a second"], ["matches", "Matches a second"], ["lag", "Lag"], ["watermark", "Watermark"], ["state", "State"], ["late", "Late events"], ["dead", "Dead letters"], ["batch", "Micro-batches"]]) {
     const value = h("p", { class: "value" }, "–");
     const detail = h("p", { class: "hint" });
     const chart = h("div", { class: "spark" });
@@ -44,6 +44,7 @@ export function health(page) {
     const told = state.progress ? "" : "The pipeline writes no progress.";
     const events = rates("events");
     const matches = rates("matches");
+    card("job", jobState(progress), told || jobDetail(progress));
     card("events", number(last(events), last(events) < 10 ? 1 : 0), `${number(state.totals.events)} seen by the console${progress.events === undefined ? "" : `, ${number(progress.events)} taken by the stream`}`, events);
     card("matches", number(last(matches), last(matches) < 10 ? 1 : 0), `${number(state.totals.matches)} committed, ${number(state.received)} received here${state.missed ? `, ${number(state.missed)} MISSED` : ""}`, matches);
     const behind = state.series.map((point) => point.behind);
@@ -68,6 +69,16 @@ export function health(page) {
   }
 
   function queries() {
+    const told = Object.entries(state.progress?.seconds_by_rule || {});
+    if (told.length && !timings) {
+      told.sort((a, b) => b[1] - a[1]);
+      const rows = told.slice(0, 100).map(([name, seconds]) => [name, `${number(1000 * seconds, 1)} ms`, number(state.progress.by_rule?.[name] ?? 0)]);
+      keyed(slow, rows, () => [
+        table("Time by query", ["query", "time", "matches"], rows),
+        h("p", { class: "hint" }, "Time that the stream has spent on each rule since it was started."),
+      ]);
+      return;
+    }
     const rows = (timings?.rules || []).map((rule) => [rule.name, rule.error ? rule.error : `${number(1000 * rule.seconds, 1)} ms`, rule.error ? "–" : number(rule.matches), rule.seconds ?? 0]);
     rows.sort((a, b) => b[3] - a[3]);
     const tried = state.trials.map((trial) => [`${trial.name} (on trial)`, `${number(1000 * trial.busy, 1)} ms for ${number(trial.events)} events`, number(trial.matches)]);
@@ -87,6 +98,23 @@ export function health(page) {
 
   refresh();
   return listen(refresh);
+}
+
+const STALLED = 30_000;
+
+// A job that says it runs, and has said nothing for half a minute, has stalled.
+function jobState(progress) {
+  const silent = progress.written && Date.now() - Date.parse(progress.written) > STALLED;
+  return silent && ["starting", "running"].includes(progress.state) ? "stalled" : progress.state ?? "–";
+}
+
+function jobDetail(progress) {
+  const parts = [];
+  if (progress.busy !== undefined) parts.push(`busy ${number(100 * progress.busy)}% of the time`);
+  if (progress.version) parts.push(`rules version ${number(progress.version)}`);
+  const refused = Object.keys(progress.refused || {});
+  if (refused.length) parts.push(`REFUSED: ${refused.join(", ")}`);
+  return parts.join("; ");
 }
 
 function keyed(element, key, make) {

@@ -36,7 +36,7 @@ from nestream.engine.kernels.stack import (
     taken_or_none,
     window_starts,
 )
-from nestream.engine.kernels.staircase import latest_starts
+from nestream.engine.kernels.staircase import both_ended, latest_starts
 from nestream.engine.kernels.sums import compensated, stretch_sums
 
 _ROWS = np.zeros(1, np.int32)
@@ -65,6 +65,7 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (extend, (_GRID, _ROWS, _ROWS, _ROWS + 1, 1)),
     (running_maximum, (_ROWS, _BEGIN)),
     (latest_starts, (_ROWS, _BEGIN, _ROWS, _ROWS)),
+    (both_ended, (_ROWS, _BEGIN, _ROWS, _ROWS, _BEGIN, _ROWS)),
     (combinations, (_GRID, _GRID)),
     (ranges_before, (_ROWS, _BEGIN, _ROWS, _BEGIN, _ROWS)),
     (taken, (_LONG, _ROWS)),

@@ -23,7 +23,7 @@ from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import extend_prefixes
 from nestream.engine.kernels.search import latest, places, raised_bounds
 from nestream.engine.kernels.stack import key_of_place, sorted_by_key, taken
-from nestream.engine.kernels.staircase import latest_starts
+from nestream.engine.kernels.staircase import both_ended, latest_starts
 from nestream.engine.operators.operator import Asked, PhysicalOperator
 
 NONE = -1
@@ -242,23 +242,14 @@ class ConjunctionStair:
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
         """The ends of all parts at which every part has ended."""
-        parts = []
-        for item in self.items:
+        found = self.items[0].build(evaluation)
+        for item in self.items[1:]:
             part = item.build(evaluation)
-            if part is None:
+            if found is None or part is None:
                 return None
-            parts.append(part)
-        keys = len(parts[0].begin) - 1
-        number = np.concatenate([key_of_place(part.begin, len(part.ends)) for part in parts])
-        ends = np.concatenate([part.ends for part in parts])
-        order = np.lexsort((ends, number))
-        ends, number = ends[order], number[order]
-        starts = np.full(len(ends), len(evaluation), np.int32)
-        for part in parts:
-            starts = np.minimum(starts, part.latest(number, ends + np.int32(1)))
-        stays = starts >= 0
-        begin = np.searchsorted(number[stays], np.arange(keys + 1)).astype(np.int32)
-        return Staircase(ends[stays], begin, starts[stays])
+            steps = both_ended(found.ends, found.begin, found.starts, part.ends, part.begin, part.starts)
+            found = Staircase(*steps)
+        return found
 
 
 @dataclass(frozen=True)
@@ -290,7 +281,7 @@ class MatchStair:
         """The latest starts of its matches; None where there are too many, or too few to ask for them."""
         if _FEW_NEW * (len(evaluation) - evaluation.since) < len(evaluation):
             return None
-        evaluation = evaluation.whole
+        evaluation = evaluation.inner
         asked = Asked(0, len(evaluation))
         budget = max(_DEAR * len(evaluation), _CHEAP)
         expected = self.operator.expected(evaluation, asked)

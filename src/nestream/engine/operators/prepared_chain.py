@@ -335,12 +335,12 @@ class PreparedChain:
         # by the number of a place in its step, the number of the first from there on that reaches the end
         following: list[npt.NDArray[np.int64]] = []
         for before, span in zip(reversed(spans[:-1]), reversed(spans[1:]), strict=True):
-            here = np.arange(before.start, before.stop)
-            first = alive[np.searchsorted(self.end[span], here, "right")]
-            reached = first < np.searchsorted(self.lowest[span], here, "right")
+            count = before.stop - before.start
+            first = alive[_up_to_each(self.end[span] - before.start, count)]
+            reached = first < _up_to_each(self.lowest[span] - before.start, count)
             following.append(np.where(reached, first, -1))
-            found = np.where(reached, np.arange(len(here)), len(here))
-            alive = np.append(np.minimum.accumulate(found[::-1])[::-1], len(here))
+            found = np.where(reached, np.arange(count), count)
+            alive = np.append(np.minimum.accumulate(found[::-1])[::-1], count)
         columns = [np.arange(spans[0].stop - spans[0].start)]
         for step in reversed(following):
             columns = [column[step[columns[-1]] >= 0] for column in columns]
@@ -418,3 +418,8 @@ class PreparedChain:
         sample = np.ascontiguousarray(triggers[:: max(1, len(triggers) // _SAMPLE)])
         total, looked_at = self.count(sample.reshape(1, -1), level, down_to, 8 * self.evaluation.limit)
         return total / max(looked_at, 1) * len(triggers)
+
+
+def _up_to_each(numbers: Rows, count: int) -> npt.NDArray[np.int64]:
+    """For each number below a count, how many of some numbers, none of them negative, are not greater."""
+    return np.cumsum(np.bincount(np.minimum(numbers, count), minlength=count + 1))[:count]

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.types import StructType
@@ -235,12 +234,7 @@ def _within(run: AnyRun, number: int, task: Task) -> Iterator[pa.Table]:
     """The matches that end in a slice."""
     length = task.partitioning.length
     first, end = number * length, (number + 1) * length
-    if end <= GREATEST:
-        yield from run.within(max(first, LEAST), end)
-        return
-    for table in run.finish():  # the last slice there can be: no time is after it
-        ends = computable(table.column("match_end"), task.schema.unit, task.time)
-        yield table.filter(pc.greater_equal(ends, pa.scalar(max(first, LEAST), pa.int64())))
+    return run.within(max(first, LEAST), end if end <= GREATEST else None)
 
 
 def _given(tables: Iterator[pa.Table], task: Task) -> Iterator[pa.RecordBatch]:

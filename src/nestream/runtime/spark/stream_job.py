@@ -75,6 +75,8 @@ class StreamJob:
         self._commits, self._last = commits, commits.last
         self._place = Place(writes.checkpoint)
         self.job = uuid.uuid4().hex[:8]
+        self._ended: float | None = None
+        """When the last micro-batch was done."""
         self.stopping = Event()
         self.problem: BaseException | None = None
         """Why the stream failed."""
@@ -215,6 +217,8 @@ class StreamJob:
         progress.at = datetime.now(UTC)
         progress.batch_seconds, progress.checkpoint_seconds = end - begin, end - found
         progress.rate = (commit.counts["events"] - progress.events) / max(end - begin, 1e-3)
+        progress.busy = min((end - begin) / max(end - (self._ended or begin), 1e-3), 1.0)
+        self._ended = end
         self._note(commit)
         self.done.put(copy(progress))
 
@@ -249,6 +253,7 @@ class StreamJob:
         """Replace progress.json, where the checkpoint is."""
         if state is not None:
             self.progress.state = state
+        self.progress.looked = datetime.now(UTC)
         self._place.write(FILE, json.dumps(self.progress.json()).encode() + b"\n")
 
 

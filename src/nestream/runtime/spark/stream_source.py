@@ -22,13 +22,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
+from nestream.model.formats import SUFFIXES, Format
 from nestream.model.schema import EventError
 from nestream.runtime.spark.columns import RAW, UNREAD, arrow_schema, named
 from nestream.runtime.spark.shipping import shipped
 from nestream.runtime.spark.stream_columns import LookedAt, common_columns
 from nestream.runtime.spark.stream_pack import Batches
 from nestream.source import DeadLetter, SourceError, read_events, refused_rows
-from nestream.source.formats import SUFFIXES, Format, compression_of, files_below, plain_copy, suffix_of
+from nestream.source.formats import compression_of, files_below, plain_copy, suffix_of
 
 LISTED = "path string, modificationTime timestamp, length long, content binary"
 """What Spark's source of files gives."""

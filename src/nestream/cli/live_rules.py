@@ -1,0 +1,59 @@
+"""The rules of `nestream stream FOLDER --local`, which may change while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from textwrap import indent
+from typing import Any
+
+from nestream import Queries, Query
+from nestream.cli.arguments import Dialect, values_of
+from nestream.cli.types import with_types
+from nestream.job import Change
+from nestream.queries import parsed_queries
+
+
+class Binder:
+    """Makes a query set of the texts of rules; those that were parsed before are not parsed again.
+
+    A value of `--set` may belong to a rule that comes later.
+    """
+
+    def __init__(self, dialect: Dialect | None, given: list[str] | None, types: str | None) -> None:
+        self._dialect, self._given = None if dialect is None else dialect.value, values_of(given)
+        self._types = types
+        self._known: dict[tuple[str, str], Query] = {}
+        self.attributes: set[str] = set()
+        """The attributes that a rule has read."""
+
+    def __call__(self, texts: Mapping[str, str]) -> Queries:
+        """The query set; raises where a text is no query, or the queries do not go together."""
+        members = {name: self._known.get((name, text), text) for name, text in texts.items()}
+        found, _ = parsed_queries(members, self._dialect, self._given)
+        parsed = Queries(found)
+        self._known = {(name, texts[name]): member for name, member in found.items()}
+        self.attributes |= set(parsed.attributes_read)
+        return with_types(parsed, self._types)
+
+
+def change_lines(change: Change, running: Mapping[str, int]) -> list[str]:
+    """What to say of a change of the rules, a line for each rule; `running` are the versions that run now."""
+    lines = []
+    for name, since in change.joined.items():
+        what = "replaced" if name in change.replaced else "added"
+        lines.append(
+            f"{name} {what}; it sees {'all events' if since is None else f'events since {_moment(since)}'}"
+        )
+    lines += [f"{name} removed" for name in change.left if name not in change.refused]
+    for name, reason in change.refused.items():
+        what = "suspended, as it does not fit the events" if name in change.left else "refused"
+        what += f"; version {running[name]} of it runs on" if name in running else ""
+        lines.append(f"{name} {what}\n{indent(reason, '  ')}")
+    return [f"rules version {change.version}: {line}" for line in lines]
+
+
+def _moment(since: Any) -> str:
+    if not isinstance(since, datetime):
+        return str(since)
+    return since.isoformat(" ", "milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,228 @@
+"""`nestream rules`: changes the rules of a folder, all at once and with a history, also while a job runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from textwrap import shorten
+from typing import Annotated, Any
+
+import typer
+
+from nestream.cli.arguments import (
+    AnswerFormat,
+    AnswerOption,
+    Dialect,
+    DialectOption,
+    SetOption,
+    query_text,
+    values_of,
+)
+from nestream.cli.console import output
+from nestream.job import RuleFolder, RulesError, RuleSet
+from nestream.queries import Queries, parsed_queries
+
+Changes = Mapping[str, str | None]
+Known = Callable[[RuleSet], Changes]
+
+
+class Action(StrEnum):
+    """What to do with the rules."""
+
+    LIST = "list"
+    ADD = "add"
+    REPLACE = "replace"
+    REMOVE = "remove"
+    HISTORY = "history"
+    ROLLBACK = "rollback"
+
+
+_ARGUMENTS = {
+    Action.LIST: "",
+    Action.ADD: "[NAME] QUERY",
+    Action.REPLACE: "[NAME] QUERY",
+    Action.REMOVE: "NAME...",
+    Action.HISTORY: "",
+    Action.ROLLBACK: "VERSION",
+}
+
+
+def rules(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder of .neel files.", show_default=False)
+    ],
+    action: Annotated[Action, typer.Argument(help="What to do.")] = Action.LIST,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME] [QUERY] [VERSION]",
+            help="Of add and replace: a query, as a file or as text, and before it the name of the rule "
+            "(by default that of the file). Of remove: names. Of rollback: a version.",
+            show_default=False,
+        ),
+    ] = None,
+    format: AnswerOption = AnswerFormat.TEXT,
+    dialect: DialectOption = None,
+    set: SetOption = None,
+) -> None:
+    """Change the rules in a folder: a job that runs them goes on with the change.
+
+    Each change is checked, is made as a whole, and gets a number. A rule that is not a query is refused, and
+    nothing changes.
+    """
+    given = arguments or []
+    kept = RuleFolder(folder)
+    if not folder.is_dir() and (action is not Action.ADD or folder.exists()):
+        raise typer.BadParameter(f"there is no folder {str(folder)!r}.", param_hint="DIR")
+    match action:
+        case Action.LIST | Action.HISTORY:
+            _counted(action, given, 0, 0)
+            _show(_listed(kept) if action is Action.LIST else _past(kept), format)
+            return
+        case Action.ADD | Action.REPLACE:
+            _counted(action, given, 1, 2)
+            name, text = _named(given)
+            what, changes = f"{action.value} {name}", _put(action, name, text)
+        case Action.REMOVE:
+            _counted(action, given, 1, None)
+            what, changes = f"remove {', '.join(given)}", _removed(given)
+        case Action.ROLLBACK:
+            _counted(action, given, 1, 1)
+            what, changes = f"rollback {given[0]}", _rolled_back(kept, given[0])
+    before = len(kept.history())
+    new = kept.change(what, changes, _Check(dialect, set))
+    if len(kept.history()) == before:
+        output().print(f"version {new.version}: nothing to change")
+    else:
+        output().print(f"version {new.version}: {what}", soft_wrap=True, markup=False)
+
+
+def _counted(action: Action, given: list[str], least: int, most: int | None) -> None:
+    if len(given) < least or (most is not None and len(given) > most):
+        said = f"nestream rules DIR {action.value} {_ARGUMENTS[action]}".rstrip()
+        raise typer.BadParameter(f"write {said}.", param_hint=action.value)
+
+
+def _named(given: list[str]) -> tuple[str, str]:
+    """The name of a rule and its text."""
+    query = query_text(given[-1])
+    name = given[0] if len(given) == 2 else "" if query.path is None else query.path.stem
+    if not name:
+        raise typer.BadParameter("the text of a query needs a name before it.", param_hint="NAME")
+    if "/" in name or name.startswith((".", "_")) or not name.isprintable():
+        raise typer.BadParameter(
+            f"{name!r} cannot be the name of a rule, as it is that of a file.", param_hint="NAME"
+        )
+    return name, query.text if query.text.endswith("\n") else query.text + "\n"
+
+
+# -- what changes --------------------------------------------------------------------------------------
+
+
+def _put(action: Action, name: str, text: str) -> Known:
+    def changes(known: RuleSet) -> Changes:
+        if action is Action.ADD and name in known.rules:
+            raise RulesError(f"there is a rule {name} already\n  hint: replace it, or choose another name")
+        if action is Action.REPLACE:
+            _known(known, [name])
+        return {name: text}
+
+    return changes
+
+
+def _removed(names: list[str]) -> Known:
+    def changes(known: RuleSet) -> Changes:
+        _known(known, names)
+        return dict.fromkeys(names)
+
+    return changes
+
+
+def _rolled_back(kept: RuleFolder, version: str) -> Known:
+    if not version.isdigit():
+        raise typer.BadParameter(f"{version!r} is not the number of a version.", param_hint="VERSION")
+    return lambda known: known.differences(kept.at(int(version)).texts)
+
+
+def _known(known: RuleSet, names: list[str]) -> None:
+    for name in names:
+        if name not in known.rules:
+            close = get_close_matches(name, known.rules, 1)
+            listed = shorten(", ".join(known.rules), 60, placeholder=" …") or "none"
+            hint = f"did you mean {close[0]}?" if close else f"the rules are {listed}"
+            raise RulesError(f"there is no rule {name}\n  hint: {hint}")
+
+
+class _Check:
+    """Raises where rules that change are no queries, or do not go together with the others on a stream."""
+
+    def __init__(self, dialect: Dialect | None, given: list[str] | None) -> None:
+        self._dialect, self._given = None if dialect is None else dialect.value, values_of(given)
+
+    def __call__(self, texts: Mapping[str, str], changes: Changes) -> None:
+        new = {name: text for name, text in changes.items() if text is not None}
+        parsed, _ = parsed_queries(new, self._dialect, self._given)
+        if parsed:
+            self._on_a_stream(Queries(parsed))
+        others = {name: text for name, text in texts.items() if name not in new}
+        try:
+            known, _ = parsed_queries(others, self._dialect, self._given)
+        except ValueError:  # one that was wrong before: whoever runs them says so
+            return
+        self._on_a_stream(Queries({**known, **parsed}))
+
+    @staticmethod
+    def _on_a_stream(queries: Queries) -> None:
+        try:
+            queries.stream()
+        except ValueError as problem:
+            if hasattr(problem, "diagnostics"):
+                raise
+            raise RulesError(str(problem)) from None
+
+
+# -- what is shown -------------------------------------------------------------------------------------
+
+
+def _listed(kept: RuleFolder) -> list[dict[str, Any]]:
+    times = {one.version: one.time for one in kept.history()}
+    return [
+        {"rule": name, "version": rule.version, "time": times.get(rule.version), "text": rule.text}
+        for name, rule in kept.read(None).rules.items()
+    ]
+
+
+def _past(kept: RuleFolder) -> list[dict[str, Any]]:
+    return [
+        {"version": one.version, "time": one.time, "what": one.what, "rules": one.rules}
+        for one in kept.history()
+    ]
+
+
+def _show(rows: list[dict[str, Any]], format: AnswerFormat) -> None:
+    if format is AnswerFormat.JSON:
+        output().print(json.dumps(rows, ensure_ascii=False), soft_wrap=True, markup=False)
+        return
+    shown = [[_cell(name, value) for name, value in row.items()] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        output().print(line, soft_wrap=True, markup=False)
+    if not rows:
+        output().print("nothing was changed yet")
+
+
+def _cell(name: str, value: Any) -> str:
+    match name:
+        case "version":
+            return f"v{value}"
+        case "time":
+            return "" if value is None else str(value).replace("T", " ").removesuffix("+00:00")
+        case "rules":
+            return ", ".join(f"-{rule}" if text is None else rule for rule, text in value.items())
+        case "text":
+            return shorten(value, 80, placeholder=" …")
+    return str(value)

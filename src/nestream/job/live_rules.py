@@ -1,0 +1,154 @@
+"""Changes the rules of a job while it runs: what is bound, what is refused, and what a checkpoint keeps.
+
+A rule that does not parse, bind or fit the events is refused: the job goes on with the others, and with the
+version of that rule that it had. A rule that stops fitting the events, since a column turns out to be of
+another kind, is suspended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nestream.job.rules import RulesError, RuleSet, RuleSource
+from nestream.model.diagnostics import QueryError, QuerySetError
+from nestream.model.schema import EventError
+from nestream.sink import plain
+
+VERSION = "version"
+"""The column of a match with the version of its rule."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of a change of the rules."""
+
+    version: int
+    joined: dict[str, Any]
+    """The rules with a new text, each with the time since which it sees events, None for all."""
+    replaced: tuple[str, ...]
+    """Those of them that were there before."""
+    left: tuple[str, ...]
+    refused: dict[str, str]
+    """The rules that are not taken, and why, where that is new."""
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def json(self) -> dict[str, Any]:
+        """The change as plain data."""
+        found: dict[str, Any] = plain(vars(self))
+        return found
+
+
+class LiveRules:
+    """The rules of a job, as they run and as their source has them.
+
+    `bind` makes a query set of texts, and raises where they are no queries; `start` makes a stream of it.
+    """
+
+    def __init__(
+        self, source: RuleSource, bind: Callable[[Mapping[str, str]], Any], start: Callable[..., Any]
+    ) -> None:
+        self._source, self._bind, self._start = source, bind, start
+        self.running = RuleSet()
+        self.refused: dict[str, str] = {}
+        """The rules whose text, as their source has it, does not run, and why."""
+        self._seen = RuleSet()
+        self.problem: str | None = None
+        """Why the rules cannot be read now."""
+
+    def start(self, **handlers: Any) -> Any:
+        """A stream of the rules that run."""
+        return self._start(self._bind(self.running.texts), **handlers)
+
+    def with_versions(self, matches: pa.Table) -> pa.Table:
+        """Matches with the versions of their rules."""
+        names = matches.column("query")
+        places = pc.index_in(names, pa.array(list(self.running.rules), pa.string()))
+        versions = pa.array([rule.version for rule in self.running.rules.values()], pa.int64())
+        return matches.add_column(matches.schema.get_field_index("query") + 1, VERSION, versions.take(places))
+
+    # -- checkpoints ---------------------------------------------------------------------------------------
+
+    def begin(self, saved: Mapping[str, Any] | None) -> None:
+        """Begin with the rules of a checkpoint, or with those that are there."""
+        if saved is None:
+            self.running = self._seen = self._source.read(None)
+            return
+        self.running = RuleSet.of(saved["running"])
+        self._seen = RuleSet.of(saved["seen"]) if "seen" in saved else self.running
+        self.refused = dict(saved["refused"])
+
+    def json(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        saved = {"running": self.running.json(), "refused": self.refused}
+        return saved if self._seen == self.running else {**saved, "seen": self._seen.json()}
+
+    # -- changes -------------------------------------------------------------------------------------------
+
+    def look(self, stream: Any) -> Change | None:
+        """Look at the rules, and let the stream go on with what has changed; None where nothing has."""
+        try:
+            found = self._source.read(self._seen)
+        except RulesError as problem:  # as while a disk is away: nothing is known to have changed
+            self.problem = str(problem)
+            return None
+        self.problem = None
+        if found == self._seen:
+            return None
+        self._seen = found
+        joined: dict[str, Any] = {}
+        before = self.running
+        refused = self._take(stream, found, list(before.differences(found.texts)), joined)
+        self.running = self.running.taking(found, [])
+        left = tuple(name for name in before.rules if name not in self.running.rules)
+        known, running = found.texts, self.running.texts
+        new = {name: why for name, why in refused.items() if self.refused.get(name) != why}
+        refused = {**self.refused, **refused}
+        self.refused = {name: why for name, why in refused.items() if known.get(name) != running.get(name)}
+        replaced = tuple(name for name in joined if name in before.rules)
+        return Change(found.version, joined, replaced, left, new)
+
+    def _take(self, stream: Any, found: RuleSet, names: list[str], joined: dict[str, Any]) -> dict[str, str]:
+        """Take some rules as they were found, all that can be taken; the others, and why they cannot."""
+        if not names:
+            return {}
+        wanted = self.running.taking(found, names)
+        try:
+            joined |= stream.change(self._bind(wanted.texts))
+        except (
+            Exception
+        ) as problem:  # whatever is wrong with a rule, a defect of nestream's too, stops no other
+            refused = {name: str(error) for name, error in _errors(problem).items() if name in names}
+            rest = [name for name in names if name not in refused]
+            if refused:
+                return {**refused, **self._take(stream, found, rest, joined)}
+            if len(names) == 1:
+                known = isinstance(problem, ValueError | EventError)
+                return {names[0]: str(problem) if known else f"internal error: {problem!r}"}
+            half = len(names) // 2  # nobody knows whose fault it is
+            refused = self._take(stream, found, names[:half], joined)
+            return {**refused, **self._take(stream, found, names[half:], joined)}
+        self.running = wanted
+        return {}
+
+    def suspend(self, stream: Any, problem: QueryError) -> Change | None:
+        """Let the stream go on without the rules that an event does not fit; None if none would be left."""
+        errors = _errors(problem)
+        left = self.running.without(errors)
+        if not errors or not left.rules:
+            return None
+        stream.change(self._bind(left.texts))
+        self.running = left
+        reasons = {name: str(error) for name, error in errors.items()}
+        self.refused |= reasons
+        return Change(left.version, {}, (), tuple(errors), reasons)
+
+
+def _errors(problem: Exception) -> dict[str, QueryError]:
+    """What is wrong with each rule, where that is known."""
+    return problem.errors if isinstance(problem, QuerySetError) else {}

@@ -1,0 +1,91 @@
+"""The rules of a job as of now: texts by name, each with the version in which it came.
+
+A change of a set has a number, its version, and a rule has that of the change that brought its present text.
+Where rules come from is a `RuleSource`: a folder today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+class RulesError(Exception):
+    """Rules that cannot be read or changed: what is wrong, where, and what to do."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of a set, and the version of the set in which it came."""
+
+    text: str
+    version: int
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """The rules of one version."""
+
+    version: int = 0
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts by the names of the rules."""
+        return {name: rule.text for name, rule in self.rules.items()}
+
+    def without(self, names: Iterable[str]) -> RuleSet:
+        """The set without some rules."""
+        return RuleSet(self.version, {name: rule for name, rule in self.rules.items() if name not in names})
+
+    def changed(self, changes: Mapping[str, str | None], version: int | None = None) -> RuleSet:
+        """The set with other texts for some rules, None to remove one; by default as the next version."""
+        number = self.version + 1 if version is None else version
+        kept = {name: rule for name, rule in self.rules.items() if name not in changes}
+        new = {name: Rule(text, number) for name, text in changes.items() if text is not None}
+        return RuleSet(number, dict(sorted({**kept, **new}.items())))
+
+    def taking(self, other: RuleSet, names: Iterable[str]) -> RuleSet:
+        """The set with some rules of another, or without those that it lacks; it has the other's version.
+
+        A rule that is the same in both has the version that it has in the other.
+        """
+        names = set(names)
+        rules = {name: rule for name, rule in self.rules.items() if name not in names}
+        rules |= {name: other.rules[name] for name in names if name in other.rules}
+        for name, rule in rules.items():
+            if name in other.rules and other.rules[name].text == rule.text:
+                rules[name] = other.rules[name]
+        return RuleSet(other.version, dict(sorted(rules.items())))
+
+    def differences(self, texts: Mapping[str, str]) -> dict[str, str | None]:
+        """What has to change so that the rules have these texts; None for a rule that goes."""
+        known = self.texts
+        new = {name: text for name, text in texts.items() if known.get(name) != text}
+        return {**new, **{name: None for name in known if name not in texts}}
+
+    def json(self) -> dict[str, Any]:
+        """The set as plain data, for a checkpoint."""
+        rules = {name: [rule.version, rule.text] for name, rule in self.rules.items()}
+        return {"version": self.version, "rules": rules}
+
+    @classmethod
+    def of(cls, saved: Mapping[str, Any]) -> RuleSet:
+        """The set back from plain data."""
+        rules = {name: Rule(text, version) for name, (version, text) in saved["rules"].items()}
+        return cls(saved["version"], rules)
+
+
+class RuleSource(Protocol):
+    """Where the rules of a job come from."""
+
+    where: str
+
+    def read(self, known: RuleSet | None) -> RuleSet:
+        """The rules as of now; `known` are those that were read last, or that a checkpoint has.
+
+        Cheap where nothing has changed: a job asks about once a second. Raises a `RulesError` where there are
+        no rules to be had.
+        """
+        ...

@@ -1,0 +1,151 @@
+"""The address of Kafka topics, `kafka://HOST:PORT/TOPIC?OPTION=VALUE`, and the settings of a client."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+from urllib.parse import parse_qsl
+
+SCHEME = "kafka://"
+PORT = 9092
+PATIENCE = 20.0
+"""The seconds that a broker has to answer."""
+_FORM = "Write kafka://HOST:PORT/TOPIC"
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_BROKER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/\s]+)(?::(\d{1,5}))?")
+_OURS = {
+    "auto.offset.reset",
+    "bootstrap.servers",
+    "enable.auto.commit",
+    "enable.auto.offset.store",
+    "enable.idempotence",
+    "enable.partition.eof",
+    "group.id",
+    "isolation.level",
+    "transactional.id",
+}
+"""The settings that exactly once depends on."""
+_LOG = logging.getLogger("nestream.kafka")
+_LOG.addHandler(logging.NullHandler())  # what a client says is of use to those who ask for it
+
+
+@dataclass(frozen=True)
+class KafkaPlace:
+    """Brokers, topics, and options by name."""
+
+    brokers: str
+    topics: tuple[str, ...]
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        """The address without its options."""
+        return f"{SCHEME}{self.brokers}/{','.join(self.topics)}"
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of a client: the brokers, and what the file that `config` names says."""
+        return {"bootstrap.servers": self.brokers, **self.configured()}
+
+    def configured(self) -> dict[str, str]:
+        """The settings of the file that `config` names, one `name=value` a line."""
+        path = self.options.get("config")
+        if path is None:
+            return {}
+        try:
+            with open(path, encoding="utf-8") as file:
+                lines = [line.strip() for line in file]
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is not UTF-8 text"
+            raise ValueError(f"cannot read the settings in {path}: {why}. Correct config= in the address")  # noqa: B904
+        found = {}
+        for number, line in enumerate(lines, 1):
+            if not line or line.startswith("#"):
+                continue
+            name, equals, value = (part.strip() for part in line.partition("="))
+            if not equals or not name:
+                raise ValueError(f"{path}, line {number}: expected a setting. Write name=value")
+            if name in _OURS:
+                raise ValueError(f"{path}, line {number}: nestream sets {name} itself. Remove the line")
+            found[name] = value
+        return found
+
+
+def is_kafka(place: str) -> bool:
+    """Whether a place is an address of Kafka."""
+    return place.startswith(SCHEME)
+
+
+def read_kafka(text: str, options: Collection[str]) -> KafkaPlace:
+    """The parts of an address; raises a ValueError that says what to write."""
+    rest, _, asked = text.removeprefix(SCHEME).partition("?")
+    hosts, _, names = rest.partition("/")
+    brokers = []
+    for host in hosts.split(","):
+        found = _BROKER.fullmatch(host)
+        if found is None or int(found[2] or 0) > 65_535:
+            wrong = f"{host!r} is not the address of a broker" if host else "it names no broker"
+            raise ValueError(f"cannot use {text}: {wrong}. {_FORM}")
+        brokers.append(f"{found[1]}:{found[2] or PORT}")
+    topics = tuple(dict.fromkeys(names.split(",")))
+    for topic in topics:
+        if not _TOPIC.fullmatch(topic):
+            wrong = f"{topic!r} is not the name of a topic" if topic else "it names no topic"
+            raise ValueError(f"cannot use {text}: {wrong}. {_FORM}")
+    return KafkaPlace(",".join(brokers), topics, _options(text, asked, options))
+
+
+def _options(text: str, asked: str, known: Collection[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in parse_qsl(asked, keep_blank_values=True):
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean {close[0]}?" if close else f"The options are {', '.join(known)}"
+            raise ValueError(f"cannot use {text}: there is no option {name!r}. {hint}")
+        if not value or name in found:
+            wrong = "has no value" if not value else "is there twice"
+            raise ValueError(f"cannot use {text}: {name} {wrong}. Write {name}=VALUE once")
+        found[name] = value
+    return found
+
+
+def kafka_client() -> ModuleType:
+    """The client library; raises a ValueError where it is not installed."""
+    try:
+        import confluent_kafka
+    except ImportError:
+        raise ValueError(
+            'Kafka needs the package confluent-kafka. Install it: pip install "nestream[kafka]"'
+        ) from None
+    return confluent_kafka
+
+
+def client_log() -> logging.Logger:
+    """Where a client logs to: nowhere, unless the program listens to `nestream.kafka`."""
+    return _LOG
+
+
+def topics_of(client: Any, place: KafkaPlace) -> Any:
+    """The topics that the brokers have, by name; raises a ValueError where no broker answers.
+
+    All are asked for, as a broker may create a topic that is asked for by its name.
+    """
+    kafka = kafka_client()
+    try:
+        return client.list_topics(timeout=PATIENCE).topics
+    except kafka.KafkaException as error:
+        raise ValueError(
+            f"no Kafka broker answers at {place.brokers}: {reason(error)}. "
+            "Start it, or correct the address and its config="
+        ) from None
+
+
+def reason(error: Any) -> str:
+    """What an error of the client says, in one line."""
+    told = error.args[0] if getattr(error, "args", None) else error
+    text = told.str() if hasattr(told, "str") else str(told)
+    return " ".join(text.split())

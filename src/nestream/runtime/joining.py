@@ -1,0 +1,122 @@
+"""Since when a query that joins a running set sees events.
+
+A set holds the events that its queries read, with the columns they need, as long as the longest window needs
+them. A query that joins sees them where they are all there: each of its leaves is covered by a leaf of a
+query that was there before, and so is each of its columns. Otherwise it begins with the events after those
+that were taken. What it sees is always everything from one time on, never a part: a negation over events that
+were not held would find violations that are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from nestream.engine.program import LeafSpec
+from nestream.engine.retention import LEAST
+from nestream.model.event_types import ANY_TYPE
+from nestream.runtime.compiled import CompiledQuery, CompiledSet
+from nestream.runtime.layers import RunningLayer
+from nestream.runtime.many import SetRun
+from nestream.runtime.progress import Progress, layers_of
+
+_NEVER = LEAST - 1
+"""Since when no query sees events."""
+
+
+class Joining:
+    """Says since when each query of a changed set sees events, and what need not be compiled again.
+
+    `staying` are the queries that go on, `columns` those of the events from now on. With `whole` all columns
+    of the events were taken so far, so that a column which is not known never had a value.
+    """
+
+    def __init__(
+        self, before: Progress, staying: Collection[str], columns: Collection[str], *, whole: bool
+    ) -> None:
+        self._columns, self._whole = columns, whole
+        self._held = {reads: _Held(_run(layer), staying) for reads, layer in layers_of(before.run).items()}
+        self._watermark, self._greatest = before.watermark, before.greatest
+        self._schema = before.run.schema
+        self.joined: list[str] = []
+        """The queries that begin: new ones, and those that read other composite types than before."""
+
+    def compiled(self, reads: frozenset[str]) -> CompiledSet | None:
+        """The queries that go on as they were compiled, unless too many leaves would be unused."""
+        return self._held[reads].compiled() if reads in self._held else None
+
+    def since(self, name: str, reads: frozenset[str], alone: Callable[[], CompiledQuery]) -> int | None:
+        """The time since which a query sees events; None for all."""
+        held = self._held.get(reads)
+        if held is not None and name in held.going_on:
+            return held.going_on[name]
+        self.joined.append(name)
+        query = alone()
+        moments = [self._since_column(held, column) for column in query.held]
+        if held is None:  # it reads composite events that none read before
+            moments.append(_after(self._watermark))
+        else:
+            moments += [held.since_leaf(leaf) for leaf in query.program.leaves]
+        since = max(moments)
+        return None if since == LEAST else since
+
+    def _since_column(self, held: _Held | None, column: str) -> int:
+        if column == self._schema.type:  # it is held with every event
+            return LEAST
+        if held is not None and column in held.columns:
+            return held.columns[column]
+        known = self._schema if held is None else held.run.schema
+        if column in known.columns:  # events that wait still have it
+            return _after(self._watermark if held is None else held.run.watermark)
+        if column not in self._columns or self._whole:  # of composite events, or new: it was always NULL
+            return LEAST
+        return _after(self._greatest)
+
+
+class _Held:
+    """What a run holds: since when all events of a leaf, and all values of a column, are there."""
+
+    def __init__(self, run: SetRun, staying: Collection[str]) -> None:
+        self.run = run
+        self.going_on = {one.name: self._still(one) for one in run.compiled.members if one.name in staying}
+        self.columns: dict[str, int] = {}
+        self._leaves: dict[str, dict[LeafSpec, int]] = {}
+        """The leaves by the types of their events."""
+        floor = run.complete_since()
+        for member in run.compiled.members:
+            since = max(floor, LEAST if member.since is None else member.since)
+            for column in member.held:
+                self.columns[column] = min(since, self.columns.get(column, since))
+            for number in {leaf for outline in member.program.outlines for leaf in outline.leaves}:
+                leaf = run.compiled.leaves[number].before(member.since)
+                for type in leaf.types:
+                    known = self._leaves.setdefault(type, {})
+                    known[leaf] = min(since, known.get(leaf, since))
+
+    def _still(self, query: CompiledQuery) -> int | None:
+        """Since when a query sees events that goes on; None once no event before is held."""
+        store = self.run.store
+        passed = query.since is not None and len(store) and query.since <= store.ts[0]
+        return None if passed else query.since
+
+    def compiled(self) -> CompiledSet | None:
+        """The queries that go on as they are, unless too many leaves would be unused."""
+        known = self.run.compiled
+        same = {one.name for one in known.members if self.going_on.get(one.name, _NEVER) == one.since}
+        kept = known.only(same)
+        return kept if 2 * sum(bool(leaf.types) for leaf in kept.leaves) >= len(kept.leaves) else None
+
+    def since_leaf(self, leaf: LeafSpec) -> int:
+        """Since when all events of a leaf are held: by another that covers it, or from now on."""
+        candidates = {**self._leaves.get(ANY_TYPE, {}), **self._leaves.get(leaf.types[0], {})}
+        found = [since for known, since in candidates.items() if known.covers(leaf)]
+        return min(found, default=_after(self.run.watermark))
+
+
+def _after(time: int | None) -> int:
+    return LEAST if time is None else time + 1
+
+
+def _run(layer: object) -> SetRun:
+    run = layer.run if isinstance(layer, RunningLayer) else layer
+    assert isinstance(run, SetRun)
+    return run

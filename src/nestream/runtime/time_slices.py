@@ -1,0 +1,100 @@
+"""Cuts a finite table of events into slices of time, each with the events around it that its matches can see.
+
+A slice gives the matches that end in it, so slices are matched independently, by several threads, and their
+matches follow one another in the order of the output. What the engine builds is as large as a slice: it fits
+in the processor's caches, and memory does not grow with the table.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from nestream.engine.matcher import PIECE
+from nestream.engine.native import NativeProgram
+from nestream.engine.ordering import found_in_order
+from nestream.engine.program import Decided, Measure, Program
+from nestream.model.keep import Keep
+from nestream.model.schema import Schema
+from nestream.runtime.held import times_of
+
+ROWS = 1 << 20
+"""About how many events a slice has."""
+_SHARE = 4
+"""A slice is at least so many times as long as what it repeats of the one before."""
+_PIECES = 8
+"""A slice has at most about so many pieces of matches, so that no thread waits long for the one before it."""
+
+
+@dataclass(frozen=True)
+class TimeSlice:
+    """The events that the matches ending from `first` on and before `end` can see; None has none after it."""
+
+    first: int
+    end: int | None
+    events: pa.Table
+
+
+def can_be_sliced(program: Program) -> bool:
+    """Whether the matches that end in a slice of time are known from the events around it."""
+    return (
+        isinstance(program, NativeProgram)
+        and program.measure is Measure.TIME
+        and found_in_order(program, at_once=True)
+        and (program.keep is None or _kept_by_last(program, program.keep))
+    )
+
+
+def _kept_by_last(program: Program, keep: Keep) -> bool:
+    """Whether matches among which KEEP chooses have the same last event."""
+    per = set(keep.variables)
+    return keep.every is None and all(per.issuperset(outline.last) for outline in program.outlines)
+
+
+class TimeSlices:
+    """The slices of a table whose events are in order, for the matches of one program."""
+
+    def __init__(self, events: pa.Table, schema: Schema, program: Program, threads: int) -> None:
+        self._events = events
+        self._schema = schema
+        self._column = events.column(schema.time)
+        self._before = program.window
+        self._after = program.window if Decided.WINDOW in program.decided else 0
+        count = -(-len(events) // ROWS)
+        self._rows = len(events) if count < 2 else -(-len(events) // (-(-count // threads) * threads))
+        """How many events the next slice has."""
+
+    def __iter__(self) -> Iterator[TimeSlice]:
+        start, length = 0, len(self._events)
+        while start < length:
+            first = self._time(start)
+            before = self._since(first - self._before) if start else 0
+            end = self._cut(start, max(self._rows, _SHARE * (start - before)))
+            until, after = None, length
+            if end < length:
+                until = self._time(end)
+                after = self._since(until + self._after) if self._after else end
+            yield TimeSlice(first, until, self._events.slice(before, after - before))
+            start = end
+
+    def adapt(self, found: int) -> None:
+        """Take shorter slices if one had many matches."""
+        if found > _PIECES * PIECE:
+            self._rows = max(1, self._rows * _PIECES * PIECE // found)
+
+    def _cut(self, start: int, rows: int) -> int:
+        """The row at most about `rows` on at which a new time begins."""
+        if start + rows >= len(self._events):
+            return len(self._events)
+        end = self._since(self._time(start + rows))
+        return end if end > start else self._since(self._time(start) + 1)
+
+    def _time(self, row: int) -> int:
+        return int(times_of(self._column.slice(row, 1), self._schema)[0])
+
+    def _since(self, time: int) -> int:
+        """The first row at or after a time."""
+        return bisect_left(range(len(self._events)), time, key=self._time)

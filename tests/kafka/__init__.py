@@ -1,0 +1,1 @@
+"""Kafka as source and sink, with a broker that the tests start."""

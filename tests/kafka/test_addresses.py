@@ -1,0 +1,81 @@
+"""Addresses of topics, and the settings of clients: what is read, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nestream.model.kafka import KafkaPlace, read_kafka
+from nestream.sink import SinkError, open_sink
+from nestream.sink.match_key import match_key
+from nestream.source import SourceError, open_source
+
+
+def test_an_address_names_brokers_topics_and_options() -> None:
+    place = read_kafka("kafka://one,[::1]:9093,two:1/a,b.c,a?key=id", ("key",))
+    assert place == KafkaPlace("one:9092,[::1]:9093,two:1", ("a", "b.c"), {"key": "id"})
+    assert place.where == "kafka://one:9092,[::1]:9093,two:1/a,b.c"
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("kafka://", "it names no broker. Write kafka://HOST:PORT/TOPIC"),
+        ("kafka:///orders", "it names no broker"),
+        ("kafka://here", "it names no topic"),
+        ("kafka://here:port/orders", "'here:port' is not the address of a broker"),
+        ("kafka://here:70000/orders", "'here:70000' is not the address of a broker"),
+        ("kafka://here/or ders", "'or ders' is not the name of a topic"),
+        ("kafka://here/a/b", "'a/b' is not the name of a topic"),
+        ("kafka://here/orders?keys=id", "there is no option 'keys'. Did you mean key?"),
+        ("kafka://here/orders?key", "key has no value"),
+        ("kafka://here/orders?key=a&key=b", "key is there twice"),
+        ("kafka://here/orders?key=a&topic=a", "two options name the attribute 'a'"),
+        ("kafka://here/orders?start=now", "start is 'now'. Write start=beginning or start=end"),
+        ("kafka://here/orders?config=/nowhere", "cannot read the settings in /nowhere"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused_with_what_to_write(address: str, said: str) -> None:
+    with pytest.raises(SourceError) as refused:
+        open_source(address)
+    assert said in str(refused.value)
+
+
+def test_matches_go_to_one_topic_in_a_way_that_is_known() -> None:
+    with pytest.raises(SinkError, match="matches go to one topic"):
+        open_sink("kafka://here/a,b")
+    with pytest.raises(SinkError, match="Write delivery=exactly-once or delivery=at-least-once"):
+        open_sink("kafka://here/a?delivery=once")
+    with pytest.raises(SinkError, match="cannot hold parquet"):
+        open_sink("kafka://here/a", "parquet")
+
+
+def test_settings_come_from_a_file_except_those_that_exactly_once_depends_on(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("# ours\n\nsecurity.protocol = SASL_SSL\nsasl.password=a=b\n")
+    place = KafkaPlace("here:9092", ("orders",), {"config": str(path)})
+    assert place.settings() == {
+        "bootstrap.servers": "here:9092",
+        "security.protocol": "SASL_SSL",
+        "sasl.password": "a=b",
+    }
+    for text, said in (
+        ("client.id=x\ngroup.id=y\n", "line 2: nestream sets group.id itself"),
+        ("client.id\n", "line 1: expected a setting. Write name=value"),
+        ("no.such=1\n", 'No such configuration property: "no.such"'),
+    ):
+        path.write_text(text)
+        with pytest.raises(SourceError) as refused:
+            open_source(f"kafka://here/orders?config={path}")
+        assert said in str(refused.value)
+
+
+def test_a_match_keeps_its_key_when_an_attribute_joins_or_a_column_widens() -> None:
+    key = match_key('{"query":"late","a":{"id":7,"ts":"2026-01-05T08:00:00Z"},"match_end":3}')
+    assert len(key) == 32
+    assert key == match_key(
+        '{"query":"late","a":{"id":7.0,"note":null,"ts":"2026-01-05T08:00:00Z"},"match_end":3}'
+    )
+    assert key != match_key('{"query":"early","a":{"id":7,"ts":"2026-01-05T08:00:00Z"},"match_end":3}')
+    assert key != match_key('{"query":"late","a":{"id":7.5,"ts":"2026-01-05T08:00:00Z"},"match_end":3}')
