@@ -70,7 +70,7 @@ class ProgressFile:
         before = dict.fromkeys(TOTALS, 0) if self.counts_on else self._before
         line = {
             "batch": progress.batch,
-            "at": progress.at.isoformat(),
+            "at": None if progress.at is None else progress.at.isoformat(),
             **{name: before[name] + getattr(progress, name) for name in TOTALS},
             "watermark": watermark.isoformat() if isinstance(watermark, datetime) else watermark,
             "lag": progress.lag,
