@@ -432,11 +432,16 @@ class Queries(Matching):
         parts = []
         for names in groups:
             some = Queries({name: self.members[name] for name in names})
-            zone = zone_that_matters(some._typed, schema, df)
-            identity = some.identity(settings.order, settings.strategy) + zone
-            compiled = planned_from(some.compiled(schema, settings), sample, settings)
+            compiled, identity = some._compiled_for(df, schema, settings, sample)
             parts.append(match_dataframe(df, compiled, identity=identity, **partitioning))
         return union(parts)
+
+    def _compiled_for(
+        self, df: Any, schema: Schema, settings: Settings, sample: Any = None
+    ) -> tuple[CompiledSet | CompiledLayers, str]:
+        zone = zone_that_matters(self._typed, schema, df)
+        identity = self.identity(settings.order, settings.strategy) + zone
+        return planned_from(self.compiled(schema, settings), sample, settings), identity
 
     def _refuse_endless(self) -> None:
         for member in self.members.values():

@@ -396,14 +396,19 @@ class Query(Matching):
 
         if df.isStreaming:
             refuse_endless(self.plan, self.text)
-        zone = zone_that_matters(lambda known: self.typed(known)[0], schema, df)
-        identity = self.identity(settings.order, settings.strategy) + zone
-        compiled = planned_from(self.compiled(schema, settings), sample, settings)
+        compiled, identity = self._compiled_for(df, schema, settings, sample)
         matches = match_dataframe(df, compiled, identity=identity, **partitioning)
         limit = self.plan.limit
         if limit is None:
             return matches
         return (matches if df.isStreaming else matches.orderBy("match_end")).limit(limit)
+
+    def _compiled_for(
+        self, df: Any, schema: Schema, settings: Settings, sample: Any = None
+    ) -> tuple[CompiledQuery, str]:
+        zone = zone_that_matters(lambda known: self.typed(known)[0], schema, df)
+        identity = self.identity(settings.order, settings.strategy) + zone
+        return planned_from(self.compiled(schema, settings), sample, settings), identity
 
     def _over_dataframe(self, events: Any, settings: Settings) -> tuple[Any, Run]:
         """A DataFrame, and the plan typed for it."""

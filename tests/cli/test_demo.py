@@ -17,7 +17,7 @@ from nestream.cli.progress import ProgressFile
 from nestream.hospital.job import Settings, held, prepare
 from nestream.hospital.score import Score
 from nestream.hospital.simulator import RATE_PER_WORKER
-from nestream.runtime.spark.stream_files import Progress
+from nestream.job import Progress
 from tests.cli.commands import call
 
 NOTHING: dict[str, Any] = dict.fromkeys(("there", "seed", "workers", "violations", "speed", "rate"))

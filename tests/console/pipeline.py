@@ -62,14 +62,13 @@ class Pipeline:
         return taken
 
     def committed(self) -> int:
-        """How many matches the sink has committed, by its own log, not read by the console."""
+        """How many matches the sink has committed, not read by the console."""
         return found_matches(self.job).total()
 
     def committed_at(self, number: int, seconds: float = 300) -> float:
         """Wait until so many matches are committed; the time at which the last of them was."""
         wait(lambda: self.committed() >= number, seconds, self.check)
-        log = self.job.matches / "_spark_metadata"
-        return max(path.stat().st_mtime for path in log.iterdir() if not path.name.startswith("."))
+        return max(path.stat().st_mtime for path in self.job.matches.glob("part-*"))
 
     def check(self) -> None:
         """Fail where the stream has ended."""

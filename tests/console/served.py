@@ -75,7 +75,7 @@ class JobFolder:
 
     def __init__(self, path: Path, rules: dict[str, str] | None = None, **floor: Any) -> None:
         self.path = path
-        for part in ("rules", "events", "matches/_spark_metadata", "late"):
+        for part in ("rules", "events", "matches", "late"):
             (path / part).mkdir(parents=True)
         for name, text in (rules or {"dirty": RULE}).items():
             (path / "rules" / f"{name}.neel").write_text(text)
@@ -92,8 +92,6 @@ class JobFolder:
             (path / "floor.json").write_text(json.dumps(floor))
         self.files = 0
         self.batches = 0
-        self.written = 0
-        self.entries: list[dict[str, Any]] = []
 
     def events(self, *events: dict[str, Any]) -> None:
         """One more file of events, whole at once."""
@@ -104,23 +102,17 @@ class JobFolder:
 
     def uncommitted(self, *matches: dict[str, Any]) -> Path:
         """A file of matches of a micro-batch that is not, or not yet, committed."""
-        self.written += 1
-        path = self.path / "matches" / f"part-00000-{self.written:04}-c000.txt"
+        path = self.path / "matches" / f".part-{self.batches:08}.json.{len(matches)}"
         path.write_text("".join(json.dumps(match) + "\n" for match in matches))
         return path
 
-    def matches(self, *matches: dict[str, Any], compact: bool = False) -> None:
-        """A micro-batch as Spark's sink commits it, where asked for with all the entries before it."""
-        path = self.uncommitted(*matches)
-        entry = {"path": f"file:///elsewhere/{path.name}", "size": path.stat().st_size, "action": "add"}
-        self.entries.append(entry)
-        written = self.entries if compact else [entry]
-        log = self.path / "matches" / "_spark_metadata"
-        name = f"{self.batches}.compact" if compact else str(self.batches)
-        hidden = log / f".{name}.tmp"
-        hidden.write_text("v1\n" + "\n".join(json.dumps(one) for one in written))
-        os.replace(hidden, log / name)
+    def matches(self, *matches: dict[str, Any]) -> Path:
+        """A micro-batch as a stream commits it; one without matches has no file."""
+        name = self.path / "matches" / f"part-{self.batches:08}.json"
+        if matches:
+            os.replace(self.uncommitted(*matches), name)
         self.batches += 1
+        return name
 
 
 def event(number: int, kind: str, **attributes: Any) -> dict[str, Any]:

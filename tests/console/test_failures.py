@@ -15,7 +15,7 @@ import pytest
 
 from nestream.console import Job
 from nestream.console.moments import hour_of, moment
-from nestream.console.tail import FolderTail, SetTail, SinkTail
+from nestream.console.tail import FolderTail, SetTail
 from nestream.console.watch import Watch
 from tests.console.served import JobFolder, event, match
 
@@ -129,12 +129,9 @@ def test_what_is_wrong_with_one_part_of_a_job_keeps_no_other_from_being_told(fol
     watch = Watch(Job.read(folder.path))
     folder.events(event(1, "A", wID=1, room="OR-1"))
     folder.matches(numbered(1))
-    folder.matches(numbered(2))
+    repair = broken(folder.matches(numbered(2)))
     (folder.path / "late" / "0a-00000001-00000.jsonl").write_text('{"event": 3, "reason": "late"}\n')
     (folder.path / "progress.jsonl").write_text('{"batch": 4}\n')
-    log = folder.path / "matches" / "_spark_metadata" / "1"
-    written = log.read_text()
-    log.write_text("v1\n{garbled")
     message, number, events = watch.look()
     assert [one["number"] for one in message["matches"]] == [1]
     assert [row[0] for row in message["moves"]] == ["1"]
@@ -142,7 +139,7 @@ def test_what_is_wrong_with_one_part_of_a_job_keeps_no_other_from_being_told(fol
     assert message["progress"]["batch"] == 4
     assert (number, len(events)) == (0, 1)
     assert "could not be read" in (watch.problem or "")
-    log.write_text(written)
+    repair()
     message, _, events = watch.look()
     assert numbers(message["matches"]) == [2]
     assert (events, watch.problem) == ([], None)
@@ -180,30 +177,6 @@ def test_a_file_that_vanishes_before_it_is_read_does_not_hold_up_the_others(fold
     assert isinstance(tail.failed, FileNotFoundError)
     (folder.path / "events" / "part-00000001.jsonl").unlink()
     assert [one["event"] for one in tail.new()] == [2]
-
-
-def test_a_compact_commit_that_could_not_be_read_to_its_end_is_gone_on_with(folder: JobFolder) -> None:
-    for number in range(4):
-        folder.matches(numbered(number), compact=number == 3)
-    for number in range(3):
-        (folder.path / "matches" / "_spark_metadata" / str(number)).unlink()
-    tail = SinkTail(folder.path / "matches")
-    repair = broken(folder.path / "matches" / "part-00000-0003-c000.txt")
-    assert numbers(tail.new()) == [0, 1]
-    assert isinstance(tail.failed, IsADirectoryError)
-    repair()
-    assert numbers(tail.new()) == [2, 3]
-    assert tail.new() == []
-    assert tail.missing == 0
-
-
-def test_matches_whose_committed_file_is_gone_are_counted_and_the_rest_is_given(folder: JobFolder) -> None:
-    for number in range(3):
-        folder.matches(numbered(number))
-    (folder.path / "matches" / "part-00000-0002-c000.txt").unlink()
-    tail = SinkTail(folder.path / "matches")
-    assert numbers(tail.new()) == [0, 2]
-    assert (tail.missing, tail.failed) == (1, None)
 
 
 def test_late_events_of_a_file_that_cannot_be_read_come_once_it_can(tmp_path: Path) -> None:
@@ -264,46 +237,23 @@ def test_whatever_cannot_be_read_meanwhile_every_match_is_given_once(tmp_path: P
     for seed in range(30):
         chance = random.Random(seed)
         folder = JobFolder(tmp_path / str(seed))
-        tail = SinkTail(folder.path / "matches")
+        tail = FolderTail(folder.path / "matches")
         found: list[int] = []
         written: list[int] = []
         for number in range(25):
             some = [numbered(10 * number + part) for part in range(1 + chance.randrange(3))]
-            folder.matches(*some, compact=number % 5 == 4)
+            folder.matches(*some)
             written += numbers(some)
             if chance.random() < 0.3:
-                names = [*(folder.path / "matches").glob("part-*"), *_log(folder).glob("[0-9]*")]
-                repair = broken(chance.choice(sorted(names)))
+                repair = broken(chance.choice(sorted((folder.path / "matches").glob("part-*"))))
                 found += numbers(tail.new())
                 failures += tail.failed is not None
                 repair()
             if chance.random() < 0.2:
                 found += numbers(tail.new())
-            if number % 5 == 4 and chance.random() < 0.5:
-                for old in range(number):
-                    (_log(folder) / str(old)).unlink(missing_ok=True)
         found += numbers(tail.new())
         assert found == written
-        assert tail.missing == 0
     assert failures > 20
-
-
-def _log(folder: JobFolder) -> Path:
-    return folder.path / "matches" / "_spark_metadata"
-
-
-def test_a_commit_of_another_shape_is_told_and_holds_up_what_comes_after_it(folder: JobFolder) -> None:
-    for number in range(2):
-        folder.matches(numbered(number))
-    second = _log(folder) / "1"
-    entry = second.read_text()
-    for wrong in ("[]", "7", "{}", '{"path": 5, "size": "many"}', json.dumps({"path": "x", "size": []})):
-        tail = SinkTail(folder.path / "matches")
-        second.write_text(f"v1\n{wrong}")
-        assert numbers(tail.new()) == [0]
-        assert tail.failed is not None, wrong
-        second.write_text(entry)
-        assert numbers(tail.new()) == [1]
 
 
 def test_what_an_embedded_job_says_of_its_rules_reaches_the_browser(folder: JobFolder) -> None:

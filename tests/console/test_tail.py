@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nestream.console.tail import FileTail, FolderTail, SetTail, SinkTail
+from nestream.console.tail import FileTail, FolderTail, SetTail
 from nestream.hospital.job import Job as HospitalJob
 from nestream.hospital.job import Settings
 from nestream.hospital.score import found_matches
@@ -74,7 +74,7 @@ def test_a_line_that_is_no_object_is_counted_and_left_out(folder: JobFolder) -> 
 
 def test_a_large_file_is_read_in_parts(folder: JobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nestream.console.tail.MANY", 100)
-    tails = FolderTail(folder.path / "events"), SinkTail(folder.path / "matches")
+    tails = FolderTail(folder.path / "events"), FolderTail(folder.path / "matches")
     folder.events(*(event(number, "A") for number in range(250)))
     folder.events(event(250, "A"))
     folder.matches(*(numbered(number) for number in range(251)))
@@ -93,8 +93,8 @@ def test_a_line_without_end_is_left_out_and_not_held(folder: JobFolder) -> None:
     assert tail.lines.unreadable == 1
 
 
-def test_matches_count_when_sparks_log_names_their_file(folder: JobFolder) -> None:
-    tail = SinkTail(folder.path / "matches")
+def test_matches_count_when_their_micro_batch_is_committed(folder: JobFolder) -> None:
+    tail = FolderTail(folder.path / "matches")
     assert tail.new() == []
     folder.uncommitted(numbered(99))
     assert tail.new() == []
@@ -103,73 +103,30 @@ def test_matches_count_when_sparks_log_names_their_file(folder: JobFolder) -> No
     assert tail.new() == []
 
 
-def test_the_log_is_followed_without_gaps(folder: JobFolder) -> None:
-    tail = SinkTail(folder.path / "matches")
-    for number in range(3):
-        folder.matches(numbered(number))
-    second = folder.path / "matches" / "_spark_metadata" / "1"
-    held = second.with_name(".held")
-    second.rename(held)
-    assert numbers(tail.new()) == [0]
-    held.rename(second)
-    assert numbers(tail.new()) == [1, 2]
-
-
-def test_a_log_that_was_compacted_gives_what_is_new_and_no_more(folder: JobFolder) -> None:
-    tail = SinkTail(folder.path / "matches")
-    for number in range(4):
-        folder.matches(numbered(number))
-    assert numbers(tail.new()) == [0, 1, 2, 3]
-    folder.matches(numbered(4), compact=True)
-    folder.matches(numbered(5))
-    assert numbers(tail.new()) == [4, 5]
-
-
-def test_a_compacted_log_whose_single_entries_are_gone_is_read_whole(folder: JobFolder) -> None:
-    for number in range(4):
-        folder.matches(numbered(number))
-    folder.matches(numbered(4), compact=True)
-    for number in range(4):
-        (folder.path / "matches" / "_spark_metadata" / str(number)).unlink()
-    folder.matches(numbered(5))
-    tail = SinkTail(folder.path / "matches")
-    assert numbers(tail.new()) == [0, 1, 2, 3, 4, 5]
-    assert tail.new() == []
-
-
 def test_whenever_one_looks_every_match_is_given_once(tmp_path: Path) -> None:
     for seed in range(30):
         chance = random.Random(seed)
         folder = JobFolder(tmp_path / str(seed))
-        tail = SinkTail(folder.path / "matches")
+        tail = FolderTail(folder.path / "matches")
         found: list[int] = []
         written: list[int] = []
         for number in range(25):
             some = [numbered(10 * number + part) for part in range(chance.randrange(3))]
-            folder.matches(*some, compact=number % 5 == 4)
+            folder.matches(*some)
             written += numbers(some)
-            if number % 5 == 4 and chance.random() < 0.5:  # what was compacted is removed
-                for old in range(number):
-                    (folder.path / "matches" / "_spark_metadata" / str(old)).unlink(missing_ok=True)
             if chance.random() < 0.4:
                 found += numbers(tail.new())
         found += numbers(tail.new())
         assert found == written
-        assert tail.missing == 0
 
 
-def test_the_console_and_the_summary_of_the_demo_read_the_same_of_a_compacted_log(folder: JobFolder) -> None:
+def test_the_console_and_the_summary_of_the_demo_read_the_same_matches(folder: JobFolder) -> None:
     job = HospitalJob(folder.path, Settings())
-    tail = SinkTail(folder.path / "matches")
+    tail = FolderTail(folder.path / "matches")
     read: Counter[int] = Counter()
     for number in range(25):
+        folder.matches(*(numbered(10 * number + part) for part in range(number % 3)))
         folder.uncommitted(numbered(1000 + number))
-        folder.matches(
-            *(numbered(10 * number + part) for part in range(number % 3)), compact=number % 10 == 9
-        )
-        if number % 10 == 9:
-            for old in range(number - 3):
-                (folder.path / "matches" / "_spark_metadata" / str(old)).unlink(missing_ok=True)
         if number % 4 == 3:
             read.update(numbers(tail.new()))
     read.update(numbers(tail.new()))

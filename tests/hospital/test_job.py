@@ -15,7 +15,7 @@ import nestream
 from nestream.hospital.bundled import RULES, is_rule, rule_files
 from nestream.hospital.floor import FLOOR
 from nestream.hospital.job import WATERMARK_SECONDS, Job, JobError, Settings, held, prepare, settings_of
-from nestream.hospital.score import committed_files, found_matches, planted_matches, scores
+from nestream.hospital.score import found_matches, planted_matches, scores
 from nestream.hospital.writer import HEARTBEAT, EventFiles, last_moment, write_events
 from tests.cli.commands import call
 from tests.hospital.detection import moments, planted
@@ -194,32 +194,22 @@ def test_a_folder_is_for_one_demo_at_a_time(tmp_path: Path) -> None:
         pass
 
 
-def sink(job: Job, batch: str, files: dict[str, list[tuple[str, list[int]]]], *, listed: bool = True) -> None:
-    """Write as Spark's file sink does; `listed` files are in its log."""
-    log = job.matches / "_spark_metadata"
-    log.mkdir(parents=True, exist_ok=True)
-    entries = ["v1"]
-    for name, matches in files.items():
-        with (job.matches / name).open("w") as lines:
-            for query, numbers in matches:
-                found = [{"variable": f"v{n}", "event": {"event": n}} for n in numbers]
-                lines.write(json.dumps({"query": query, "events": found}) + "\n")
-        entries.append(json.dumps({"path": f"file:///gone/{name}", "action": "add"}))
-    if listed:
-        (log / batch).write_text("\n".join(entries))
+def sink(job: Job, name: str, matches: list[tuple[str, list[int]]]) -> None:
+    """Write a file of matches as a stream does."""
+    job.matches.mkdir(parents=True, exist_ok=True)
+    with (job.matches / name).open("w") as lines:
+        for query, numbers in matches:
+            found = [{"variable": f"v{n}", "event": {"event": n}} for n in numbers]
+            lines.write(json.dumps({"query": query, "events": found}) + "\n")
 
 
-def test_only_the_files_that_the_log_of_the_sink_names_count(tmp_path: Path) -> None:
+def test_only_the_matches_of_committed_micro_batches_count(tmp_path: Path) -> None:
     job = prepare(tmp_path / "job", SMALL)
-    assert committed_files(job.matches) == []
-    sink(job, "0", {"a.txt": [("x", [1])]})
-    sink(job, "1", {"b.txt": [("x", [2])]})
-    sink(job, "2", {"failed.txt": [("x", [3])]}, listed=False)
+    assert not found_matches(job)
+    sink(job, "part-00000000.json", [("x", [1])])
+    sink(job, "part-00000002.json", [("x", [2])])
+    sink(job, ".part-00000003.json.1a2b3c4d", [("x", [3])])
     assert found_matches(job) == {("x", (1,)): 1, ("x", (2,)): 1}
-    sink(job, "9.compact", {"a.txt": [("x", [1])], "b.txt": [("x", [2])], "c.txt": [("x", [4])]})
-    sink(job, "10", {"d.txt": [("x", [5])]})
-    (job.matches / "_spark_metadata" / ".10.crc").write_text("sum")
-    assert sorted(path.name for path in committed_files(job.matches)) == ["a.txt", "b.txt", "c.txt", "d.txt"]
 
 
 def test_a_score_tells_what_was_found_missed_and_false(tmp_path: Path) -> None:
@@ -227,7 +217,8 @@ def test_a_score_tells_what_was_found_missed_and_false(tmp_path: Path) -> None:
     truth = [{"query": "break-without-washing", "events": [n, n + 1, n + 2]} for n in (1, 10, 20, 20)]
     job.truth.write_text("".join(json.dumps(one) + "\n" for one in truth))
     name = "break-without-washing"
-    sink(job, "0", {"a.txt": [(name, [1, 2, 3]), (name, [1, 2, 3]), (name, [20, 21, 22]), ("other", [7])]})
+    found = [(name, [1, 2, 3]), (name, [1, 2, 3]), (name, [20, 21, 22]), ("other", [7])]
+    sink(job, "part-00000000.json", found)
     by_rule = {score.rule: score for score in scores(job)}
     assert (by_rule[name].found, by_rule[name].missed, by_rule[name].false) == (2, 2, 1)
     assert (by_rule[name].precision, by_rule[name].recall) == (2 / 3, 0.5)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import nestream
-from nestream.compose.spark import in_words_of_spark
+from nestream.compose.spark import microseconds_of
 from nestream.model.columns import to_table
 from nestream.runtime.stream import Stream
 
@@ -342,12 +342,13 @@ def test_the_longest_lateness_waits_for_ever(longest: Any) -> None:
     assert len(stream.finish()) == 1
 
 
-def test_a_watermark_for_spark_is_a_duration_of_the_language_or_one_of_spark() -> None:
-    assert in_words_of_spark("5 s") == in_words_of_spark(timedelta(seconds=5)) == "5 seconds"
-    assert in_words_of_spark("1.5 ms") == "1500 microseconds"
-    assert in_words_of_spark("1 minute 30 seconds") == "1 minute 30 seconds"
+def test_a_watermark_on_spark_is_a_duration_of_the_language() -> None:
+    assert microseconds_of("5 s") == microseconds_of(timedelta(seconds=5)) == 5_000_000
+    assert microseconds_of("1.5 ms") == 1500
+    with pytest.raises(ValueError, match="the watermark: "):
+        microseconds_of("soon")
     with pytest.raises(TypeError, match="without a unit"):
-        in_words_of_spark(5)
+        microseconds_of(5)
 
 
 # -- odd inputs --------------------------------------------------------------------------------------------

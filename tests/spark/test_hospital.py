@@ -73,7 +73,7 @@ def test_a_stream_of_the_rule_set_finds_exactly_what_was_planted(spark: SparkSes
     assert Compliance(written).by("room") == Compliance(at_once.to_pylist()).by("room")
     assert Compliance(written).paths == Compliance(at_once.to_pylist()).paths
     assert lines[-1]["late"] == lines[-1]["malformed"] == 0
-    assert set(lines[-1]) == {
+    assert {
         "batch",
         "at",
         "events",
@@ -85,7 +85,7 @@ def test_a_stream_of_the_rule_set_finds_exactly_what_was_planted(spark: SparkSes
         "state_bytes",
         "rate",
         "leaves",
-    }
+    } <= set(lines[-1])
 
 
 def test_the_demo_finds_all_it_planted_and_goes_on_from_there(

@@ -154,10 +154,11 @@ class DemoRun:
             trigger=TRIGGER,
         )
         log = ProgressFile(self.job.progress)
+        log.counts_on = True
 
         def on_batch(progress: Any) -> None:
             if progress.watermark is not None:
-                progress.lag = self._lag(progress.watermark)
+                running.progress.lag = progress.lag = self._lag(progress.watermark)
             log(progress)
 
         running.on_batch = on_batch

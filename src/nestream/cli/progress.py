@@ -1,17 +1,17 @@
 """`nestream stream --progress FILE`: a line of JSON for each micro-batch of a stream, or for each second.
 
 batch        the number of the micro-batch
-at           when it began
+at           when it was done
 events, matches, late, malformed
-             totals since the first start; a stream that goes on adds to those of the file's last line
+             totals since the first start
 watermark    up to where events are decided, null before the first event
 lag          the seconds from there to `at`; `nestream demo` tells its own, as its events have another clock
 state_bytes  the size of the state
 rate         events a second in this micro-batch
 leaves       null: Spark tells the size of the state, and not what of the query it is held for
 
-A stream in this process also tells these, which `docs/streaming.md` explains: written, state, busy,
-batch_seconds, state_rows, by_rule, seconds_by_rule, version, rules and refused.
+`docs/streaming.md` explains the others: written, state, busy, batch_seconds, state_rows, by_rule,
+seconds_by_rule, version, rules and refused.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ import json
 import os
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from nestream.job import Progress
 
 TOTALS = ("events", "matches", "late", "malformed")
-LOCAL = (
+OTHERS = (
     "written",
     "state",
     "busy",
@@ -65,13 +64,13 @@ class ProgressFile:
         self._before, whole = _last_totals(path)
         self._open_line = "" if whole else "\n"  # a line that was cut off takes nothing with it
 
-    def __call__(self, progress: Any) -> None:
+    def __call__(self, progress: Progress) -> None:
         """Write how far the stream is."""
         watermark = progress.watermark
         before = dict.fromkeys(TOTALS, 0) if self.counts_on else self._before
         line = {
             "batch": progress.batch,
-            "at": progress.at.isoformat(),
+            "at": None if progress.at is None else progress.at.isoformat(),
             **{name: before[name] + getattr(progress, name) for name in TOTALS},
             "watermark": watermark.isoformat() if isinstance(watermark, datetime) else watermark,
             "lag": progress.lag,
@@ -79,8 +78,7 @@ class ProgressFile:
             "rate": round(progress.rate, 3),
             "leaves": None,
         }
-        if isinstance(progress, Progress):
-            line |= {name: value for name, value in progress.json().items() if name in LOCAL}
+        line |= {name: value for name, value in progress.json().items() if name in OTHERS}
         with self.path.open("a", encoding="utf-8") as file:
             file.write(f"{self._open_line}{json.dumps(line)}\n")
         self._open_line = ""

@@ -105,9 +105,8 @@ def stream(
         chosen = parsed if isinstance(parsed, Query) else Binder(dialect, set, types)
         stream_here(chosen, query, wanted)
         return
-    for option, used in (("--flush", flush), ("--future", future), ("--metrics", metrics)):
-        if used:
-            raise typer.BadParameter("it is for streams with --local.", param_hint=option)
+    if future is not None:
+        raise typer.BadParameter("it is for streams with --local.", param_hint="--future")
     if format is StreamFormat.TEXT:
         raise typer.BadParameter("text is for streams with --local.", param_hint="--format")
     stream_on_spark(
@@ -120,8 +119,10 @@ def stream(
         type=type,
         watermark=watermark or "10 seconds",
         once=once,
+        flush=flush,
         files=files,
         log=log,
+        metrics=metrics,
         strategy=strategy,
         output=(format or StreamFormat.PARQUET).value,
         master=master or "local[*]",

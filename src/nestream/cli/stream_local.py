@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,14 +12,14 @@ import pyarrow as pa
 import typer
 
 from nestream import Queries, Query
-from nestream.cli.console import count, is_terminal, note
+from nestream.cli.console import is_terminal, note
 from nestream.cli.live_rules import Binder, change_lines
 from nestream.cli.match_text import MatchText
 from nestream.cli.progress import ProgressFile
+from nestream.cli.stream_metrics import served
 from nestream.cli.stream_options import StreamFormat
-from nestream.cli.stream_status import StatusLine, interruption, live, summary
+from nestream.cli.stream_status import StatusLine, interruption, live, note_pending, summary
 from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, RuleFolder, State
-from nestream.job.metrics import serve_metrics
 from nestream.model.lengths import length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
 from nestream.sink.place import is_folder, needs_checkpoint
@@ -120,27 +118,10 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
     told.job = job
     if wanted.log is not None:
         wanted.log.counts_on = kept is not None
-    with _served(wanted.metrics, job), interruption(signal.SIGTERM) as stop:
+    with served(wanted.metrics, lambda: job.progress), interruption(signal.SIGTERM) as stop:
         progress = job.run(stop)
     status.clear()
     _say(progress, wanted, kept)
-
-
-@contextmanager
-def _served(address: str | None, job: Job) -> Iterator[None]:
-    """The progress of the job on /metrics meanwhile, if an address is given."""
-    if address is None:
-        yield
-        return
-    try:
-        port, stop = serve_metrics(address, lambda: job.progress)
-    except ValueError as problem:
-        raise typer.BadParameter(f"{problem}.", param_hint="--metrics") from None
-    note(f"metrics are at http://{address.rpartition(':')[0] or '127.0.0.1'}:{port}/metrics")
-    try:
-        yield
-    finally:
-        stop()
 
 
 def _sink(wanted: LocalStream, name: str) -> Sink:
@@ -230,9 +211,4 @@ def _say(progress: Progress, wanted: LocalStream, kept: str | None) -> None:
     if progress.state is State.STOPPED:
         more = "stopped; run the same command to continue" if kept is not None else "stopped"
         note(more)
-    if progress.pending:
-        waiting = count(progress.pending, "match", "matches")
-        note(
-            f"{waiting} pending: later events may still undo or decide them; "
-            "--flush emits them, if no more events will come"
-        )
+    note_pending(progress)

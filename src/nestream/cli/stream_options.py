@@ -76,7 +76,7 @@ FlushOption = Annotated[
     bool,
     typer.Option(
         "--flush",
-        help="With --local: at the end of the input all time has passed, so emit the pending matches.",
+        help="At the end of the input all time has passed: emit the pending matches, and stop.",
         show_default=False,
     ),
 ]
@@ -109,7 +109,7 @@ MetricsOption = Annotated[
     typer.Option(
         "--metrics",
         metavar="[HOST:]PORT",
-        help="With --local: serve /metrics for Prometheus on this port.",
+        help="Serve /metrics for Prometheus on this port.",
         show_default=False,
     ),
 ]

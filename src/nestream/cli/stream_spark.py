@@ -12,7 +12,8 @@ from nestream import Queries, Query
 from nestream.cli.console import is_terminal, messages, note
 from nestream.cli.progress import ProgressFile
 from nestream.cli.spark import SETTINGS, spark_errors
-from nestream.cli.stream_status import interruption, live, summary
+from nestream.cli.stream_metrics import served
+from nestream.cli.stream_status import interruption, live, note_pending, summary
 from nestream.query import spark_session
 
 LOOK = 0.5
@@ -27,6 +28,7 @@ def stream_on_spark(
     checkpoint: str | None,
     late: str | None,
     log: ProgressFile | None,
+    metrics: str | None,
     master: str,
     **options: Any,
 ) -> None:
@@ -43,9 +45,13 @@ def stream_on_spark(
     try:
         with spark_errors():
             running = parsed.stream_files(spark, source, sink, checkpoint=kept, late=aside, **options)
+        if log is not None:
+            log.counts_on = True
         running.on_batch = _Told(log, is_kept=late is not None)
-        _watch(running)
+        with served(metrics, lambda: running.progress):
+            _watch(running)
         note(summary(running.progress))
+        note_pending(running.progress)
     finally:
         spark.stop()
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from threading import Event
 from typing import Any
 
-from nestream.cli.console import count, is_terminal
+from nestream.cli.console import count, is_terminal, note
 
 
 @contextmanager
@@ -70,6 +70,16 @@ def summary(progress: Any) -> str:
         zone = " UTC" if isinstance(progress.watermark, datetime) else ""
         parts.append(f"watermark {_moment(progress.watermark)}{zone}")
     return ", ".join([*parts, f"state {_size(progress.state_bytes)}"])
+
+
+def note_pending(progress: Any) -> None:
+    """Say how many matches wait at the end of the input."""
+    if progress.pending:
+        waiting = count(progress.pending, "match", "matches")
+        note(
+            f"{waiting} pending: later events may still undo or decide them; "
+            "--flush emits them, if no more events will come"
+        )
 
 
 def _moment(watermark: datetime | int) -> str:

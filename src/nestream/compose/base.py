@@ -92,6 +92,12 @@ class Matching(ABC):
         """The limit of a stream; raises where there can be none."""
 
     @abstractmethod
+    def _compiled_for(
+        self, df: Any, schema: Schema, settings: Settings, sample: Any = None
+    ) -> tuple[Any, str]:
+        """What is compiled for a DataFrame, and what a saved state must agree with."""
+
+    @abstractmethod
     def _on_spark(
         self, df: Any, schema: Schema, settings: Settings, sample: Any = None, **partitioning: Any
     ) -> Any:
@@ -332,7 +338,10 @@ class Matching(ABC):
 
         Gives the running stream: `wait(seconds)`, `stop()` and its `progress`.
         """
-        return stream_files(self.on_spark, spark, source, sink, time=time, type=type, **options)
+        limit = self._check_stream()
+        return stream_files(
+            self._compiled_for, spark, source, sink, time=time, type=type, limit=limit, **options
+        )
 
 
 def _names(formulas: Iterable[Expression]) -> tuple[str, ...]:

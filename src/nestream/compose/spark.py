@@ -16,7 +16,7 @@ from nestream.model.columns import to_table
 from nestream.model.expression import constants
 from nestream.model.lengths import length_of_time, seconds_of
 from nestream.model.schema import EventError, Schema
-from nestream.model.time import Duration, DurationError
+from nestream.model.time import Duration
 from nestream.runtime.compiled import CompiledLayers, CompiledQuery, CompiledSet
 
 AnyCompiled = TypeVar("AnyCompiled", CompiledQuery, CompiledSet | CompiledLayers)
@@ -149,7 +149,7 @@ def spark_session(master: str = "local[*]", settings: Mapping[str, str] | None =
 
 
 def stream_files(
-    on_spark: Callable[..., Any],
+    compile: Callable[[Any, Schema, Settings], tuple[Any, str]],
     spark: Any,
     source: str,
     sink: str,
@@ -162,29 +162,25 @@ def stream_files(
     """Match the files of a folder, those there and those to come, into files of another."""
     from nestream.runtime.spark.stream_files import stream_files as stream
 
-    def match(events: Any) -> Any:
-        return on_spark(events, time=time, type=type, strategy=strategy)
+    settings = Settings.of({"time": time, "type": type, "strategy": strategy})
+    settings.without_reference("does not run on Spark")
+
+    def compiled(df: Any) -> tuple[Any, str]:
+        events, schema = dataframe_of(df, settings)
+        return compile(events, schema, settings)
 
     if "trigger" in options:
         options["trigger"] = seconds_of(options["trigger"], "trigger")
-    if "watermark" in options:
-        options["watermark"] = in_words_of_spark(options["watermark"])
-    return stream(spark, match, source, sink, time=time, type=type, **options)
+    delay = microseconds_of(options.pop("watermark", "10 seconds"))
+    return stream(spark, compiled, source, sink, time=time, type=type, watermark=delay, **options)
 
 
-def in_words_of_spark(duration: Any) -> str:
-    """A duration as Spark reads it; a text that is none of the language is left to Spark."""
-    if isinstance(duration, str):
-        try:
-            length: int | Duration = Duration.read(duration)
-        except DurationError:
-            return duration
-    else:
-        length = length_of_time(duration, "watermark")
+def microseconds_of(watermark: Any) -> int:
+    """The delay of a watermark on timestamps, which needs a unit."""
+    length = length_of_time(watermark, "watermark")
     if not isinstance(length, Duration):
-        raise TypeError(f'the watermark is {duration}, without a unit\n  hint: write "{duration} seconds"')
-    seconds, rest = divmod(length.microseconds, 10**6)
-    return f"{length.microseconds} microseconds" if rest else f"{seconds} seconds"
+        raise TypeError(f'the watermark is {length}, without a unit\n  hint: write "{length} seconds"')
+    return length.microseconds
 
 
 def spark_frame(session: Any, table: pa.Table) -> Any:

@@ -1,8 +1,8 @@
 """Readers that follow the parts of a job's folder as they grow: each gives what is new since its last look.
 
-Nothing is given twice and nothing is left out: event files are whole once they are visible, matches count
-when Spark's own log of the sink names their file, and a line of progress when its line break is there. A look
-that fails gives what it read before, and the next one goes on after that.
+Nothing is given twice and nothing is left out: files of events and of matches are whole once they are
+visible, and a line of progress when its line break is there. A look that fails gives what it read before, and
+the next one goes on after that.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
-LOG = "_spark_metadata"
-_COMMIT = re.compile(r"^(\d+)(\.compact)?$")
+_LATE = re.compile(r"^(.*)-(\d{8})(-\d{5})?$")
 LONGEST_LINE = 1 << 20
 MANY = 10_000
 """How many lines one look reads at most; the rest waits for the next, so large files need no more memory."""
@@ -158,71 +156,9 @@ class SetTail(Tail):
 
 
 def _numbered(name: str) -> tuple[str, int]:
-    """Late events are in files named by stream, micro-batch and task; of a task the last is remembered."""
-    parts = name.split(".")[0].rsplit("-", 2)
-    if len(parts) == 3 and parts[1].isdigit() and parts[2].isdigit():
-        return f"{parts[0]}-{parts[2]}", int(parts[1])
-    return name, 0
-
-
-class SinkTail(Tail):
-    """The lines that Spark's file sink has committed, in the order of the micro-batches, each once.
-
-    The log has one file a micro-batch, and now and then one that holds all the entries before it too
-    (`9.compact`), after which the single ones may be removed.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.next = 0
-        self.missing = 0
-        self._last: str | None = None
-        """The last file that was read to its end."""
-
-    def _flow(self) -> Iterator[dict[str, Any]]:
-        for batch, path in self._commits():
-            try:
-                names = self._added(path)
-            except FileNotFoundError:  # removed since it was listed: a compact one has its entries
-                return
-            for name, size in names:
-                try:
-                    if size:
-                        yield from self._rest(name)
-                except FileNotFoundError:
-                    self.missing += 1
-                self._last = name
-            self.next = batch + 1
-
-    def _commits(self) -> Iterator[tuple[int, Path]]:
-        """The log's files that are to be read, in order: all that follow, or from the last that holds all."""
-        log = self.path / LOG
-        known: dict[int, str] = {}
-        for name in _visible(log):
-            matched = _COMMIT.match(name)
-            if matched and int(matched[1]) >= self.next:
-                known[int(matched[1])] = name
-        while known:
-            if self.next in known:
-                yield self.next, log / known.pop(self.next)
-                continue
-            whole = [batch for batch, name in known.items() if name.endswith(".compact")]
-            if not whole:  # the next commit is not there yet
-                return
-            yield min(whole), log / known[min(whole)]
-            known = {batch: name for batch, name in known.items() if batch >= self.next}
-
-    def _added(self, path: Path) -> list[tuple[str, int]]:
-        """The names and sizes of the files that a commit adds, without those that were read."""
-        names = []
-        for line in path.read_text(encoding="utf-8").splitlines()[1:]:
-            entry = json.loads(line)
-            if entry.get("action", "add") == "add":
-                # Of the path only the name counts: the folder may have been moved.
-                names.append((unquote(str(entry["path"])).rsplit("/", 1)[-1], int(entry.get("size", 1))))
-        # A compact commit repeats those before it, and one that could not be read to its end is read again.
-        places = [place for place, (name, _) in enumerate(names) if name == self._last]
-        return names[places[-1] + 1 :] if places else names
+    """Late events are in files named by stream, micro-batch and bucket; the last of each is known."""
+    found = _LATE.match(name.split(".")[0])
+    return (name, 0) if found is None else (f"{found[1]}{found[3] or ''}", int(found[2]))
 
 
 class FileTail(Tail):

@@ -13,7 +13,7 @@ from typing import Any
 from nestream.console.hub import Hub
 from nestream.console.job import Job
 from nestream.console.live import Live
-from nestream.console.tail import FileTail, FolderTail, SetTail, SinkTail
+from nestream.console.tail import FileTail, FolderTail, SetTail
 from nestream.console.trial import Trial
 
 TICK = 0.25
@@ -44,7 +44,7 @@ class Watch:
     def _follow(self, job: Job) -> None:
         self.live.time, self.live.type = job.time, job.type
         self.live.rules = job.read_rules()
-        kinds = {"events": FolderTail, "matches": SinkTail, "late": SetTail, "progress": FileTail}
+        kinds = {"events": FolderTail, "matches": FolderTail, "late": SetTail, "progress": FileTail}
         for name, kind in kinds.items():
             path = getattr(job, name)
             if path is not None:
@@ -174,12 +174,9 @@ class Watch:
     def counters(self) -> dict[str, Any]:
         """How much was read of each part, for those who check that nothing is lost."""
         with self.lock:
-            sink = self._tails.get("matches")
             return {
                 **self.live.totals(),
                 "messages": self.hub.number,
                 "browsers": self.hub.browsers,
-                "missing": sink.missing if sink else 0,
                 "unreadable": {name: tail.lines.unreadable for name, tail in self._tails.items()},
-                "commits": sink.next if sink else 0,
             }

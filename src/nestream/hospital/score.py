@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from nestream.hospital.bundled import is_rule, rule_files
@@ -71,42 +70,10 @@ def found_matches(job: Job) -> Counter[Match]:
 
 def matches(job: Job) -> Iterator[dict[str, Any]]:
     """All that the stream has written."""
-    for file in committed_files(job.matches):
-        yield from _lines(file)
-
-
-def committed_files(folder: Path) -> list[Path]:
-    """The files that count in a folder of Spark's file sink: a failed micro-batch may have left others.
-
-    Its log has a file of lines for each micro-batch, after a line with a version; every tenth is compact and
-    holds those before it too.
-    """
-    log = folder / "_spark_metadata"
-    if not log.is_dir():
-        return []
-    batches = sorted(
-        (int(path.name.split(".")[0]), path)
-        for path in log.iterdir()
-        if path.name.split(".")[0].isdigit() and path.suffix in ("", ".compact")
-    )
-    whole = max((number for number, path in batches if path.suffix == ".compact"), default=-1)
-    found: dict[str, None] = {}
-    for number, path in batches:
-        if number > whole or (number == whole and path.suffix == ".compact"):
-            for line in path.read_text(encoding="utf-8").splitlines()[1:]:
-                entry = json.loads(line)
-                name = Path(entry["path"]).name
-                if entry["action"] == "add":
-                    found[name] = None
-                else:
-                    found.pop(name, None)
-    return [folder / name for name in found]
-
-
-def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    with file.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+    for file in sorted(job.matches.glob("part-*.json")):
+        with file.open(encoding="utf-8") as lines:
+            for line in lines:
+                yield json.loads(line)
 
 
 def _count(matches: Counter[Match], rule: str) -> int:

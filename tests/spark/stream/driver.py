@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import nestream
 from nestream.runtime.spark.session import local_session
-from tests.spark.stream.streams import Folder
+from tests.spark.stream.streams import Folder, wait_for_end
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
@@ -35,8 +35,12 @@ def session(master: str) -> SparkSession:
     return local_session(master, "a stream of its own", {**SETTINGS, **CLUSTER})
 
 
-def main(path: str, text: str, master: str = "local[2]") -> None:
+def main(path: str, text: str, master: str = "local[2]", way: str = "match") -> None:
+    """Run `query.match` with a sink of Spark, or `query.stream_files`."""
     folder = Folder(session(master), Path(path))
+    if way == "files":
+        wait_for_end(folder.stream(nestream.query(text), "5 seconds"))
+        return
     schema = pq.read_schema(sorted((folder.path / "in").glob("*.parquet"))[0])
     folder.run(nestream.query(text).match(folder.read(schema, "5 seconds")))
 

@@ -20,7 +20,7 @@ from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValu
 
 import nestream
 from nestream.runtime.spark.batch import CODE, Task
-from nestream.runtime.spark.stream import stream_partitioning, stream_task
+from nestream.runtime.spark.stream import stream_partitioning
 from nestream.runtime.spark.stream_bucket import KEPT
 from nestream.runtime.spark.stream_operator import Operator
 from nestream.runtime.spark.stream_pack import (
@@ -33,6 +33,7 @@ from nestream.runtime.spark.stream_pack import (
     spread,
     unpacked,
 )
+from nestream.runtime.spark.stream_task import StreamTask
 
 
 @dataclass
@@ -122,7 +123,7 @@ class SimulatedStream:
         partitioning = stream_partitioning(compiled.scope)
         task = Task(compiled, partitioning)
         self.numbers = spread(buckets, 3) if partitioning.kind == "key" else (0,)
-        self.task = stream_task(task, schema, f"{text} {order} {strategy}", self.numbers, whole=True)
+        self.task = StreamTask.of(task, schema, f"{text} {order} {strategy}", self.numbers, whole=True)
         self.wanted = task.wanted
         self.handle = Handle()
         self.delay = delay

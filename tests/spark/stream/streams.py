@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import nestream
-from nestream.runtime.spark.stream_files import SLOW_START, RunningStream
+from nestream.runtime.spark.stream_files import RunningStream
+from nestream.runtime.spark.stream_job import LOST_WORKERS
 
 FIRST_MOMENT = 1_700_000_000
 """The modification time of the first file: the source takes files by that."""
@@ -66,7 +67,7 @@ class Folder:
             try:
                 assert running.awaitTermination(PATIENCE), f"the stream takes longer than {PATIENCE} seconds"
             except StreamingQueryException as problem:
-                if SLOW_START not in str(problem) or not left:
+                if LOST_WORKERS[0] not in str(problem) or not left:
                     raise
             else:
                 return [*before, *running.recentProgress]
@@ -74,6 +75,19 @@ class Folder:
                 running.stop()
             before += running.recentProgress  # on a busy machine: go on from the checkpoint
         raise AssertionError("the last start ends the stream or raises")
+
+    def stream(self, query: Any, delay: str = "0 seconds", **options: Any) -> RunningStream:
+        """Start `stream_files` over what is there now, from the checkpoint; a micro-batch for each file."""
+        running: RunningStream = query.stream_files(
+            self.spark,
+            str(self.path / "in"),
+            str(self.path / "out"),
+            checkpoint=str(self.path / "check"),
+            late=str(self.path / "late"),
+            watermark=delay,
+            **{"once": True, "files": 1, **options},
+        )
+        return running
 
     def found(self) -> pa.Table:
         """What the sink has, as Spark reads it."""

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import nestream
+from nestream.job import Progress
 from nestream.runtime.spark.shipping import why
 from nestream.runtime.spark.stream_files import RunningStream
 from nestream.runtime.spark.stream_source import format_of
@@ -53,7 +54,8 @@ def test_a_folder_of_csv_is_matched_once_and_a_changed_query_is_refused(
     running = run(spark, query, tmp_path)
     assert (running.progress.events, running.progress.matches) == (300, 5)
     assert running.progress.watermark is not None
-    assert run(spark, query, tmp_path).progress.matches == 0
+    again = run(spark, query, tmp_path).progress
+    assert (again.matches, again.batches) == (5, 0)
     written = [json.loads(line) for file in (tmp_path / "out").glob("*.json") for line in file.open()]
     assert len(written) == 5
     assert {"match_start", "match_end"} <= set(written[0])
@@ -64,40 +66,32 @@ def test_a_folder_of_csv_is_matched_once_and_a_changed_query_is_refused(
         run(spark, changed, tmp_path)
 
 
-def is_at_rest(running: RunningStream) -> bool:
-    """Whether Spark has reported progress without events under the number of the micro-batch to come."""
-    told, last = running.query.recentProgress, running.progress.batch
-    return any(entry.batchId > last and "addBatch" not in entry.durationMs for entry in told)
-
-
-def test_events_after_a_rest_are_counted(spark: SparkSession, tmp_path: Path) -> None:
-    """At rest, Spark tells of its progress under the number of the micro-batch to come."""
+def test_files_that_come_while_the_stream_runs_are_counted_and_told(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     (tmp_path / "in").mkdir()
-    pause = "spark.sql.streaming.noDataProgressEventInterval"
-    before = spark.conf.get(pause)
-    spark.conf.set(pause, "100")
     shutil.copy(HOSPITAL, tmp_path / "in")
-    query = nestream.query(EXAMPLE.read_text())
-    running: RunningStream = query.stream_files(
+    running: RunningStream = nestream.query(EXAMPLE.read_text()).stream_files(
         spark,
         str(tmp_path / "in"),
         str(tmp_path / "out"),
         checkpoint=str(tmp_path / "c"),
         watermark="1 second",
     )
+    told: list[tuple[int, int]] = []
+    running.on_batch = lambda progress: told.append((progress.batch, progress.events))
     try:
         for number in (1, 2, 3):
             until = time.monotonic() + PATIENCE
-            while running.progress.events < 300 * number and time.monotonic() < until:
+            while len(told) < number and time.monotonic() < until:
                 running.wait(0.2)
-            assert running.progress.events == 300 * number
-            while not is_at_rest(running) and time.monotonic() < until:
-                running.wait(0.2)
-            assert is_at_rest(running)
             shutil.copy(HOSPITAL, tmp_path / "in" / f"more{number}.csv")
     finally:
         running.stop()
-        spark.conf.set(pause, before or "10000")
+    assert told[:3] == [(0, 300), (1, 600), (2, 900)]
+    said = json.loads((tmp_path / "c" / "progress.json").read_text())
+    assert said["state"] == "stopped"
+    assert set(said) == set(Progress().json())
 
 
 def test_a_folder_without_files_of_one_format_is_refused(tmp_path: Path) -> None:

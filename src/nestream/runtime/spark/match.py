@@ -43,15 +43,33 @@ def match_dataframe(
     `identity` is what a checkpoint must agree with. Without `statistics` no event of a batch is looked at
     before the matches are used, however large it is.
     """
-    compiled = compiled.over(in_utc(compiled.schema))
-    check_columns(df.schema, compiled.read)
-    shown, df = event_fields(df), by_code_point(df)
+    shown = event_fields(df)
     if df.isStreaming:
-        task = Task(compiled, stream_partitioning(compiled.scope, partition_by, slice_length))
+        df, task = streaming_task(df, compiled, partition_by=partition_by, slice_length=slice_length)
         streaming = match_outcomes if outcomes else match_stream
         return streaming(df, task, shown, identity, partitions)
+    df, compiled = _prepared(df, compiled)
     plan = planned(df, compiled, wanted=partition_by, slice_length=slice_length, statistics=statistics)
     return match_batch(df, Task(compiled, plan), shown, partitions)
+
+
+def streaming_task(
+    df: DataFrame,
+    compiled: Compiled,
+    *,
+    partition_by: str | None = None,
+    slice_length: Length | None = None,
+) -> tuple[DataFrame, Task]:
+    """The events of a stream as they are compared, and what is to be found in them."""
+    df, compiled = _prepared(df, compiled)
+    return df, Task(compiled, stream_partitioning(compiled.scope, partition_by, slice_length))
+
+
+def _prepared(df: DataFrame, compiled: Compiled) -> tuple[DataFrame, Compiled]:
+    """The events as they are compared, and the query over them."""
+    compiled = compiled.over(in_utc(compiled.schema))
+    check_columns(df.schema, compiled.read)
+    return by_code_point(df), compiled
 
 
 def split_alike(members: Iterable[CompiledQuery]) -> list[list[str]]:

@@ -95,6 +95,8 @@ def _chosen(master: str) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": quiet,
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        # Hadoop starts a process to set the permissions of a file, and its checksums are files too.
+        "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
     }
     if is_on_this_machine(master):
         chosen["spark.driver.host"] = chosen["spark.driver.bindAddress"] = "127.0.0.1"

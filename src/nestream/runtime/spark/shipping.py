@@ -6,6 +6,7 @@ as bytes inside one that needs nothing but Python, which says in a sentence what
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -20,6 +21,8 @@ _PATTERNS = (
     r"RuntimeError: (Spark's Python workers cannot .*?)\n(?=\S| SQLSTATE)",
     r"terminated with exception: (.*?)(?: SQLSTATE|\n=== )",
 )
+_modules = 0
+"""How many modules this worker had when it last settled."""
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]*)"')
 
 
@@ -34,7 +37,7 @@ def shipped(function: Callable[[Batches], Batches]) -> Callable[[Batches], Batch
         import sys
 
         try:
-            importlib.import_module("nestream")
+            shipping = importlib.import_module("nestream.runtime.spark.shipping")
         except ImportError as problem:
             raise RuntimeError(
                 f"Spark's Python workers cannot import nestream: {problem}\n"
@@ -43,8 +46,20 @@ def shipped(function: Callable[[Batches], Batches]) -> Callable[[Batches], Batch
                 "  or install nestream where the workers run"
             ) from None
         yield from pickle.loads(data)(batches)
+        shipping.settle()
 
     return run
+
+
+def settle() -> None:
+    """Take the modules of this worker out of garbage collection, where there are new ones.
+
+    Spark collects garbage after every task, and with all our modules that takes longer than a small task.
+    """
+    global _modules
+    if len(sys.modules) != _modules:
+        _modules = len(sys.modules)
+        gc.freeze()
 
 
 def why(text: str) -> str:

@@ -1,5 +1,7 @@
 """`query.match(df)` for a streaming DataFrame: filter in Spark, pack, run the engine in a stateful operator.
 
+Filtering and packing serve `nestream stream` too, whose jobs need no operator.
+
 The events are grouped by key bucket, so that a micro-batch costs a few calls of the operator and not one a
 key; without a key for all the events of a query there is one bucket.
 
@@ -10,7 +12,7 @@ where it does not ask for the time; this one does, as events without a time are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -32,10 +34,10 @@ from nestream.runtime.spark.columns import (
 )
 from nestream.runtime.spark.partitioning import Partitioning, choose
 from nestream.runtime.spark.shipping import shipped
-from nestream.runtime.spark.stream_aside import chosen_aside, putting_aside
 from nestream.runtime.spark.stream_checks import buckets_of, use_rocksdb, watermark_delay
-from nestream.runtime.spark.stream_operator import Operator, StreamTask
+from nestream.runtime.spark.stream_operator import Operator
 from nestream.runtime.spark.stream_pack import (
+    CLOCK,
     EVENTS,
     FOUND,
     LATE,
@@ -52,6 +54,7 @@ from nestream.runtime.spark.stream_pack import (
     unpacked,
     unpacking,
 )
+from nestream.runtime.spark.stream_task import StreamTask
 
 METRICS = "nestream"
 """The name under which a query's progress has the numbers of events, matches, late and malformed events."""
@@ -60,13 +63,9 @@ METRICS = "nestream"
 def match_stream(
     df: DataFrame, task: Task, events: StructType, identity: str, buckets: int | None
 ) -> DataFrame:
-    """The matches of a streaming DataFrame; its late and malformed events are counted, or put aside."""
-    aside = chosen_aside()
-    found = _found(df, task, identity, buckets, whole=aside is not None)
+    """The matches of a streaming DataFrame; its late and malformed events are counted."""
+    found = _found(df, task, identity, buckets, whole=False)
     shown = task.shown(events)
-    if aside is not None:
-        put = putting_aside(aside, arrow_schema(event_fields(df)), with_raw=RAW in df.columns)
-        return found.filter(F.col("kind") != EVENTS).mapInArrow(shipped(put), shown)
     return found.filter(F.col("kind") == MATCHES).mapInArrow(shipped(unpacking(MATCHES)), shown)
 
 
@@ -111,38 +110,34 @@ def _found(df: DataFrame, task: Task, identity: str, buckets: int | None, *, who
     watermark_delay(df, task.time)
     use_rocksdb(df.sparkSession)
     numbers = buckets_of(df, task.partitioning, buckets)
-    unread = [pa.field(name, pa.string()) for name in (UNREAD, RAW) if whole and name in df.columns]
-    events = arrow_schema(event_fields(df))
-    streaming = stream_task(task, events, identity, numbers, whole=whole, unread=unread)
-    carried = streaming.carried
-    names = [name for name in carried.names if name != CODE]
-    relevant = df.filter(_relevant(task)).select(
-        *map(named, names), type_code(task).alias(CODE), _slot(df, task, len(numbers)).alias(SLOT)
-    )
-    packs = relevant.mapInArrow(shipped(packing(carried, numbers, whole=whole)), PACK)
+    packs, streaming = packed_events(df, task, identity, numbers, whole=whole)
     found = packs.groupBy("bucket").transformWithState(Operator(streaming), FOUND, "append", "EventTime")
     return found.observe(METRICS, *(_counted(kind) for kind in (EVENTS, MATCHES, LATE, MALFORMED)))
 
 
-def stream_task(
-    task: Task,
-    events: pa.Schema,
-    identity: str,
-    buckets: tuple[int, ...],
-    *,
-    whole: bool,
-    unread: Iterable[pa.Field] = (),
-) -> StreamTask:
-    """What the operator needs to know of a query over events of a schema."""
-    names = [name for name in events.names if whole or (name in task.columns and name != task.type)]
-    code = pa.field(CODE, pa.string() if task.scope.any_type else pa.int16())
-    carried = pa.schema([*(events.field(name) for name in names), *unread, code])
-    read = ", ".join(f"{name} {events.field(name).type}" for name in task.columns)
-    key = task.partitioning.key
-    dealt = "1" if key is None else f"{len(buckets)} by {key}: {', '.join(map(str, buckets))}"
-    if key in events.names and pa.types.is_decimal(events.field(key).type):
-        dealt = dealt.replace(" by ", " by double ", 1)
-    return StreamTask(task, f"{identity}\nEVENTS {read}\nBUCKETS {dealt}", carried, whole)
+def packed_events(
+    df: DataFrame, task: Task, identity: str, buckets: tuple[int, ...], *, whole: bool, clock: bool = False
+) -> tuple[DataFrame, StreamTask]:
+    """The events that may matter as packs, and what is to be done with them.
+
+    With `clock`, the source has rows that tell the time of events that do not matter, and all buckets get it.
+    """
+    unread = [pa.field(name, pa.string()) for name in (UNREAD, RAW) if whole and name in df.columns]
+    events = arrow_schema(event_fields(df))
+    streaming = StreamTask.of(task, events, identity, buckets, whole=whole, unread=unread)
+    names = [name for name in streaming.carried.names if name != CODE]
+    relevant, slot = _relevant(task), _slot(df, task, len(buckets))
+    if clock:
+        tells = named(UNREAD).isNull() & named(RAW).isNotNull()
+        relevant, slot = (
+            relevant | tells,
+            F.when(tells, F.lit(CLOCK) - named(RAW).cast("int")).otherwise(slot),
+        )
+    rows = df.filter(relevant).select(
+        *map(named, names), type_code(task).alias(CODE), slot.cast("int").alias(SLOT)
+    )
+    pack = packing(streaming.carried, buckets, whole=whole, clock=task.time if clock else None)
+    return rows.mapInArrow(shipped(pack), PACK), streaming
 
 
 def _counted(kind: str) -> Any:
@@ -167,7 +162,7 @@ def _slot(df: DataFrame, task: Task, count: int) -> Any:
     unread = named(UNREAD).isNotNull() if UNREAD in df.columns else F.lit(False)
     malformed = F.when(unread, F.lit(NOT_READ)).when(named(task.time).isNull(), F.lit(NO_TIME))
     malformed = malformed.when(named(task.type).isNull(), F.lit(NO_TYPE))
-    return malformed.otherwise(place).cast("int")
+    return malformed.otherwise(place)
 
 
 def _outcomes(match: pa.StructType, event: pa.StructType) -> Any:

@@ -74,6 +74,8 @@ class Bucket:
         self.run = run
         self.waiting = Waiting()
         self.token: str | None = None
+        self.cells: Cells | None = None
+        """Where it was saved last, if that is worth keeping with it."""
         self.timer: int | None = None
         self._held: list[Chunk] = []
         self._written: dict[int, int] = {}
@@ -105,6 +107,11 @@ class Bucket:
         """Whether nothing is left that a later event could meet."""
         counts = self.run.program.measure is Measure.EVENTS
         return not counts and not self.waiting.parts and self.run.is_empty
+
+    @property
+    def rows(self) -> int:
+        """How many events are held, those that wait included."""
+        return len(self.waiting) + len(self.run.store)
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -226,13 +233,18 @@ KEPT = Kept()
 def saved_state(data: bytes, identity: str) -> SavedState:
     """Read a header; raises `StateError` where it is of another query."""
     saved = SavedState.from_bytes(data)
-    if saved.query != identity:
+    check_identity(saved.query, identity)
+    return saved
+
+
+def check_identity(saved: str, identity: str) -> None:
+    """Raise `StateError` where a checkpoint is of another query."""
+    if saved != identity:
         raise StateError(
             "the checkpoint belongs to another query\n"
-            f"  it was written by:\n{_indented(saved.query)}\n  and this is:\n{_indented(identity)}\n"
+            f"  it was written by:\n{_indented(saved)}\n  and this is:\n{_indented(identity)}\n"
             "  hint: start the changed query with a new checkpoint, or go on with the old query"
         )
-    return saved
 
 
 def _indented(text: str) -> str:

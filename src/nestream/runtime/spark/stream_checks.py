@@ -16,14 +16,21 @@ CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabl
 _WATERMARK = "spark.watermarkDelayMs"
 
 
-def buckets_of(df: DataFrame, plan: Partitioning, wanted: int | None) -> tuple[int, ...]:
-    """The numbers of the buckets: as many as there are shuffle partitions, unless told."""
+def buckets_of(
+    df: DataFrame, plan: Partitioning, wanted: int | None, partitions: int | None = None
+) -> tuple[int, ...]:
+    """The numbers of the buckets: one for each partition of the shuffle, unless another number is wanted."""
     if plan.kind != "key":
         return (0,)
     if wanted is not None and wanted < 1:
         raise ValueError(f"{wanted} buckets: at least one is needed")
-    partitions = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+    partitions = partitions or shuffle_partitions(df.sparkSession)
     return spread(wanted or partitions, partitions)
+
+
+def shuffle_partitions(spark: SparkSession) -> int:
+    """How many partitions Spark makes of a shuffle."""
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
 def watermark_delay(df: DataFrame, time: str) -> int:

@@ -5,53 +5,36 @@ from __future__ import annotations
 import json
 import time as clock
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
-from pyspark.errors import AnalysisException, StreamingQueryException
+import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.types import StructType
 
+from nestream.job.progress import Progress, State
 from nestream.model.schema import EventError
-from nestream.runtime.spark.columns import named
+from nestream.runtime.compiled import Compiled
+from nestream.runtime.spark.columns import RAW, UNREAD, arrow_schema, event_fields, named
+from nestream.runtime.spark.match import streaming_task
 from nestream.runtime.spark.shipping import why
-from nestream.runtime.spark.stream import METRICS
-from nestream.runtime.spark.stream_aside import Aside, with_aside
+from nestream.runtime.spark.stream import packed_events
+from nestream.runtime.spark.stream_batch import REASON, TEXT
+from nestream.runtime.spark.stream_checks import buckets_of, shuffle_partitions
+from nestream.runtime.spark.stream_commit import Commits
+from nestream.runtime.spark.stream_job import Stopped, StreamJob, Writes
+from nestream.runtime.spark.stream_pack import PACK
+from nestream.runtime.spark.stream_place import Place
+from nestream.runtime.spark.stream_sink import FORMATS, BatchFiles
 from nestream.runtime.spark.stream_source import Files
 
-READ = "nestream read"
-"""The name under which a query's progress has the number of rows in the files, events or not."""
 SCHEMA_FILE = "nestream-schema.json"
-SLOW_START = "Python worker failed to connect back"
-"""What Spark says of a worker that does not start within ten seconds, as on a busy machine; it is fixed."""
-MOST_RESTARTS = 5
-"""How often a stream is started again for that reason; its checkpoint loses and repeats nothing."""
-STOPPING = 5.0
+STOPPING = 10.0
 """The seconds that a micro-batch under way is waited for when a stream is stopped."""
-
-
-@dataclass
-class Progress:
-    """How far a stream is, since it was started."""
-
-    events: int = 0
-    matches: int = 0
-    late: int = 0
-    malformed: int = 0
-    batches: int = 0
-    batch: int = -1
-    """The number of the last micro-batch; a stream that goes on from a checkpoint counts on."""
-    at: datetime | None = None
-    """When the last micro-batch began."""
-    watermark: datetime | None = None
-    lag: float | None = None
-    """The seconds from the watermark to the time of the last micro-batch."""
-    state_bytes: int = 0
-    rate: float = 0.0
-    """Events a second in the last micro-batch."""
+TICK = 1.0
+"""The seconds between two writes of progress.json while nothing happens."""
 
 
 @dataclass
@@ -59,100 +42,129 @@ class RunningStream:
     """A stream that runs until it is stopped, or with `once` until all the files are done."""
 
     query: Any
-    progress: Progress = field(default_factory=Progress)
+    job: StreamJob
+    spark: SparkSession
+    ends: bool = False
+    """Whether the stream comes to an end by itself."""
+    flush: bool = False
+    """Whether all time has passed then."""
     on_batch: Callable[[Progress], None] | None = None
     """Called after each micro-batch, as soon as `wait` sees it."""
-    again: Callable[[], Any] | None = None
-    """Starts the query from its checkpoint."""
-    _seen: int = -1
-    _restarts: int = 0
+    _told: float = 0.0
+
+    @property
+    def progress(self) -> Progress:
+        """How far the stream is."""
+        return self.job.progress
 
     def wait(self, seconds: float) -> bool:
         """Wait for so long; whether the stream has come to its end. Raises `EventError` where it failed."""
         try:
             ended = bool(self.query.awaitTermination(seconds))
-        except StreamingQueryException as problem:
-            if SLOW_START not in str(problem) or self.again is None or self._restarts == MOST_RESTARTS:
-                raise EventError(why(str(problem))) from None
-            self._update()
-            self._restarts += 1
-            self.query, ended = self.again(), False
-        finally:
-            self._update()
+            if ended and self.ends and self.progress.state is not State.FINISHED:
+                self.job.finish(lambda rows: self.spark.createDataFrame(rows, PACK), flush=self.flush)
+                self.progress.state = State.FINISHED
+        except (PySparkException, EventError) as problem:
+            failed = self.job.problem or problem
+            self.progress.error = str(failed) if isinstance(failed, EventError) else why(str(failed))
+            self._tell(State.FAILED)
+            raise EventError(self.progress.error) from None
+        self._tell()
         return ended
 
     def stop(self) -> None:
-        """Stop after the last complete micro-batch; a later run goes on from there.
-
-        One that is under way is waited for, within limits: Spark reports one that is cut off as a failure.
-        """
+        """Stop after the micro-batch that is under way; a later run goes on from there."""
+        self.job.stopping.set()
         end = clock.monotonic() + STOPPING
-        while self.query.status["isTriggerActive"] and clock.monotonic() < end:
+        while self.query.isActive and self.query.status["isTriggerActive"] and clock.monotonic() < end:
             clock.sleep(0.02)
-        self.query.stop()
-        self._update()
+        with suppress(PySparkException):
+            self.query.stop()
+        if self.job.problem is not None and not isinstance(self.job.problem, Stopped):
+            self.wait(0)
+        self._tell(State.STOPPED)
 
-    def _update(self) -> None:
-        for entry in self.query.recentProgress:
-            idle = "addBatch" not in entry.durationMs  # told under the number of the batch to come
-            if idle or entry.batchId <= self._seen or not entry.stateOperators:
-                continue
-            self._seen = entry.batchId
-            self._count(entry)
+    def _tell(self, state: State | None = None) -> None:
+        """Pass on what the job has done, and write progress.json when it is time."""
+        news = False
+        while not self.job.done.empty():
+            done, news = self.job.done.get(), True
             if self.on_batch is not None:
-                self.on_batch(self.progress)
-
-    def _count(self, entry: Any) -> None:
-        progress = self.progress
-        progress.batches += 1
-        progress.batch = entry.batchId
-        progress.at = _moment(entry.timestamp)
-        read = entry.observedMetrics.get(READ)
-        rows = 0 if read is None else read["rows"]
-        progress.events += rows
-        counted = entry.observedMetrics.get(METRICS)
-        if counted is not None:
-            progress.matches += counted["matches"]
-            progress.late += counted["late"]
-            progress.malformed += counted["malformed"]
-        watermark = entry.eventTime.get("watermark")
-        if watermark is not None and not watermark.startswith("1970"):
-            progress.watermark = _moment(watermark)
-            progress.lag = (progress.at - progress.watermark).total_seconds()
-        operators = entry.stateOperators
-        progress.state_bytes = sum(
-            max(one.memoryUsedBytes, one.customMetrics.get("rocksdbSstFileSize", 0)) for one in operators
-        )
-        progress.rate = 1000 * rows / max(entry.durationMs["triggerExecution"], 1)
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
+                self.on_batch(done)
+        due = clock.monotonic() >= self._told + TICK
+        if state is not None or news or due:
+            self._told = clock.monotonic()
+            with suppress(EventError):  # the disk may be full
+                self.job.tell(state)
 
 
 def stream_files(
     spark: SparkSession,
-    match: Callable[[DataFrame], DataFrame],
+    compile: Callable[[DataFrame], tuple[Compiled, str]],
     source: str,
     sink: str,
     *,
     checkpoint: str,
     time: str,
     type: str,
-    watermark: str,
+    watermark: int,
+    limit: int | None = None,
     format: str | None = None,
     output: str = "parquet",
     late: str | None = None,
     once: bool = False,
+    flush: bool = False,
     files: int | None = None,
-    trigger: float = 1.0,
+    trigger: float = 0.0,
+    partitions: int | None = None,
 ) -> RunningStream:
     """Start matching the files of a folder, there and to come; late events go to `late`.
 
-    A micro-batch begins every `trigger` seconds, or when the one before has ended.
+    The watermark is so many microseconds behind the greatest time. A micro-batch begins every `trigger`
+    seconds, or when the one before has ended. With `flush`, all time has passed when the files are done.
+    `partitions` is the number of key buckets; a checkpoint keeps the one that it was begun with.
     """
+    if output not in FORMATS:
+        raise ValueError(f"unknown format {output!r} for matches: one of {', '.join(FORMATS)}")
     found = Files.of(source, format, time, type)
     columns = _columns(spark, found, source, checkpoint)
+    _check_columns(columns, time, type)
+    df = found.events(spark, source, columns, files)
+    if columns[time].dataType.typeName() == "timestamp_ntz":
+        df = df.withColumn(time, named(time).cast("timestamp"))
+    compiled, identity = compile(df.drop(UNREAD, RAW))
+    df, task = streaming_task(df, compiled)
+    commits = Commits(checkpoint)
+    if commits.last is None:
+        count = partitions or _default_partitions(spark)
+        buckets = buckets_of(df, task.partitioning, count, count)
+    else:
+        buckets = commits.last.buckets
+    packs, streaming = packed_events(df, task, identity, buckets, whole=late is not None, clock=True)
+    aside = None
+    if late is not None:
+        aside = BatchFiles(Place(late), "late", output, _aside_columns(arrow_schema(event_fields(df))))
+    writes = Writes(checkpoint, BatchFiles(Place(sink), "part", output, task.wanted), aside)
+    job = StreamJob(streaming, buckets, writes, commits, delay=watermark, limit=limit)
+    job.open()
+    writer = packs.writeStream.foreachBatch(job).option("checkpointLocation", checkpoint)
+    beat = f"{round(trigger * 1000)} milliseconds"
+    once = once or flush
+    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=beat)
+    job.tell(State.STARTING)
+    running = RunningStream(writer.start(), job, spark, ends=once, flush=flush)
+    job.progress.state = State.RUNNING
+    return running
+
+
+def _default_partitions(spark: SparkSession) -> int:
+    """One for each core of this machine, as a micro-batch then takes one wave of tasks; else Spark's own."""
+    context = spark.sparkContext
+    is_local = (context.master or "").startswith("local")
+    return context.defaultParallelism if is_local else shuffle_partitions(spark)
+
+
+def _check_columns(columns: StructType, time: str, type: str) -> None:
     for role, name in (("time", time), ("type", type)):
         if name not in columns.names:
             raise EventError(
@@ -164,28 +176,26 @@ def stream_files(
             f"the time column `{time}` holds {moment.simpleString()}, and Spark streams need timestamps\n"
             "  hint: write the times as ISO-8601 timestamps; `nestream run` and query.stream() take integers"
         )
-    df = found.events(spark, source, columns, files).observe(READ, F.count(F.lit(1)).alias("rows"))
-    if moment.typeName() == "timestamp_ntz":  # Spark has no watermarks on these
-        df = df.withColumn(time, named(time).cast("timestamp"))
-    try:
-        timed = df.withWatermark(time, watermark)
-    except AnalysisException as problem:
-        raise EventError(f"the watermark {watermark!r} on `{time}`: {why(str(problem))}") from None
-    with with_aside(None if late is None else Aside(late, output)):
-        matches = match(timed)
-    writer = matches.writeStream.format(output)
-    writer = writer.option("checkpointLocation", checkpoint).outputMode("append")
-    beat = f"{round(trigger * 1000)} milliseconds"
-    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=beat)
-    return RunningStream(writer.start(sink), again=lambda: writer.start(sink))
+
+
+def _aside_columns(events: pa.Schema) -> pa.Schema:
+    """The columns of events that are left out: their own, the reason, and the text of rows that are none."""
+    taken = [name for name in (REASON, TEXT) if name in events.names]
+    if taken:
+        raise EventError(
+            f"the events have a column `{taken[0]}`, and late events are written with one of that name\n"
+            "  hint: rename the column, or leave out --late"
+        )
+    return pa.schema([*events, pa.field(REASON, pa.string()), pa.field(TEXT, pa.string())])
 
 
 def _columns(spark: SparkSession, files: Files, source: str, checkpoint: str) -> StructType:
     """The columns of the files; they are looked at once and kept with the checkpoint."""
-    kept = Path(checkpoint) / SCHEMA_FILE
-    if kept.is_file():
-        return StructType.fromJson(json.loads(kept.read_text(encoding="utf-8")))
+    kept = Place(checkpoint)
+    known = kept.read(SCHEMA_FILE)
+    if known is not None:
+        return StructType.fromJson(json.loads(known))
     columns = files.columns(spark, source)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(columns.json(), encoding="utf-8")
+    kept.make()
+    kept.write(SCHEMA_FILE, columns.json().encode())
     return columns

@@ -9,7 +9,6 @@ events wait until the watermark reaches them, and the engine takes them by time 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -17,66 +16,13 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from nestream.model.columns import computable
-from nestream.runtime.spark.batch import CODE, Task
 from nestream.runtime.spark.stream_bucket import KEPT, Bucket, saved_state
-from nestream.runtime.spark.stream_pack import (
-    EVENTS,
-    GUARD,
-    LATE,
-    MALFORMED,
-    MATCHES,
-    REASONS,
-    packed,
-    unpacked,
-)
+from nestream.runtime.spark.stream_pack import EVENTS, GUARD, unpacked
+from nestream.runtime.spark.stream_task import StreamTask
 from nestream.runtime.state import SavedState
 
-ROWS_A_PACK = 1 << 16
-"""How many matches leave in one pack."""
 _NUMBER = StructType([StructField("number", LongType())])
 _BYTES = StructType([StructField("data", BinaryType())])
-
-
-@dataclass(frozen=True)
-class StreamTask:
-    """What the operator needs to know; it travels to the workers.
-
-    `carried` are the columns of the packs. With `whole`, late and malformed events leave with all of theirs.
-    """
-
-    task: Task
-    identity: str
-    carried: pa.Schema
-    whole: bool
-
-    def needed(self, events: pa.Table) -> pa.Table:
-        """The columns that the engine needs."""
-        names = [name for name in self.task.columns if name != self.task.type]
-        return events.select([*names, CODE])
-
-    def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The events as the engine takes them, with types as names."""
-        task = self.task
-        types = task.type_names(batch.column(CODE))
-        return pa.RecordBatch.from_pydict(
-            {name: types if name == task.type else batch.column(name) for name in task.columns}
-        )
-
-    def bucket(self) -> Bucket:
-        """A bucket without events."""
-        return Bucket(self.task.run(self._schema))
-
-    def restored(self, saved: SavedState, cells: Any) -> Bucket:
-        """A bucket as it was saved."""
-        return Bucket.restored(self.task.run(self._schema), saved, cells, self.task.time)
-
-    @property
-    def _schema(self) -> pa.Schema:
-        (empty,) = self.needed(self.carried.empty_table()).combine_chunks().to_batches(1) or (
-            pa.RecordBatch.from_pylist([], self.needed(self.carried.empty_table()).schema),
-        )
-        return self.typed(empty).schema
 
 
 class _Cells:
@@ -145,29 +91,24 @@ class Operator(StatefulProcessor):
             self._cells.set_header(SavedState(self._task.identity, {}, {}).to_bytes())
         else:
             saved_state(header, self._task.identity)
-        task = self._task.task
         for pack in packs:
             if pack.slot < 0:
-                shared = REASONS.get(pack.slot)
-                reason = None if shared is None else shared.format(time=task.time, type=task.type)
-                yield Row(kind=MALFORMED, rows=pack.rows, reason=reason, data=pack.data)
+                yield Row(**self._task.malformed(pack)._asdict())
             else:
                 yield Row(kind=EVENTS, rows=pack.rows, reason=None, data=None)
 
     def _handled(
         self, number: int, events: pa.Table | None, watermark_ms: int, expired: int | None = None
     ) -> Iterator[Row]:
-        task = self._task.task
         bucket = self._bucket(number)
-        scale = 1000 * task.schema.per_microsecond
+        scale = 1000 * self._task.task.schema.per_microsecond
         watermark = watermark_ms * scale if watermark_ms > 0 else None
         if events is not None:
-            yield from self._arrived(bucket, events, watermark)
+            for found in self._task.take(bucket, events, watermark):
+                yield Row(**found._asdict())
         if watermark is not None:
-            for table in bucket.settle(watermark, self._task.typed):
-                for begin in range(0, table.num_rows, ROWS_A_PACK):
-                    part = table.slice(begin, ROWS_A_PACK).cast(task.wanted).combine_chunks()
-                    yield Row(kind=MATCHES, rows=part.num_rows, reason=None, data=packed(part))
+            for found in self._task.settle(bucket, watermark):
+                yield Row(**found._asdict())
         self._save(number, bucket, watermark_ms, scale, expired)
 
     def _bucket(self, number: int) -> Bucket:
@@ -177,20 +118,6 @@ class Operator(StatefulProcessor):
         saved = saved_state(header, self._task.identity)
         kept = KEPT.take(self._task.identity, number, saved.numbers["token"])
         return kept if kept is not None else self._task.restored(saved, self._cells)
-
-    def _arrived(self, bucket: Bucket, events: pa.Table, watermark: int | None) -> Iterator[Row]:
-        """Let the events wait; give back the late ones."""
-        task = self._task.task
-        times = computable(events.column(task.time), task.schema.unit, task.time).to_numpy(
-            zero_copy_only=False
-        )
-        if watermark is not None and (times < watermark).any():
-            late = times < watermark
-            behind = events.filter(pa.array(late)).combine_chunks()
-            data = packed(behind) if self._task.whole else None
-            yield Row(kind=LATE, rows=behind.num_rows, reason="before the watermark", data=data)
-            events, times = events.filter(pa.array(~late)), times[~late]
-        bucket.waiting.add(self._task.needed(events), times)
 
     def _save(self, number: int, bucket: Bucket, watermark_ms: int, scale: int, expired: int | None) -> None:
         """Write the bucket and set the timer.

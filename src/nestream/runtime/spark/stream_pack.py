@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.types import (
     BinaryType,
@@ -27,6 +28,11 @@ from nestream.runtime.spark.columns import UNREAD
 SLOT = "nestream slot"
 NO_TIME, NO_TYPE, NOT_READ = -1, -2, -3
 """The slots of events that cannot be used; those that were not read have a reason each."""
+CLOCK, COUNT = -16, -15
+"""The slots of packs that have the greatest time of all events, and how many rows there were.
+
+A row with a slot of `CLOCK - n` stands for n events: its time is the greatest of theirs.
+"""
 REASONS = {NO_TIME: "no time: `{time}` is NULL", NO_TYPE: "no type: `{type}` is NULL"}
 GUARD = -1
 """The bucket that sees every micro-batch with events: it holds to which query the checkpoint belongs."""
@@ -79,32 +85,80 @@ def unpacked(data: bytes) -> pa.Table:
         return reader.read_all()
 
 
-def packing(schema: pa.Schema, buckets: tuple[int, ...], *, whole: bool) -> Callable[[Batches], Batches]:
+def packing(
+    schema: pa.Schema, buckets: tuple[int, ...], *, whole: bool, clock: str | None = None
+) -> Callable[[Batches], Batches]:
     """The function that packs the events of a task by bucket.
 
-    Malformed events are only counted unless `whole`. An event's slot is its place in `buckets`.
+    Malformed events are only counted unless `whole`. An event's slot is its place in `buckets`. With the name
+    of the time column as `clock`, every bucket gets the greatest time, and no bucket guards the checkpoint.
     """
     numbers = np.asarray(buckets, np.int32)
 
     def pack(batches: Batches) -> Batches:
         context = TaskContext.get()
         task = context.partitionId() if context is not None else 0
+        seen = _Clock(clock) if clock is not None else None
         held: list[pa.RecordBatch] = []
         waiting = total = number = 0
+
+        def packs(held: list[pa.RecordBatch], number: int) -> pa.RecordBatch:
+            table, malformed = pa.Table.from_batches(held), GUARD if clock is None else buckets[0]
+            return _packs(table, schema, numbers, task, number, whole=whole, malformed=malformed)
+
         for batch in batches:
+            if seen is not None:
+                batch = seen.without(batch)
             held.append(batch)
             waiting += batch.num_rows
             total += batch.num_rows
             if waiting >= ROWS_A_PACK:
-                yield _packs(pa.Table.from_batches(held), schema, numbers, task, number, whole=whole)
+                yield packs(held, number)
                 held, waiting, number = [], 0, number + 1
         if waiting:
-            yield _packs(pa.Table.from_batches(held), schema, numbers, task, number, whole=whole)
-        if total:
-            row = {"bucket": GUARD, "slot": 0, "task": task, "number": 0, "rows": total, "data": None}
-            yield pa.RecordBatch.from_pylist([row], _PACK)
+            yield packs(held, number)
+        rows = [(GUARD, 0, total)] if seen is None and total else []
+        if seen is not None:
+            rows = seen.packs(numbers)
+        if rows:
+            yield pa.RecordBatch.from_pylist(
+                [
+                    {"bucket": bucket, "slot": slot, "task": task, "number": 0, "rows": count, "data": None}
+                    for bucket, slot, count in rows
+                ],
+                _PACK,
+            )
 
     return pack
+
+
+class _Clock:
+    """The greatest time of the events of a task, and how many rows it read."""
+
+    def __init__(self, time: str) -> None:
+        self._time = time
+        self._greatest: int | None = None
+        self._rows = 0
+
+    def without(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The events of a batch, without the rows that only tell the time."""
+        slots = batch.column(SLOT).to_numpy()
+        self._rows += int((slots == NOT_READ).sum())
+        tells = slots <= CLOCK
+        if not tells.any():
+            return batch
+        self._rows += int((CLOCK - slots[tells]).sum())
+        told = pc.max(batch.column(self._time).filter(pa.array(tells))).cast(pa.int64()).as_py()
+        if told is not None:
+            self._greatest = told if self._greatest is None else max(told, self._greatest)
+        return batch.filter(pa.array(~tells))
+
+    def packs(self, buckets: np.typing.NDArray[np.int32]) -> list[tuple[int, int, int]]:
+        """Bucket, slot and number of the packs that tell all buckets the time, and one of them the count."""
+        first = [(int(buckets[0]), COUNT, self._rows)] if self._rows else []
+        if self._greatest is None:
+            return first
+        return [*first, *((bucket, CLOCK, self._greatest) for bucket in buckets.tolist())]
 
 
 def _packs(
@@ -115,6 +169,7 @@ def _packs(
     number: int,
     *,
     whole: bool,
+    malformed: int,
 ) -> pa.RecordBatch:
     slots = table.column(SLOT).to_numpy()
     events = table.select(schema.names).cast(schema)
@@ -128,7 +183,7 @@ def _packs(
         parts = [(int(slots[start]), events.slice(start, end - start)) for start, end in pairwise(cuts)]
     rows = [
         {
-            "bucket": int(buckets[slot]) if slot >= 0 else GUARD,
+            "bucket": int(buckets[slot]) if slot >= 0 else malformed,
             "slot": slot,
             "task": task,
             "number": number,

@@ -3,7 +3,7 @@
 Spark's CSV reader takes the header of one file for all the others and makes NULL of what it cannot read. So
 Spark only says which files are new, exactly once each, and a worker reads every file by itself, with its own
 header, as `nestream run` does. A row that cannot be read goes on as a row without event columns that has the
-reason and the text of the row.
+reason and the text of the row, and rows of their own tell the greatest time of the events.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
@@ -111,6 +112,8 @@ class Files:
                     none = pa.nulls(batch.num_rows, pa.string())
                     ordered = [batch.column(name) for name in columns.names]
                     yield pa.RecordBatch.from_arrays([*ordered, none, none], schema=wanted)
+                    if batch.num_rows:
+                        yield told_time(batch, wanted, columns.names.index(self.time))
                 if letters:
                     absent = [pa.nulls(len(letters), field.type) for field in columns]
                     reasons = pa.array([_reason(letter, path) for letter in letters], pa.string())
@@ -160,6 +163,17 @@ class Files:
         source = pa.BufferReader(content) if content is not None else pa.OSFile(local_path(path))
         with plain_copy(source, compression) as place:
             yield place
+
+
+def told_time(events: pa.RecordBatch, wanted: pa.Schema, time: int) -> pa.RecordBatch:
+    """A row that tells the greatest time of events and, as its text, how many there are.
+
+    Events that do not matter to a query stay behind in Spark, but they move the watermark too.
+    """
+    row = [pa.nulls(1, field.type) for field in wanted]
+    row[time] = pa.array([pc.max(events.column(time))], wanted.types[time])
+    row[-1] = pa.array([str(events.num_rows)], pa.string())
+    return pa.RecordBatch.from_arrays(row, schema=wanted)
 
 
 def _without_place(problem: SourceError, place: str) -> str:

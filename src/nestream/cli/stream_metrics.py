@@ -1,0 +1,29 @@
+"""`nestream stream --metrics`: the progress of a stream on /metrics while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import typer
+
+from nestream.cli.console import note
+from nestream.job import Progress
+from nestream.job.metrics import serve_metrics
+
+
+@contextmanager
+def served(address: str | None, progress: Callable[[], Progress]) -> Iterator[None]:
+    """The progress on /metrics meanwhile, if an address is given."""
+    if address is None:
+        yield
+        return
+    try:
+        port, stop = serve_metrics(address, progress)
+    except ValueError as problem:
+        raise typer.BadParameter(f"{problem}.", param_hint="--metrics") from None
+    note(f"metrics are at http://{address.rpartition(':')[0] or '127.0.0.1'}:{port}/metrics")
+    try:
+        yield
+    finally:
+        stop()

@@ -1,0 +1,115 @@
+"""The commits of a stream: after each micro-batch one small file that says what there is now.
+
+A commit names the state of every bucket, the files of the matches, the greatest time and the counts. It
+appears as a whole, so a micro-batch is done or not done, whatever dies meanwhile. Spark may run a micro-batch
+again that it does not know to be done; it is then passed over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from nestream.model.schema import EventError
+from nestream.runtime.spark.stream_place import Place
+from nestream.runtime.spark.stream_sink import Names
+from nestream.runtime.spark.stream_state import Version
+
+FOLDER = "nestream"
+"""The folder in that of Spark's checkpoint."""
+_PREFIX = "commit-"
+_FORMAT = 1
+
+
+@dataclass
+class Commit:
+    """What there is after a micro-batch."""
+
+    number: int
+    identity: str
+    job: str
+    """A name that no other checkpoint has."""
+    buckets: tuple[int, ...]
+    """The numbers of the buckets that events are dealt to, which stay what they are."""
+    greatest: int | None = None
+    """The greatest time so far, in microseconds."""
+    states: dict[int, Version] = field(default_factory=dict)
+    matches: Names = field(default_factory=list)
+    aside: Names = field(default_factory=list)
+    counts: dict[str, Any] = field(default_factory=dict)
+    ended: bool = False
+    """Whether all time has passed, so that no more events may come."""
+
+    @property
+    def files(self) -> set[str]:
+        """The files that hold the state."""
+        return {name for version in self.states.values() for name in version.files}
+
+    def to_bytes(self) -> bytes:
+        """The commit as a file has it."""
+        plain = asdict(self) | {"states": {n: version.plain() for n, version in self.states.items()}}
+        body = json.dumps({"format": _FORMAT, **plain})
+        return f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}\n".encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str) -> Commit:
+        """Read a commit; an `EventError` names the file where it is damaged."""
+        digest, _, body = data.decode(errors="replace").rstrip("\n").partition("\n")
+        if hashlib.sha256(body.encode()).hexdigest() != digest:
+            raise EventError(
+                f"the commit {where} is damaged or cut short\n"
+                "  hint: restore the checkpoint from a copy, or remove it together with the matches to start "
+                "anew"
+            )
+        plain = json.loads(body)
+        if (version := plain.pop("format")) != _FORMAT:
+            raise EventError(
+                f"the commit {where} has format version {version}, and this nestream reads {_FORMAT}\n"
+                "  hint: let the version that wrote it finish, or start anew"
+            )
+        plain["buckets"] = tuple(plain["buckets"])
+        plain["states"] = {int(n): Version.of(version) for n, version in plain["states"].items()}
+        return cls(**plain)
+
+
+class Commits:
+    """The folder of the commits and of the state, beside Spark's checkpoint."""
+
+    def __init__(self, checkpoint: str) -> None:
+        self.place = Place(checkpoint) / FOLDER
+        self.last = self._opened()
+        """The commit that was there at the start, if there was one."""
+
+    def _opened(self) -> Commit | None:
+        """The last commit, None before the first; what it does not name is removed."""
+        self.place.make()
+        names = self.place.names()
+        commits = sorted(name for name in names if name.startswith(_PREFIX))
+        if not commits:
+            self._sweep(names, set())
+            return None
+        data = self.place.read(commits[-1])
+        assert data is not None
+        found = Commit.from_bytes(data, f"{self.place}/{commits[-1]}")
+        self._sweep(names, {commits[-1], *found.files})
+        return found
+
+    def _sweep(self, names: list[str], kept: set[str]) -> None:
+        for name in names:
+            if name not in kept:
+                self.place.remove(name)
+
+    def add(self, commit: Commit, before: Commit | None) -> None:
+        """Write a commit; then what only the one before needed can go."""
+        self.place.write(_name(commit.number), commit.to_bytes())
+        if before is not None:
+            for name in before.files - commit.files:
+                self.place.remove(name)
+            if before.number != commit.number:
+                self.place.remove(_name(before.number))
+
+
+def _name(number: int) -> str:
+    return f"{_PREFIX}{number:010}"

@@ -1,0 +1,305 @@
+"""The driver of a stream: one Spark job for each micro-batch, and a commit after it.
+
+The driver keeps the watermark, knows the state of every bucket by its files, and publishes what the workers
+found. A micro-batch that fails leaves nothing but files that no commit names.
+"""
+
+from __future__ import annotations
+
+import json
+import time as clock
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from queue import SimpleQueue
+from threading import Event
+from typing import Any
+
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from nestream.job.progress import FILE, Progress, State
+from nestream.model.schema import EventError
+from nestream.runtime.spark.shipping import shipped, why
+from nestream.runtime.spark.stream_batch import ASIDE, STATE, Matching, Order
+from nestream.runtime.spark.stream_bucket import check_identity
+from nestream.runtime.spark.stream_commit import Commit, Commits
+from nestream.runtime.spark.stream_pack import COUNT, FOUND, MATCHES, unpacked
+from nestream.runtime.spark.stream_place import Place
+from nestream.runtime.spark.stream_sink import BatchFiles, Names
+from nestream.runtime.spark.stream_state import Version
+from nestream.runtime.spark.stream_task import StreamTask
+from nestream.runtime.state import StateError
+
+LOST_WORKERS = ("Python worker failed to connect back", "Python worker exited unexpectedly")
+"""What Spark says of a worker that did not start within ten seconds, or that died."""
+MOST_TRIES = 6
+"""How often a micro-batch is run that loses its workers; it begins from the same state each time."""
+COUNTED = ("events", "matches", "late", "malformed")
+
+
+class Stopped(Exception):  # noqa: N818 - nothing is wrong
+    """The stream is to be stopped: the micro-batch is left to the next start."""
+
+
+@dataclass(frozen=True)
+class Writes:
+    """What a stream writes, and where."""
+
+    checkpoint: str
+    matches: BatchFiles
+    aside: BatchFiles | None
+
+
+class StreamJob:
+    """Runs the micro-batches of a stream, each from the state that the one before has committed."""
+
+    def __init__(
+        self,
+        task: StreamTask,
+        buckets: tuple[int, ...],
+        writes: Writes,
+        commits: Commits,
+        *,
+        delay: int,
+        limit: int | None,
+    ) -> None:
+        self._task, self._buckets, self._writes = task, buckets, writes
+        self._shipped: bytes = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]
+        self._delay, self._limit = delay, limit
+        self._commits, self._last = commits, commits.last
+        self._place = Place(writes.checkpoint)
+        self.job = uuid.uuid4().hex[:8]
+        self._ended: float | None = None
+        """When the last micro-batch was done."""
+        self.stopping = Event()
+        self.problem: BaseException | None = None
+        """Why the stream failed."""
+        self.progress = Progress()
+        self.done: SimpleQueue[Progress] = SimpleQueue()
+        """The progress after each micro-batch."""
+
+    # -- the beginning -------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Publish what the last commit has; raises where the checkpoint is not of this query."""
+        for files in self._files():
+            files.place.make()
+        if self._last is None:
+            if self._writes.matches.has_files():
+                raise EventError(
+                    f"{self._writes.matches.place} has matches, and there is no checkpoint to go on from\n"
+                    "  hint: choose another folder, or empty it"
+                )
+        else:
+            try:
+                check_identity(self._last.identity, self._task.identity)
+            except StateError as problem:
+                raise EventError(str(problem)) from None
+            self.job = self._last.job
+            self._publish(self._last)
+            self._note(self._last)
+        for files in self._files():
+            files.sweep()
+
+    def _files(self) -> Iterable[BatchFiles]:
+        return [files for files in (self._writes.matches, self._aside()) if files is not None]
+
+    def _aside(self) -> BatchFiles | None:
+        """Several streams may leave events in one folder, so the names tell which."""
+        aside = self._writes.aside
+        return None if aside is None else replace(aside, prefix=f"{aside.prefix}-{self.job}")
+
+    def _publish(self, commit: Commit) -> None:
+        self._writes.matches.publish(commit.matches)
+        if (aside := self._aside()) is not None:
+            aside.publish(commit.aside)
+
+    # -- micro-batches -------------------------------------------------------------------------------------
+
+    def __call__(self, packs: DataFrame, number: int) -> None:
+        """Run a micro-batch; what is wrong is kept for whoever waits for the stream."""
+        try:
+            if self.stopping.is_set():
+                raise Stopped
+            self._run(packs, number)
+        except BaseException as problem:
+            self.problem = problem
+            raise
+
+    def _run(self, packs: DataFrame, number: int) -> None:
+        last = self._last
+        begin = clock.monotonic()
+        if last is not None and last.ended:
+            raise EventError(
+                "more events came after a run with --flush, which said that all time had passed\n"
+                "  hint: remove the checkpoint and the matches, and start anew without --flush"
+            )
+        expected = 0 if last is None else last.number + 1
+        if number < expected:
+            return  # it was committed, and Spark does not know
+        if number > expected:
+            raise EventError(
+                f"Spark is at micro-batch {number:,}, and {self._commits.place} has no state for it\n"
+                "  hint: a checkpoint of an earlier version cannot be used; start anew with a new checkpoint "
+                "and a new folder for the matches"
+            )
+        self._commit(self._results(packs, self._order(number)), number, begin)
+
+    def finish(self, packs_of: Callable[[list[dict[str, Any]]], DataFrame], *, flush: bool) -> None:
+        """At the end of the input count the pending matches, or emit them as all time has passed."""
+        last, begin = self._last, clock.monotonic()
+        if last is None or last.ended:
+            return
+        row = {"slot": COUNT, "task": 0, "number": 0, "rows": 0, "data": None}
+        packs = packs_of([{"bucket": bucket, **row} for bucket in last.states])
+        order = replace(self._order(last.number + 1), ends=True, is_trial=not flush)
+        results = self._results(packs, order)
+        if flush:
+            self._commit(results, last.number + 1, begin, ended=True)
+        else:
+            self.progress.pending = self._wanted(results.count("matches"))
+
+    def _order(self, number: int) -> Order:
+        last = self._last
+        return Order(
+            number,
+            None if last is None else last.greatest,
+            self._delay,
+            {} if last is None else last.states,
+            self._commits.place,
+            self._writes.matches,
+            self._aside(),
+            self._left(),
+        )
+
+    def _results(self, packs: DataFrame, order: Order) -> Results:
+        """Run the job, again where it lost a worker."""
+        packs.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")  # would make a job of each stage
+        rows = packs.repartition(len(self._buckets), "bucket").mapInArrow(
+            shipped(Matching(self._shipped, order)), FOUND
+        )
+        for left in reversed(range(MOST_TRIES)):
+            try:
+                return Results.of(rows.toArrow())
+            except PySparkException as problem:
+                if not left or not any(text in str(problem) for text in LOST_WORKERS):
+                    raise EventError(why(str(problem))) from None
+        raise AssertionError("the last try returns or raises")
+
+    def _commit(self, results: Results, number: int, begin: float, *, ended: bool = False) -> None:
+        found, last, aside = clock.monotonic(), self._last, self._aside()
+        matches = results.tables[MATCHES]
+        if (left := self._left()) is not None and matches:
+            matches = [pa.concat_tables(matches).slice(0, left)]
+        commit = Commit(
+            number,
+            self._task.identity,
+            self.job,
+            self._buckets,
+            results.greatest(None if last is None else last.greatest),
+            {} if ended else results.states({} if last is None else last.states),
+            [*self._writes.matches.write(number, matches), *results.files(MATCHES)],
+            [] if aside is None else [*aside.write(number, results.tables[ASIDE]), *results.files(ASIDE)],
+            self._counts(results) | {"flushed": ended},
+            ended,
+        )
+        self._commits.add(commit, last)
+        self._last = commit
+        self._publish(commit)
+        end, progress = clock.monotonic(), self.progress
+        progress.batches += 1
+        progress.at = datetime.now(UTC)
+        progress.batch_seconds, progress.checkpoint_seconds = end - begin, end - found
+        progress.rate = (commit.counts["events"] - progress.events) / max(end - begin, 1e-3)
+        progress.busy = min((end - begin) / max(end - (self._ended or begin), 1e-3), 1.0)
+        self._ended = end
+        self._note(commit)
+        self.done.put(copy(progress))
+
+    def _counts(self, results: Results) -> dict[str, Any]:
+        counts = self.progress.counts()
+        counts |= {name: counts[name] + results.count(name) for name in COUNTED}
+        counts["matches"] = self._wanted(counts["matches"])
+        return counts | {"by_rule": dict(Counter(counts["by_rule"]) + results.by_rule)}
+
+    def _left(self) -> int | None:
+        return None if self._limit is None else max(self._limit - self.progress.matches, 0)
+
+    def _wanted(self, matches: int) -> int:
+        return matches if self._limit is None else min(matches, self._limit)
+
+    # -- progress ------------------------------------------------------------------------------------------
+
+    def _note(self, commit: Commit) -> None:
+        """Bring the progress to a commit."""
+        progress = self.progress
+        for name, value in commit.counts.items():
+            setattr(progress, name, value)
+        progress.batch = commit.number
+        progress.state_rows = sum(version.rows for version in commit.states.values())
+        progress.state_bytes = sum(version.size for version in commit.states.values())
+        if commit.greatest is not None:
+            moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=commit.greatest)
+            now = progress.at or datetime.now(UTC)
+            progress.seen(moment, timedelta(microseconds=self._delay), now)
+
+    def tell(self, state: State | None = None) -> None:
+        """Replace progress.json, where the checkpoint is."""
+        if state is not None:
+            self.progress.state = state
+        self.progress.looked = datetime.now(UTC)
+        self._place.write(FILE, json.dumps(self.progress.json()).encode() + b"\n")
+
+
+@dataclass(frozen=True)
+class Results:
+    """What the workers gave: rows for the driver to write, and what became of each bucket."""
+
+    tables: dict[str, list[pa.Table]]
+    told: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> Results:
+        """The results of a job."""
+        tables: dict[str, list[pa.Table]] = {MATCHES: [], ASIDE: []}
+        told = []
+        for row in rows.to_pylist():
+            if row["kind"] == STATE:
+                told.append(json.loads(row["reason"]))
+            else:
+                tables[row["kind"]].append(unpacked(row["data"]))
+        return cls(tables, told)
+
+    def count(self, name: str) -> int:
+        """The sum of a count over all buckets."""
+        return sum(one.get(name, 0) for one in self.told)
+
+    @property
+    def by_rule(self) -> Counter[str]:
+        """The matches of each query of a set."""
+        return sum((Counter(one["by_rule"]) for one in self.told), Counter[str]())
+
+    def greatest(self, before: int | None) -> int | None:
+        """The greatest time of all events so far."""
+        moments = (before, *(one["greatest"] for one in self.told))
+        return max((moment for moment in moments if moment is not None), default=None)
+
+    def states(self, before: dict[int, Version]) -> dict[int, Version]:
+        """The state of all buckets, those included that had nothing to do."""
+        states = dict(before)
+        for one in self.told:
+            if "state" in one:
+                states.pop(one["bucket"], None)
+                if one["state"] is not None:
+                    states[one["bucket"]] = Version.of(one["state"])
+        return states
+
+    def files(self, kind: str) -> Names:
+        """The files that workers have written."""
+        return [names for one in self.told for names in one.get(f"{kind} files", ())]

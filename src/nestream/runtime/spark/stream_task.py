@@ -1,0 +1,124 @@
+"""What a bucket of a stream does with its events: late ones leave, the others wait, and time decides matches.
+
+The stateful operator of `query.match(df)` and the jobs of `nestream stream` both drive buckets by this. They
+differ in where the state is and in who knows the watermark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from nestream.model.columns import computable
+from nestream.runtime.spark.batch import CODE, Task
+from nestream.runtime.spark.stream_bucket import Bucket, Cells
+from nestream.runtime.spark.stream_pack import LATE, MALFORMED, MATCHES, REASONS, packed
+from nestream.runtime.state import SavedState
+
+ROWS_A_PACK = 1 << 16
+"""How many matches leave in one pack."""
+LATE_REASON = "before the watermark"
+
+
+class Found(NamedTuple):
+    """A pack that leaves a bucket: matches, or events that were not taken and why."""
+
+    kind: str
+    rows: int
+    reason: str | None
+    data: bytes | None
+
+
+@dataclass(frozen=True)
+class StreamTask:
+    """What a bucket needs to know; it travels to the workers.
+
+    `carried` are the columns of the packs. With `whole`, late and malformed events leave with all of theirs.
+    """
+
+    task: Task
+    identity: str
+    carried: pa.Schema
+    whole: bool
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        events: pa.Schema,
+        identity: str,
+        buckets: tuple[int, ...],
+        *,
+        whole: bool,
+        unread: Iterable[pa.Field] = (),
+    ) -> StreamTask:
+        """The task of a query over events of a schema."""
+        names = [name for name in events.names if whole or (name in task.columns and name != task.type)]
+        code = pa.field(CODE, pa.string() if task.scope.any_type else pa.int16())
+        carried = pa.schema([*(events.field(name) for name in names), *unread, code])
+        read = ", ".join(f"{name} {events.field(name).type}" for name in task.columns)
+        key = task.partitioning.key
+        dealt = "1" if key is None else f"{len(buckets)} by {key}: {', '.join(map(str, buckets))}"
+        if key in events.names and pa.types.is_decimal(events.field(key).type):
+            dealt = dealt.replace(" by ", " by double ", 1)
+        return cls(task, f"{identity}\nEVENTS {read}\nBUCKETS {dealt}", carried, whole)
+
+    # -- buckets -------------------------------------------------------------------------------------------
+
+    def bucket(self) -> Bucket:
+        """A bucket without events."""
+        return Bucket(self.task.run(self._schema))
+
+    def restored(self, saved: SavedState, cells: Cells) -> Bucket:
+        """A bucket as it was saved."""
+        return Bucket.restored(self.task.run(self._schema), saved, cells, self.task.time)
+
+    def take(self, bucket: Bucket, events: pa.Table, watermark: int | None) -> Iterator[Found]:
+        """Let the events wait; the late ones leave."""
+        times = computable(events.column(self.task.time), self.task.schema.unit, self.task.time).to_numpy(
+            zero_copy_only=False
+        )
+        if watermark is not None and (times < watermark).any():
+            late = times < watermark
+            behind = events.filter(pa.array(late)).combine_chunks()
+            yield Found(LATE, behind.num_rows, LATE_REASON, packed(behind) if self.whole else None)
+            events, times = events.filter(pa.array(~late)), times[~late]
+        bucket.waiting.add(self._needed(events), times)
+
+    def settle(self, bucket: Bucket, watermark: int) -> Iterator[Found]:
+        """The matches that are decided once the watermark is there."""
+        for table in bucket.settle(watermark, self._typed):
+            for begin in range(0, table.num_rows, ROWS_A_PACK):
+                part = table.slice(begin, ROWS_A_PACK).cast(self.task.wanted).combine_chunks()
+                yield Found(MATCHES, part.num_rows, None, packed(part))
+
+    def malformed(self, pack: Any) -> Found:
+        """A pack of events that cannot be used, with the reason that they share."""
+        shared = REASONS.get(pack.slot)
+        reason = None if shared is None else shared.format(time=self.task.time, type=self.task.type)
+        return Found(MALFORMED, pack.rows, reason, pack.data)
+
+    # -- columns -------------------------------------------------------------------------------------------
+
+    def _needed(self, events: pa.Table) -> pa.Table:
+        """The columns that the engine needs."""
+        names = [name for name in self.task.columns if name != self.task.type]
+        return events.select([*names, CODE])
+
+    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The events as the engine takes them, with types as names."""
+        task = self.task
+        types = task.type_names(batch.column(CODE))
+        return pa.RecordBatch.from_pydict(
+            {name: types if name == task.type else batch.column(name) for name in task.columns}
+        )
+
+    @property
+    def _schema(self) -> pa.Schema:
+        (empty,) = self._needed(self.carried.empty_table()).combine_chunks().to_batches(1) or (
+            pa.RecordBatch.from_pylist([], self._needed(self.carried.empty_table()).schema),
+        )
+        return self._typed(empty).schema
