@@ -106,7 +106,7 @@ def test_two_jobs_cannot_use_one_checkpoint(tmp_path: Path) -> None:
     held = Checkpoint(tmp_path / "checkpoint")
     held.open()
     write(tmp_path / "in.jsonl", (1, "A", 7))
-    with pytest.raises(CheckpointError, match="another process uses"):
+    with pytest.raises(CheckpointError, match="another job uses"):
         run(tmp_path)
     held.close()
     run(tmp_path)

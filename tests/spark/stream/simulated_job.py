@@ -93,9 +93,15 @@ class SimulatedJob:
 
     def start(self) -> None:
         """Start the driver, as after it was killed."""
+        if hasattr(self, "job"):
+            self.job.close()  # as the system does for a process that ends
         commits = Commits(self.writes.checkpoint)
         self.job = _Job(self.task, self.numbers, self.writes, commits, delay=self.delay, limit=self.limit)
-        self.job.open()
+        try:
+            self.job.open()
+        except BaseException:
+            self.job.close()
+            raise
 
     def batch(self, events: pa.Table, chance: Random) -> None:
         """One micro-batch, at times after others of it that failed half way."""

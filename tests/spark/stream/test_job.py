@@ -16,6 +16,7 @@ import pytest
 
 import nestream
 from nestream.runtime.spark.stream_bucket import KEPT
+from nestream.runtime.spark.stream_commit import Commits
 from nestream.runtime.spark.stream_place import Place
 from nestream.runtime.state import StateError
 from tests.property.harness import assert_same_matches
@@ -177,6 +178,8 @@ def test_a_driver_killed_before_and_after_any_file_operation_loses_and_repeats_n
             except Killed:
                 kills += 1
                 KEPT._buckets.clear()
+                if job is not None:
+                    job.job.close()
                 job = None
         assert job is not None
         assert not list((path / "out").glob(".*")), "nothing is left half done"
@@ -248,6 +251,28 @@ def test_many_matches_are_written_by_the_workers_and_appear_once(
     expected = nestream.query(text).match(pa.concat_tables(history))
     assert rows(job.matches) == rows(expected.cast(job.matches.schema))
     assert len(list((tmp_path / "out").glob("part-00000002-*.parquet"))) > 1
+
+
+def test_a_checkpoint_serves_one_job_at_a_time(tmp_path: Path) -> None:
+    job = SimulatedJob(KEYED, events().schema, tmp_path)
+    job.run(HISTORY[0])
+    under_way = tmp_path / "check" / "nestream" / "state-under-way"
+    under_way.touch()
+    with pytest.raises(nestream.EventError, match=r"^another job uses the checkpoint"):
+        Commits(job.writes.checkpoint)
+    assert under_way.exists()
+    job.start()
+    assert not under_way.exists()
+
+
+def test_no_more_matches_are_pending_than_the_limit_leaves(tmp_path: Path) -> None:
+    text = "SEQ(A a, !B b) WHERE [id] WITHIN 1 minute LIMIT 2"
+    job = SimulatedJob(text, events().schema, tmp_path)
+    job.run(events((0, "A", 1), (100, "A", 2), (100, "A", 3)))
+    job.job.finish(list, flush=False)  # type: ignore[arg-type]
+    assert (job.job.progress.matches, job.job.progress.pending) == (1, 1)
+    job.job.finish(list, flush=True)  # type: ignore[arg-type]
+    assert job.matches.num_rows == 2
 
 
 def test_a_limit_holds_over_micro_batches_and_restarts(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import IO, Any
 
+from nestream.job.checkpoint import CheckpointError, locked
 from nestream.model.schema import EventError
-from nestream.runtime.spark.stream_place import Place
+from nestream.runtime.spark.stream_place import Place, local_folder
 from nestream.runtime.spark.stream_sink import Names
 from nestream.runtime.spark.stream_state import Version
 
@@ -75,12 +76,27 @@ class Commit:
 
 
 class Commits:
-    """The folder of the commits and of the state, beside Spark's checkpoint."""
+    """The folder of the commits and of the state, beside Spark's checkpoint.
+
+    No other job uses a checkpoint on this machine's file systems until `close`: opening it removes the files
+    that no commit names, and those of a micro-batch under way are such files.
+    """
 
     def __init__(self, checkpoint: str) -> None:
         self.place = Place(checkpoint) / FOLDER
-        self.last = self._opened()
-        """The commit that was there at the start, if there was one."""
+        self._lock = _locked(checkpoint)
+        try:
+            self.last = self._opened()
+            """The commit that was there at the start, if there was one."""
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let another job use the checkpoint."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def _opened(self) -> Commit | None:
         """The last commit, None before the first; what it does not name is removed."""
@@ -109,6 +125,14 @@ class Commits:
                 self.place.remove(name)
             if before.number != commit.number:
                 self.place.remove(_name(before.number))
+
+
+def _locked(checkpoint: str) -> IO[bytes] | None:
+    folder = local_folder(checkpoint)
+    try:
+        return None if folder is None else locked(folder)
+    except CheckpointError as problem:
+        raise EventError(str(problem)) from None
 
 
 def _name(number: int) -> str:

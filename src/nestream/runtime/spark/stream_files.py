@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time as clock
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,8 +68,11 @@ class RunningStream:
             failed = self.job.problem or problem
             self.progress.error = str(failed) if isinstance(failed, EventError) else why(str(failed))
             self._tell(State.FAILED)
+            self.job.close()
             raise EventError(self.progress.error) from None
         self._tell()
+        if ended:
+            self.job.close()
         return ended
 
     def stop(self) -> None:
@@ -83,6 +86,7 @@ class RunningStream:
         if self.job.problem is not None and not isinstance(self.job.problem, Stopped):
             self.wait(0)
         self._tell(State.STOPPED)
+        self.job.close()
 
     def _tell(self, state: State | None = None) -> None:
         """Pass on what the job has done, and write progress.json when it is time."""
@@ -134,27 +138,30 @@ def stream_files(
         df = df.withColumn(time, named(time).cast("timestamp"))
     compiled, identity = compile(df.drop(UNREAD, RAW))
     df, task = streaming_task(df, compiled)
-    commits = Commits(checkpoint)
-    if commits.last is None:
-        count = partitions or _default_partitions(spark)
-        buckets = buckets_of(df, task.partitioning, count, count)
-    else:
-        buckets = commits.last.buckets
-    packs, streaming = packed_events(df, task, identity, buckets, whole=late is not None, clock=True)
-    aside = None
-    if late is not None:
-        aside = BatchFiles(Place(late), "late", output, _aside_columns(arrow_schema(event_fields(df))))
-    writes = Writes(checkpoint, BatchFiles(Place(sink), "part", output, task.wanted), aside)
-    job = StreamJob(streaming, buckets, writes, commits, delay=watermark, limit=limit)
-    job.open()
-    writer = packs.writeStream.foreachBatch(job).option("checkpointLocation", checkpoint)
-    beat = f"{round(trigger * 1000)} milliseconds"
-    once = once or flush
-    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=beat)
-    job.tell(State.STARTING)
-    running = RunningStream(writer.start(), job, spark, ends=once, flush=flush)
-    job.progress.state = State.RUNNING
-    return running
+    with ExitStack() as opened:
+        commits = Commits(checkpoint)
+        opened.callback(commits.close)
+        if commits.last is None:
+            count = partitions or _default_partitions(spark)
+            buckets = buckets_of(df, task.partitioning, count, count)
+        else:
+            buckets = commits.last.buckets
+        packs, streaming = packed_events(df, task, identity, buckets, whole=late is not None, clock=True)
+        aside = None
+        if late is not None:
+            aside = BatchFiles(Place(late), "late", output, _aside_columns(arrow_schema(event_fields(df))))
+        writes = Writes(checkpoint, BatchFiles(Place(sink), "part", output, task.wanted), aside)
+        job = StreamJob(streaming, buckets, writes, commits, delay=watermark, limit=limit)
+        job.open()
+        writer = packs.writeStream.foreachBatch(job).option("checkpointLocation", checkpoint)
+        beat = f"{round(trigger * 1000)} milliseconds"
+        once = once or flush
+        writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=beat)
+        job.tell(State.STARTING)
+        running = RunningStream(writer.start(), job, spark, ends=once, flush=flush)
+        job.progress.state = State.RUNNING
+        opened.pop_all()
+        return running
 
 
 def _default_partitions(spark: SparkSession) -> int:

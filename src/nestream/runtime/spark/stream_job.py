@@ -163,7 +163,8 @@ class StreamJob:
         if flush:
             self._commit(results, last.number + 1, begin, ended=True)
         else:
-            self.progress.pending = self._wanted(results.count("matches"))
+            pending, left = results.count("matches"), self._left()
+            self.progress.pending = pending if left is None else min(pending, left)
 
     def _order(self, number: int) -> Order:
         last = self._last
@@ -248,6 +249,10 @@ class StreamJob:
             moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=commit.greatest)
             now = progress.at or datetime.now(UTC)
             progress.seen(moment, timedelta(microseconds=self._delay), now)
+
+    def close(self) -> None:
+        """Let another job use the checkpoint."""
+        self._commits.close()
 
     def tell(self, state: State | None = None) -> None:
         """Replace progress.json, where the checkpoint is."""
