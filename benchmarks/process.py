@@ -37,7 +37,7 @@ class Program:
         self.peak = 0
         """The most memory that it and its children held during a turn."""
         self._lines: queue.Queue[str | None] = queue.Queue()
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self._errors = tempfile.TemporaryFile("w+")
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
             command,

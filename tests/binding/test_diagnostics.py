@@ -102,6 +102,14 @@ PROBLEMS = [
         None,
     ),
     Problem(
+        "SEQ(A a, B+ b, !D d) WHERE a.x = b.x OR a.x = d.x WITHIN 9",
+        "group-or-negation",
+        "a.x = b.x OR a.x = d.x",
+        "this OR is about `b`, a member of a group, and about a negated component",
+        "write each condition with its component, or write two queries",
+        None,
+    ),
+    Problem(
         "SEQ(A a, (SEQ(B b, C c))+ p, D d, MAX(p.x) > 1) WITHIN 9",
         "group-of-matches",
         "p.x",

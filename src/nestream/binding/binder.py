@@ -29,6 +29,7 @@ from nestream.binding.where import (
     TooManyAlternativesError,
     alternatives,
     expand_equivalences,
+    inward,
     mentions_negative,
 )
 from nestream.language.ast import Composite, Operator, Primitive, Query, Step, WindowParameter
@@ -53,10 +54,12 @@ from nestream.model.expression import (
     Attribute,
     Equivalence,
     Expression,
+    Or,
     Parameter,
     attributes,
     conjuncts,
     transform,
+    variables,
     walk,
 )
 from nestream.model.text import print_expression, print_name
@@ -244,6 +247,8 @@ class _Binding:
             return [placed]
         self.check_equivalences(where)
         where = expand_equivalences(bound, self.declared.order, self.scopes)
+        if not self.keeps_groups(where):
+            return [placed]
         try:
             split = alternatives(where, lambda formula: mentions_negative(formula, self.scopes))
         except TooManyAlternativesError:
@@ -264,6 +269,27 @@ class _Binding:
                 self.place(condition, self.home(condition), union)
             unions.append(union)
         return unions
+
+    def keeps_groups(self, where: Expression) -> bool:
+        """Whether no disjunction is about a member of a group and about a negation, which would split it."""
+        wrong = [
+            (part, member)
+            for part in walk(inward(where))
+            if isinstance(part, Or) and mentions_negative(part, self.scopes)
+            for member in sorted(variables(part))
+            if self.scopes.group_of(member) and not self.scopes.negated(member)
+        ]
+        for part, member in wrong[:1]:
+            self.diagnostics.append(
+                Diagnostic(
+                    "group-or-negation",
+                    f"this OR is about `{member}`, a member of a group, and about a negated component",
+                    part.span,
+                    detail="the one says which events belong to the group, the other which must not occur",
+                    hint="write each condition with its component, or write two queries",
+                )
+            )
+        return not wrong
 
     def check_equivalences(self, where: Expression) -> None:
         """Report `[a.id]`: brackets are about all events."""

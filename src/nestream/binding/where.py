@@ -93,7 +93,7 @@ def alternatives(where: Expression, is_negative: Callable[[Expression], bool]) -
     """
     choices: list[list[list[Expression]]] = []
     total = 1
-    for conjunct in conjuncts(_inward(where)):
+    for conjunct in conjuncts(inward(where)):
         if is_negative(conjunct) and isinstance(conjunct, Or):
             choice = [part for branch in conjunct.operands for part in alternatives(branch, is_negative)]
         else:
@@ -105,19 +105,19 @@ def alternatives(where: Expression, is_negative: Callable[[Expression], bool]) -
     return [[formula for part in combination for formula in part] for combination in product(*choices)]
 
 
-def _inward(formula: Expression) -> Expression:
+def inward(formula: Expression) -> Expression:
     """The formula with NOT moved inwards over AND and OR; formulas are two-valued, so nothing changes."""
     match formula:
         case Not(operand=And(operands=operands), span=span):
-            return Or(tuple(_inward(Not(part, part.span)) for part in operands), span)
+            return Or(tuple(inward(Not(part, part.span)) for part in operands), span)
         case Not(operand=Or(operands=operands), span=span):
-            return And(tuple(_inward(Not(part, part.span)) for part in operands), span)
+            return And(tuple(inward(Not(part, part.span)) for part in operands), span)
         case Not(operand=Not(operand=operand)):
-            return _inward(operand)
+            return inward(operand)
         case And(operands=operands, span=span):
-            return And(tuple(_inward(part) for part in operands), span)
+            return And(tuple(inward(part) for part in operands), span)
         case Or(operands=operands, span=span):
-            return Or(tuple(_inward(part) for part in operands), span)
+            return Or(tuple(inward(part) for part in operands), span)
         case _:
             return formula
 

@@ -52,7 +52,7 @@ class Checkpoint:
         """Take the folder, and read what it holds; None at the first start."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = open(self.folder / "lock", "ab")  # noqa: SIM115
+            self._lock = open(self.folder / "lock", "ab")
         except OSError as error:
             raise self._failed("use", error) from error
         try:

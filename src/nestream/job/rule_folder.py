@@ -260,7 +260,7 @@ class RuleFolder:
         if write:
             self._kept.mkdir(parents=True, exist_ok=True)
         try:
-            lock = open(self._kept / "lock", "ab")  # noqa: SIM115
+            lock = open(self._kept / "lock", "ab")
         except OSError:
             if write:
                 raise

@@ -58,7 +58,7 @@ class FileSink:
                 "Put the file back, or start anew without the checkpoint"
             )
         try:
-            self._file = open(path, "ab")  # noqa: SIM115
+            self._file = open(path, "ab")
             self._file.truncate(wanted)
         except OSError as error:
             raise cannot_write(self.where, error) from error

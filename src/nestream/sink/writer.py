@@ -99,7 +99,7 @@ def _output(name: str) -> Iterator[IO[bytes]]:
         file.flush()
         return
     try:
-        opened = open(name, "wb")  # noqa: SIM115
+        opened = open(name, "wb")
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise SinkError(f"cannot write {name}: {why[:1].lower()}{why[1:]}. Choose another path") from error

@@ -236,7 +236,7 @@ class CsvFile:
         time = self._names.index(self._time)
         type = None if self._type is None else self._names.index(self._type)
         votes: Counter[str] = Counter()
-        clean: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=64 * 1024 * 1024)  # noqa: SIM115
+        clean: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=64 * 1024 * 1024)
         for chunk in self._well_formed(self._letters):
             vote(non_empty(_column(chunk, time)), votes)
             reasons = wrong_times(_column(chunk, time), form)

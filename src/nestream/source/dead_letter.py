@@ -60,7 +60,7 @@ class DeadLetters:
         """The open file. A disk may be full at any write, not only when the file is opened."""
         try:
             if self._file is None:
-                self._file = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115
+                self._file = open(path, "w", encoding="utf-8", newline="\n")
             yield self._file
         except OSError as error:
             why = os.strerror(error.errno or 0)

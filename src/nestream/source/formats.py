@@ -52,7 +52,7 @@ def files_below(folder: str | os.PathLike[str]) -> list[Path]:
 
 def decompressed(path: str, compression: str, size: int) -> IO[bytes]:
     """The plain bytes of a compressed file, kept in memory up to a size and on disk beyond."""
-    plain: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=size)  # noqa: SIM115
+    plain: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=size)
     with pa.OSFile(path) as packed, pa.CompressedInputStream(packed, compression) as stream:
         shutil.copyfileobj(stream, plain)
     return plain

@@ -35,7 +35,7 @@ class Input:
         self.format = _format(self.name, format)
         self._kept: IO[bytes] | None = None
         if self.name == "-":
-            self._kept = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
+            self._kept = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)
             while piece := sys.stdin.buffer.read(1 << 20):
                 self._kept.write(piece)
             self.size = self._kept.tell()

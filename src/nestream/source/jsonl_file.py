@@ -50,7 +50,7 @@ class _Chunks:
     """Chunks in the order of the file: in memory up to a size, and on disk beyond."""
 
     def __init__(self, chunks: Iterable[_Chunk] = ()) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=LARGE)  # noqa: SIM115
+        self._file = tempfile.SpooledTemporaryFile(max_size=LARGE)
         self._kept: list[tuple[int, int, dict[str, Kind]]] = []
         for chunk in chunks:
             self.add(chunk)

@@ -121,7 +121,7 @@ class TextFile:
         """The file, which stays open if it is followed: of many files only a few are open."""
         if self._file is None:
             if self._compression is None:
-                self._file = open(self.path, "rb", buffering=0)  # noqa: SIM115
+                self._file = open(self.path, "rb", buffering=0)
             else:
                 self._file = self._unpacked(self._compression)
         try:
