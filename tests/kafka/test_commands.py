@@ -111,6 +111,25 @@ def test_a_stream_to_kafka_needs_a_checkpoint(broker: Broker) -> None:
     assert "a stream to Kafka needs a folder" in done.stderr
 
 
+@pytest.mark.parametrize("local", [["--local"], []], ids=["local", "spark"])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ["--to", "kafka://h/m", "--checkpoint", "c", "--format", "parquet"],
+            "messages to Kafka are json",
+        ),
+        (["--from", "kafka://h/o", "--files", "3"], "--files: it is for files"),
+        (["--from", "kafka://h/o", "--input-format", "csv"], "--input-format: it is for files"),
+    ],
+    ids=["format", "files", "input format"],
+)
+def test_options_for_files_are_refused_for_topics(local: list[str], options: list[str], said: str) -> None:
+    done = call("stream", "SEQ(A a, B b) WITHIN 10 s", *local, *options)
+    assert done.exit_code == 2
+    assert said in " ".join(done.stderr.replace("│", " ").split())
+
+
 def test_matches_of_a_topic_are_printed_as_they_come(broker: Broker) -> None:
     topic = broker.topic()
     process = subprocess.Popen(

@@ -27,7 +27,7 @@ spark.stop()
 
 def recipe() -> str:
     """The code of the section on Kafka."""
-    section = PAGE[PAGE.index("\n## Kafka\n") :]
+    section = PAGE[PAGE.index("\n### From and to Kafka\n") :]
     [code] = re.findall(
         r"^```python\n(.*?)^```$", section[: section.index("\n## ", 5)], re.DOTALL | re.MULTILINE
     )

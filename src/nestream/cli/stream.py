@@ -28,11 +28,13 @@ from nestream.cli.stream_options import (
     FlushOption,
     FromOption,
     FutureOption,
+    JarsOption,
     LateOption,
     LocalOption,
     MasterOption,
     MetricsOption,
     OnceOption,
+    PackagesOption,
     ProgressOption,
     StreamFormat,
     StreamFormatOption,
@@ -41,6 +43,7 @@ from nestream.cli.stream_options import (
 )
 from nestream.cli.stream_spark import stream_on_spark
 from nestream.cli.types import TypesOption, warn_of_undeclared, with_types
+from nestream.sink.place import is_topic
 
 
 def stream(
@@ -61,25 +64,36 @@ def stream(
     metrics: MetricsOption = None,
     format: StreamFormatOption = None,
     master: MasterOption = None,
+    packages: PackagesOption = None,
+    jars: JarsOption = None,
     strategy: StrategyOption = "auto",
     types: TypesOption = None,
     dialect: DialectOption = None,
     set: SetOption = None,
     input_format: InputFormatOption = None,
 ) -> None:
-    """Match events as they arrive: in this process with --local, or the files of a folder on Spark.
+    """Match events as they arrive: in this process with --local, or on Spark.
 
     Stop with Ctrl-C; the same command continues from the checkpoint.
-    Every match is written exactly once, if events and matches are in files or, with --local, in Kafka.
+    Every match is written exactly once, if events and matches are in files or in Kafka.
     """
     if strategy == "reference":
         raise typer.BadParameter("the reference evaluator does not run on streams.", param_hint="--strategy")
     if source is not None and Path(source).is_dir():
         _apart(source, {"--to": sink, "--late": late, "--checkpoint": checkpoint})
+    if sink is not None and is_topic(sink):
+        _check_topic(format, checkpoint)
+    if source is not None and is_topic(source):
+        for option, used in (("--files", files), ("--input-format", input_format)):
+            if used is not None:
+                raise typer.BadParameter(
+                    "it is for files, and the messages of topics are JSON.", param_hint=option
+                )
     log = None if progress is None else ProgressFile(progress_path(progress))
     read_as = None if input_format is None else input_format.stored
     if local:
-        for option, given in (("--master", master), ("--files", files)):
+        for_spark = {"--master": master, "--files": files, "--packages": packages, "--jars": jars}
+        for option, given in for_spark.items():
             if given is not None:
                 raise typer.BadParameter("it is for Spark, and --local runs without.", param_hint=option)
         wanted = LocalStream(
@@ -126,6 +140,11 @@ def stream(
         strategy=strategy,
         output=(format or StreamFormat.PARQUET).value,
         master=master or "local[*]",
+        jars={
+            name: given
+            for name, given in (("spark.jars.packages", packages), ("spark.jars", jars))
+            if given is not None
+        },
         format=None if input_format is None else input_format.value,
     )
 
@@ -143,6 +162,17 @@ def _parsed(
     except ValueError as problem:
         raise typer.BadParameter(f"{problem}.", param_hint="QUERY") from None
     return parsed
+
+
+def _check_topic(format: StreamFormat | None, checkpoint: str | None) -> None:
+    """Refuse options that do not go with matches in Kafka."""
+    if checkpoint is None:
+        raise typer.BadParameter(
+            "a stream to Kafka needs a folder for its checkpoint; add --checkpoint DIR.",
+            param_hint="--checkpoint",
+        )
+    if format not in (None, StreamFormat.JSON):
+        raise typer.BadParameter("messages to Kafka are json.", param_hint="--format")
 
 
 def _apart(source: str, written: dict[str, str | None]) -> None:
@@ -166,15 +196,17 @@ def _piped() -> str:
 
 
 def _folder(place: str | None, option: str) -> str:
-    """A place on Spark: both are folders."""
+    """A place on Spark: a folder or topics."""
     if place is None:
         raise typer.BadParameter(
             "name a folder, or add --local to use standard input and output.", param_hint=option
         )
+    if is_topic(place):
+        return place
     is_other = place == "-" or "://" in place or (Path(place).exists() and not Path(place).is_dir())
     if is_other:
         raise typer.BadParameter(
-            f"{place!r} is not a folder; add --local to read and write files, pipes and sockets.",
+            f"{place!r} is not a folder or a topic; add --local to read and write files, pipes and sockets.",
             param_hint=option,
         )
     return place

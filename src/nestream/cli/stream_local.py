@@ -22,7 +22,7 @@ from nestream.cli.stream_status import StatusLine, interruption, live, note_pend
 from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, RuleFolder, State
 from nestream.model.lengths import length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
-from nestream.sink.place import is_folder, needs_checkpoint
+from nestream.sink.place import is_folder
 from nestream.source import open_source
 
 
@@ -48,11 +48,6 @@ class LocalStream:
 
     def kept(self) -> str | None:
         """The folder of the checkpoint; without one where nothing can be undone and none is named."""
-        if self.checkpoint is None and needs_checkpoint(self.sink):
-            raise typer.BadParameter(
-                "a stream to Kafka needs a folder for its checkpoint; add --checkpoint DIR.",
-                param_hint="--checkpoint",
-            )
         if self.checkpoint is not None or self.sink == "-" or "://" in self.sink:
             return self.checkpoint
         return str(Path(self.sink) / "_checkpoint") if is_folder(self.sink) else f"{self.sink}.checkpoint"

@@ -21,9 +21,9 @@ FromOption = Annotated[
     typer.Option(
         "--from",
         metavar="PLACE",
-        help="Folder where files of events arrive. With --local also a file that grows, a pattern, "
-        "- for standard input (the default for a pipe), kafka://HOST:PORT/TOPIC, "
-        "tcp://HOST:PORT or unix:///PATH to listen on.",
+        help="Folder where files of events arrive, or kafka://HOST:PORT/TOPIC. With --local also a file that "
+        "grows, a pattern, - for standard input (the default for a pipe), tcp://HOST:PORT or unix:///PATH to "
+        "listen on.",
         show_default=False,
     ),
 ]
@@ -32,8 +32,8 @@ ToOption = Annotated[
     typer.Option(
         "--to",
         metavar="PLACE",
-        help="Folder for the matches. With --local also a .jsonl file, - for standard output (the default), "
-        "kafka://HOST:PORT/TOPIC, tcp://HOST:PORT or unix:///PATH to connect to.",
+        help="Folder for the matches, or kafka://HOST:PORT/TOPIC. With --local also a .jsonl file, - for "
+        "standard output (the default), tcp://HOST:PORT or unix:///PATH to connect to.",
         show_default=False,
     ),
 ]
@@ -55,8 +55,8 @@ LateOption = Annotated[
     typer.Option(
         "--late",
         metavar="PLACE",
-        help="Folder for late events and dead letters, with the reason. With --local also a .jsonl file "
-        "or kafka://HOST:PORT/TOPIC.",
+        help="Folder for late events and dead letters, with the reason, or kafka://HOST:PORT/TOPIC. With "
+        "--local also a .jsonl file.",
         show_default=False,
     ),
 ]
@@ -124,4 +124,17 @@ StreamFormatOption = Annotated[
 MasterOption = Annotated[
     str | None,
     typer.Option("--master", metavar="URL", help="Spark master; local[*] by default.", show_default=False),
+]
+PackagesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--packages",
+        metavar="NAME:NAME:VERSION",
+        help="On Spark: packages that Spark fetches by Maven coordinates, such as its connector to Kafka.",
+        show_default=False,
+    ),
+]
+JarsOption = Annotated[
+    str | None,
+    typer.Option("--jars", metavar="PATH,PATH", help="On Spark: jars to add.", show_default=False),
 ]

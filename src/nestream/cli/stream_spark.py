@@ -1,4 +1,4 @@
-"""`nestream stream` on Spark: the files of a folder, and new ones as they arrive."""
+"""`nestream stream` on Spark: files of a folder or messages of topics, and new ones as they arrive."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from nestream.cli.spark import SETTINGS, spark_errors
 from nestream.cli.stream_metrics import served
 from nestream.cli.stream_status import interruption, live, note_pending, summary
 from nestream.query import spark_session
+from nestream.sink.place import is_topic
 
 LOOK = 0.5
 """How often the progress is looked at, in seconds."""
@@ -30,21 +31,23 @@ def stream_on_spark(
     log: ProgressFile | None,
     metrics: str | None,
     master: str,
+    jars: dict[str, str],
     **options: Any,
 ) -> None:
     """Start the stream and watch it until it ends or is stopped."""
-    if not Path(source).is_dir():
+    if not is_topic(source) and not Path(source).is_dir():
         raise typer.BadParameter(f"there is no folder {source!r}.", param_hint="--from")
     if late is not None and Path(late).exists() and not Path(late).is_dir():
         raise typer.BadParameter(f"{late!r} is not a folder.", param_hint="--late")
     if checkpoint is not None and Path(checkpoint).exists() and not Path(checkpoint).is_dir():
         raise typer.BadParameter(f"{checkpoint!r} is not a folder.", param_hint="--checkpoint")
-    aside = None if late is None else str(Path(late).absolute())  # workers run in folders of their own
+    if late is not None and not is_topic(late):
+        late = str(Path(late).absolute())  # workers run in folders of their own
     kept = checkpoint or str(Path(sink) / "_checkpoint")
-    spark = spark_session(master, SETTINGS)
+    spark = spark_session(master, {**SETTINGS, **jars})
     try:
         with spark_errors():
-            running = parsed.stream_files(spark, source, sink, checkpoint=kept, late=aside, **options)
+            running = parsed.stream_files(spark, source, sink, checkpoint=kept, late=late, **options)
         if log is not None:
             log.counts_on = True
         running.on_batch = _Told(log, is_kept=late is not None)

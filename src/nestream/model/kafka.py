@@ -144,6 +144,15 @@ def topics_of(client: Any, place: KafkaPlace) -> Any:
         ) from None
 
 
+def check_topics(place: KafkaPlace, known: Collection[str]) -> None:
+    """Raise a ValueError for a topic that is not there: its name is likely a slip."""
+    for topic in place.topics:
+        if topic not in known:
+            close = difflib.get_close_matches(topic, known, n=1)
+            hint = f"Did you mean {close[0]}?" if close else "Create it, or correct the name"
+            raise ValueError(f"there is no topic {topic} at {place.brokers}. {hint}")
+
+
 def reason(error: Any) -> str:
     """What an error of the client says, in one line."""
     told = error.args[0] if getattr(error, "args", None) else error

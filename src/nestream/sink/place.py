@@ -19,8 +19,8 @@ def is_folder(place: str) -> bool:
     return os.path.isdir(place) or Path(place).suffix.lower() not in SUFFIXES
 
 
-def needs_checkpoint(place: str) -> bool:
-    """Whether a place gets matches exactly once by what a checkpoint holds alone."""
+def is_topic(place: str) -> bool:
+    """Whether a place is a topic of Kafka. It has no room for a checkpoint, so that needs a folder."""
     return is_kafka(place)
 
 

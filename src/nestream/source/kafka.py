@@ -6,7 +6,6 @@ of each partition, which the checkpoint holds; what is reported to the brokers i
 
 from __future__ import annotations
 
-import difflib
 import time as clock
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,7 +15,16 @@ from uuid import uuid4
 
 import numpy as np
 
-from nestream.model.kafka import PATIENCE, KafkaPlace, client_log, kafka_client, read_kafka, reason, topics_of
+from nestream.model.kafka import (
+    PATIENCE,
+    KafkaPlace,
+    check_topics,
+    client_log,
+    kafka_client,
+    read_kafka,
+    reason,
+    topics_of,
+)
 from nestream.source.dead_letter import RAW_LIMIT, DeadLetter
 from nestream.source.errors import SourceError
 from nestream.source.json_events import JsonEvents
@@ -113,13 +121,8 @@ class KafkaSource:
             ) from None
 
     def _found(self) -> Mapping[str, Any]:
-        """The topics by name; each must be there, as a name that is not is likely a slip."""
         known = topics_of(self._consumer, self._place)
-        for topic in self._place.topics:
-            if topic not in known:
-                close = difflib.get_close_matches(topic, known, n=1)
-                hint = f"Did you mean {close[0]}?" if close else "Create it, or correct the name"
-                raise SourceError(f"there is no topic {topic} at {self._place.brokers}. {hint}")
+        check_topics(self._place, known)
         return {topic: known[topic] for topic in self._place.topics}
 
     # -- the place -----------------------------------------------------------------------------------------

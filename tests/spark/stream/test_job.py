@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from datetime import timedelta
 from functools import partial
@@ -214,6 +215,32 @@ def test_a_damaged_state_file_is_refused_with_its_name(tmp_path: Path, damage: s
     job.start()
     with pytest.raises(StateError, match=rf"the state file \S*{file.name} is (missing|damaged)"):
         job.run(HISTORY[1])
+
+
+@pytest.mark.parametrize("full", ["state-", ".commit-", ".part-"])
+def test_a_full_disk_fails_the_micro_batch_and_with_room_again_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    job = SimulatedJob(KEYED, events().schema, tmp_path, delay=3 * SECOND)
+    job.run(HISTORY[0])
+    job.number += 1
+
+    def opened(path: str, mode: str) -> Any:
+        if Path(path).name.startswith(full):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return open(path, mode)
+
+    monkeypatch.setattr("nestream.runtime.spark.stream_place.open", opened, raising=False)
+    with pytest.raises(nestream.EventError, match=rf"cannot write \S*{full}\S*: no space left on device"):
+        job.run(HISTORY[1])
+    monkeypatch.undo()
+    job.start()
+    for part in HISTORY[1:]:
+        job.run(part)
+        job.number += 1
+    expected = nestream.query(KEYED).match(pa.concat_tables(HISTORY).filter(pc.field("id") != 5))
+    assert rows(job.matches) == rows(expected.cast(job.matches.schema))
+    assert [event["id"] for event in job.late] == [5]
 
 
 def test_a_damaged_commit_is_refused_with_its_name(tmp_path: Path) -> None:

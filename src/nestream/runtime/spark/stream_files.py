@@ -1,4 +1,4 @@
-"""A stream from a folder of files to a folder of files: what `nestream stream` runs."""
+"""A stream from a folder or topics to a folder or a topic: what `nestream stream` runs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from nestream.job.progress import Progress, State
+from nestream.model.kafka import is_kafka
 from nestream.model.schema import EventError
 from nestream.runtime.compiled import Compiled
 from nestream.runtime.spark.columns import RAW, UNREAD, arrow_schema, event_fields, named
@@ -25,6 +26,7 @@ from nestream.runtime.spark.stream_batch import REASON, TEXT
 from nestream.runtime.spark.stream_checks import buckets_of, shuffle_partitions
 from nestream.runtime.spark.stream_commit import Commits
 from nestream.runtime.spark.stream_job import Stopped, StreamJob, Writes
+from nestream.runtime.spark.stream_kafka import BatchTopic, Topics
 from nestream.runtime.spark.stream_pack import PACK
 from nestream.runtime.spark.stream_place import Place
 from nestream.runtime.spark.stream_sink import FORMATS, BatchFiles
@@ -122,7 +124,9 @@ def stream_files(
     trigger: float = 0.0,
     partitions: int | None = None,
 ) -> RunningStream:
-    """Start matching the files of a folder, there and to come; late events go to `late`.
+    """Start matching the files of a folder or the messages of topics, there and to come.
+
+    Matches go to the folder or topic `sink`, late events and dead letters to `late`.
 
     The watermark is so many microseconds behind the greatest time. A micro-batch begins every `trigger`
     seconds, or when the one before has ended. With `flush`, all time has passed when the files are done.
@@ -130,7 +134,7 @@ def stream_files(
     """
     if output not in FORMATS:
         raise ValueError(f"unknown format {output!r} for matches: one of {', '.join(FORMATS)}")
-    found = Files.of(source, format, time, type)
+    found = Topics.at(source, time, type) if is_kafka(source) else Files.of(source, format, time, type)
     columns = _columns(spark, found, source, checkpoint)
     _check_columns(columns, time, type)
     df = found.events(spark, source, columns, files)
@@ -149,8 +153,9 @@ def stream_files(
         packs, streaming = packed_events(df, task, identity, buckets, whole=late is not None, clock=True)
         aside = None
         if late is not None:
-            aside = BatchFiles(Place(late), "late", output, _aside_columns(arrow_schema(event_fields(df))))
-        writes = Writes(checkpoint, BatchFiles(Place(sink), "part", output, task.wanted), aside)
+            columns_aside = _aside_columns(arrow_schema(event_fields(df)))
+            aside = _written(late, "late", output, columns_aside, checkpoint)
+        writes = Writes(checkpoint, _written(sink, "part", output, task.wanted, checkpoint), aside)
         job = StreamJob(streaming, buckets, writes, commits, delay=watermark, limit=limit)
         job.open()
         writer = packs.writeStream.foreachBatch(job).option("checkpointLocation", checkpoint)
@@ -162,6 +167,13 @@ def stream_files(
         job.progress.state = State.RUNNING
         opened.pop_all()
         return running
+
+
+def _written(where: str, prefix: str, format: str, schema: pa.Schema, checkpoint: str) -> BatchFiles:
+    """The files of a folder, or the messages of a topic."""
+    if is_kafka(where):
+        return BatchTopic.at(where, checkpoint, prefix, schema)
+    return BatchFiles(Place(where), prefix, format, schema)
 
 
 def _default_partitions(spark: SparkSession) -> int:

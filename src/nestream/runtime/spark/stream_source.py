@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -61,11 +62,7 @@ class Files:
 
     def events(self, spark: SparkSession, source: str, columns: StructType, most: int | None) -> DataFrame:
         """The events as a stream, at most so many files in a micro-batch."""
-        reader = spark.readStream.format("binaryFile").schema(LISTED)
-        reader = reader.option("recursiveFileLookup", "true")
-        if most is not None:
-            reader = reader.option("maxFilesPerTrigger", most)
-        listed = reader.load(source).select("path", *([] if self.is_local else ["content"]))
+        listed = self._listed(spark, source, most)
         carried = [StructField(f"c{n}", field.dataType) for n, field in enumerate(columns.fields)]
         unread = [StructField(UNREAD, StringType()), StructField(RAW, StringType())]
         rows = listed.mapInArrow(
@@ -73,6 +70,13 @@ class Files:
         )
         names = [named(f"c{n}").alias(field.name) for n, field in enumerate(columns.fields)]
         return rows.select(*names, named(UNREAD), named(RAW))
+
+    def _listed(self, spark: SparkSession, source: str, most: int | None) -> DataFrame:
+        reader = spark.readStream.format("binaryFile").schema(LISTED)
+        reader = reader.option("recursiveFileLookup", "true")
+        if most is not None:
+            reader = reader.option("maxFilesPerTrigger", most)
+        return reader.load(source).select("path", *([] if self.is_local else ["content"]))
 
     def columns(self, spark: SparkSession, source: str) -> StructType:
         """The columns of the files that are there now."""
@@ -114,10 +118,10 @@ class Files:
                     yield pa.RecordBatch.from_arrays([*ordered, none, none], schema=wanted)
                     if batch.num_rows:
                         yield told_time(batch, wanted, columns.names.index(self.time))
-                if letters:
-                    absent = [pa.nulls(len(letters), field.type) for field in columns]
-                    reasons = pa.array([_reason(letter, path) for letter in letters], pa.string())
-                    raw = pa.array([letter.raw for letter in letters], pa.string())
+                told = [one for letter in letters if (one := self.told(letter, path)) is not None]
+                if told:
+                    absent = [pa.nulls(len(told), field.type) for field in columns]
+                    reasons, raw = (pa.array(texts, pa.string()) for texts in zip(*told, strict=True))
                     yield pa.RecordBatch.from_arrays([*absent, reasons, raw], schema=wanted)
 
         return read
@@ -143,7 +147,11 @@ class Files:
                     [_exactly(batch.column(field.name), field.type) for field in columns], schema=columns
                 )
 
-    def _opened(self, batches: Batches) -> Iterator[tuple[str, str]]:
+    def told(self, letter: DeadLetter, path: Any) -> tuple[str, str] | None:
+        """Why a row is no event, and its text; None where it is not to be told."""
+        return _reason(letter, path), letter.raw
+
+    def _opened(self, batches: Batches) -> Iterator[tuple[Any, str]]:
         """The path of each file of events, and a place on this machine where it can be read."""
         for batch in batches:
             for row in batch.to_pylist():

@@ -1,0 +1,241 @@
+"""Topics of Kafka as source and sink of a stream on Spark.
+
+Spark's connector knows the offsets and hands messages to the workers, which read them as they read files of
+JSON lines. Matches wait in files of the checkpoint; when their micro-batch is committed the driver sends
+them, in a transaction with the number of the micro-batch, so each is in the topic once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from nestream.model.kafka import KafkaPlace, check_topics, client_log, read_kafka, topics_of
+from nestream.model.schema import EventError
+from nestream.runtime.spark.stream_columns import LookedAt, common_columns
+from nestream.runtime.spark.stream_pack import Batches
+from nestream.runtime.spark.stream_place import Place
+from nestream.runtime.spark.stream_sink import BatchFiles, Names
+from nestream.runtime.spark.stream_source import Files
+from nestream.sink import SinkError
+from nestream.sink.kafka import Transactions, lines_of
+from nestream.source import DeadLetter, read_events
+from nestream.source.kafka_attributes import ATTRIBUTES, Beside, added_to, attributes_of, not_json
+
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+SOURCE_OPTIONS = (*ATTRIBUTES, "headers", "start", "config")
+SINK_OPTIONS = ("config",)
+MOST = 1_000_000
+"""The messages of a micro-batch."""
+SAMPLE = 10_000
+"""The messages that decide the columns."""
+_IDENTITY_FILE = "nestream-kafka.json"
+_NUMBER = re.compile(r"-(\d{8})(?:-\d{5})?\.json$")
+
+
+@dataclass(frozen=True)
+class Topics(Files):
+    """The messages of topics, each a JSON object; it travels to the workers."""
+
+    kafka: KafkaPlace
+
+    @classmethod
+    def at(cls, address: str, time: str, type: str) -> Topics:
+        """The topics of an address."""
+        try:
+            place = read_kafka(address, SOURCE_OPTIONS)
+            attributes_of(place)
+        except ValueError as problem:
+            raise EventError(str(problem)) from None
+        if place.options.get("start", "beginning") not in ("beginning", "end"):
+            raise EventError(f"cannot use {place.where}: write start=beginning or start=end")
+        return cls("jsonl", time, type, suffixes=False, is_local=True, kafka=place)
+
+    def _listed(self, spark: SparkSession, source: str, most: int | None) -> DataFrame:
+        start = {"end": "latest"}.get(self.kafka.options.get("start", ""), "earliest")
+        reader = self._reading_by(spark.readStream).option("startingOffsets", start)
+        return _loaded(reader.option("maxOffsetsPerTrigger", MOST))
+
+    def _reading_by(self, reader: Any) -> Any:
+        """A reader of Spark, for a stream or a batch, with all that says where messages come from."""
+        reader = reader.format("kafka").option("kafka.bootstrap.servers", self.kafka.brokers)
+        reader = reader.option("subscribe", ",".join(self.kafka.topics)).option("includeHeaders", "true")
+        reader = reader.option("kafka.isolation.level", "read_committed")
+        reader = reader.option("kafka.allow.auto.create.topics", "false")
+        for name, value in self.kafka.configured().items():
+            reader = reader.option(f"kafka.{name}", value)
+        return reader
+
+    def columns(self, spark: SparkSession, source: str) -> StructType:
+        """The columns of the first messages that are there now."""
+        messages = _loaded(self._reading_by(spark.read))
+        self._check()
+        rows = messages.limit(SAMPLE).toArrow().combine_chunks()
+        if not rows.num_rows:
+            raise EventError(
+                f"there are no events in {self.kafka.where} yet, so the types of their columns are unknown\n"
+                "  hint: send a first event"
+            )
+        for _, place in self._opened(rows.to_batches()):
+            reader = read_events(place, self.time, self.type, format=self.format)
+            found = LookedAt(
+                self.kafka.where,
+                dict(zip(reader.schema.names, reader.schema.types, strict=True)),
+                reader.undecided,
+                reader.examples[1].reason if len(reader.examples) > 1 else None,
+            )
+            schema = common_columns([found], self.kafka.where, self.format, self.time)
+            return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+        raise AssertionError("there are rows")
+
+    def _check(self) -> None:
+        """Look whether the topics are there, if that is possible: Spark takes minutes to give up."""
+        if "config" in self.kafka.options:  # settings of the Java client
+            return
+        try:
+            from confluent_kafka.admin import AdminClient
+        except ImportError:
+            return
+        try:
+            admin = AdminClient(self.kafka.settings(), logger=client_log())
+            check_topics(self.kafka, topics_of(admin, self.kafka))
+        except ValueError as problem:
+            raise EventError(str(problem)) from None
+
+    def _opened(self, batches: Batches) -> Iterator[tuple[Any, str]]:
+        """The messages of each batch, and a file with a line for each of them."""
+        for batch in batches:
+            messages = _Messages(batch.to_pylist(), *attributes_of(self.kafka))
+            with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+                file.write(messages.text())
+                file.flush()
+                yield messages, file.name
+
+    def told(self, letter: DeadLetter, path: Any) -> tuple[str, str] | None:
+        """Why a message is no event, and its text."""
+        return path.told(letter)  # type: ignore[no-any-return]
+
+
+class _Messages:
+    """The messages of a batch as lines of JSON, after a line that stands for none.
+
+    The first line of a file decides what the file is taken for, and a message may be anything.
+    """
+
+    def __init__(self, rows: list[dict[str, Any]], names: dict[str, str], headers: tuple[str, ...]) -> None:
+        self._rows, self._names, self._headers = rows, names, headers
+        self._problems: dict[int, str] = {}
+
+    def text(self) -> bytes:
+        """All lines."""
+        return b"\n".join([b"{}", *(self._line(at, row) for at, row in enumerate(self._rows))]) + b"\n"
+
+    def _line(self, at: int, row: dict[str, Any]) -> bytes:
+        value = (row["value"] or b"").replace(b"\n", b" ").replace(b"\r", b" ")
+        if (problem := not_json(value)) is not None:
+            self._problems[at] = problem
+            return b"null"
+        if not self._names and not self._headers:
+            return value
+        moment = row["timestamp"]
+        headers = [(one["key"], one["value"]) for one in row["headers"] or ()]
+        beside = Beside(
+            row["key"], None if moment is None else round(moment.timestamp() * 1000), row["topic"], headers
+        )
+        added, problem = added_to(beside, self._names, self._headers)
+        if problem is not None:
+            self._problems[at] = problem
+            return b"null"
+        try:
+            event = json.loads(value)
+        except ValueError:
+            return value  # refused where it is read
+        if not isinstance(event, dict):
+            return value
+        return json.dumps({**event, **added}).encode()
+
+    def told(self, letter: DeadLetter) -> tuple[str, str] | None:
+        at = letter.line - 2
+        if at < 0:
+            return None
+        row = self._rows[at]
+        where = f"topic {row['topic']}, partition {row['partition']}, offset {row['offset']:,}"
+        raw = (row["value"] or b"").decode(errors="backslashreplace")
+        return f"{where}: {self._problems.get(at, letter.reason)}", raw
+
+
+def _loaded(reader: Any) -> DataFrame:
+    try:
+        return reader.load()  # type: ignore[no-any-return]
+    except AnalysisException as problem:
+        if "kafka" not in str(problem).lower() or "data source" not in str(problem).lower():
+            raise
+        raise EventError(
+            "this Spark has no connector to Kafka\n"
+            f"  hint: let Spark fetch it, --packages {CONNECTOR}:VERSION with the version of Spark, "
+            "or name its jars, --jars PATH,PATH"
+        ) from None
+
+
+@dataclass(frozen=True)
+class BatchTopic(BatchFiles):
+    """A topic: the files of a micro-batch are in the checkpoint until they are sent.
+
+    The identifier is that of the checkpoint, so that no other stream has it.
+    """
+
+    address: str
+    identifier: str
+
+    @classmethod
+    def at(cls, address: str, checkpoint: str, prefix: str, schema: pa.Schema) -> BatchTopic:
+        """The topic of an address, which is made if there is none."""
+        kept = Place(checkpoint)
+        known = kept.read(_IDENTITY_FILE)
+        if known is None:
+            kept.make()
+            known = json.dumps({"id": f"nestream-{uuid.uuid4().hex[:16]}"}).encode()
+            kept.write(_IDENTITY_FILE, known)
+        identifier = f"{json.loads(known)['id']}-{prefix}"
+        _transactions(address, identifier)
+        return cls(kept / f"nestream-{prefix}", prefix, "json", schema, address, identifier)
+
+    def publish(self, names: Names) -> None:
+        """Send the rows of a committed micro-batch, unless that was done."""
+        there = set(self.place.names())
+        waiting = [hidden for hidden, _ in names if hidden in there]
+        if not waiting:
+            return
+        found = _NUMBER.search(names[0][1])
+        assert found is not None
+        lines = [line for one in waiting for line in lines_of((self.place.read(one) or b"").decode())]
+        try:
+            _transactions(self.address, self.identifier).publish(int(found[1]), lines)
+        except SinkError as problem:
+            raise EventError(str(problem)) from None
+        for one in waiting:
+            self.place.remove(one)
+
+
+@lru_cache(maxsize=8)
+def _transactions(address: str, identifier: str) -> Transactions:
+    """The client of the driver."""
+    try:
+        place = read_kafka(address, SINK_OPTIONS)
+        if len(place.topics) > 1:
+            raise ValueError(f"cannot use {place.where}: matches go to one topic. Name one")
+        return Transactions(place, identifier)
+    except (ValueError, SinkError) as problem:
+        raise EventError(str(problem)) from None
