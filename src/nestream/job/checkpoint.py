@@ -6,13 +6,14 @@ moment there is exactly one whole checkpoint: the old one or the new one.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
+
+from nestream.model.locked_folder import LockError, locked
 
 FILE = "checkpoint"
 _MARK = b"nestream checkpoint 1\n"
@@ -50,13 +51,16 @@ class Checkpoint:
 
     def open(self) -> Saved | None:
         """Take the folder, and read what it holds; None at the first start."""
-        self._lock = locked(self.folder)
+        try:
+            self._lock = locked(self.folder)
+        except LockError as error:
+            raise CheckpointError(str(error)) from None
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise _failed("read", self.folder, error) from error
+            raise self._failed("read", error) from error
         return self._read(data)
 
     def _read(self, data: bytes) -> Saved:
@@ -79,40 +83,20 @@ class Checkpoint:
         try:
             replace_file(self.path, _MARK + hashlib.sha256(body).digest() + body)
         except OSError as error:
-            raise _failed("write", self.folder, error) from error
+            raise self._failed("write", error) from error
+
+    def _failed(self, doing: str, error: OSError) -> CheckpointError:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        return CheckpointError(
+            f"cannot {doing} the checkpoint {self.folder}: {why[:1].lower()}{why[1:]}\n"
+            "  hint: make room or choose another place; the last checkpoint is still good"
+        )
 
     def close(self) -> None:
         """Let the folder go."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
-
-
-def locked(folder: Path) -> IO[bytes]:
-    """Take the folder of a checkpoint for this job alone, until the file that this returns is closed."""
-    lock: IO[bytes] | None = None
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = open(folder / "lock", "ab")
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if lock is not None:
-            lock.close()
-        if not isinstance(error, BlockingIOError):
-            raise _failed("use", folder, error) from error
-        raise CheckpointError(
-            f"another job uses the checkpoint {folder}\n"
-            "  hint: stop it, or give this job a checkpoint of its own"
-        ) from None
-    return lock
-
-
-def _failed(doing: str, folder: Path, error: OSError) -> CheckpointError:
-    why = os.strerror(error.errno) if error.errno else str(error)
-    return CheckpointError(
-        f"cannot {doing} the checkpoint {folder}: {why[:1].lower()}{why[1:]}\n"
-        "  hint: make room or choose another place; the last checkpoint is still good"
-    )
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:

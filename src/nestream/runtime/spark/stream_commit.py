@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import IO, Any
 
-from nestream.job.checkpoint import CheckpointError, locked
+from nestream.model.locked_folder import LockError, locked
 from nestream.model.schema import EventError
 from nestream.runtime.spark.stream_place import Place, local_folder
 from nestream.runtime.spark.stream_sink import Names
@@ -131,7 +131,7 @@ def _locked(checkpoint: str) -> IO[bytes] | None:
     folder = local_folder(checkpoint)
     try:
         return None if folder is None else locked(folder)
-    except CheckpointError as problem:
+    except LockError as problem:
         raise EventError(str(problem)) from None
 
 

@@ -1,0 +1,35 @@
+"""Locks the folder of a checkpoint, so that one job uses it at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import IO
+
+
+class LockError(Exception):
+    """A folder that cannot be locked: why, and what to do."""
+
+
+def locked(folder: Path) -> IO[bytes]:
+    """Take the folder of a checkpoint, until the file that this returns is closed."""
+    lock: IO[bytes] | None = None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open(folder / "lock", "ab")
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if lock is not None:
+            lock.close()
+        if isinstance(error, BlockingIOError):
+            raise LockError(
+                f"another job uses the checkpoint {folder}\n"
+                "  hint: stop it, or give this job a checkpoint of its own"
+            ) from None
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise LockError(
+            f"cannot use the checkpoint {folder}: {why[:1].lower()}{why[1:]}\n"
+            "  hint: make room or choose another place"
+        ) from error
+    return lock
