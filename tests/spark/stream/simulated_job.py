@@ -62,6 +62,8 @@ FOUND = pa.schema(
 class SimulatedJob:
     """A stream over events of a schema with a delay in microseconds, in a folder."""
 
+    job: _Job
+
     def __init__(
         self,
         text: str,
