@@ -71,6 +71,16 @@ def test_each_script_is_executable_and_names_its_shell(script: str) -> None:
     assert (ROOT / script).read_text().startswith("#!/bin/sh\n")
 
 
+@pytest.mark.parametrize("script", ["scripts/test", "scripts/slow-test"])
+def test_the_tests_ask_for_all_that_some_of_them_are_skipped_without(script: str) -> None:
+    asked = re.findall(
+        r"^    (--[a-z]+)\) [a-z]+=yes ;;$", (ROOT / "scripts/setup").read_text(), re.MULTILINE
+    )
+    assert {"--java", "--maven", "--browser"} <= set(asked)
+    [command] = re.findall(r"^scripts/setup .*$", (ROOT / script).read_text(), re.MULTILINE)
+    assert set(asked) <= set(command.split())
+
+
 def test_continuous_integration_runs_the_test_command_of_the_readme() -> None:
     commands = [
         line
