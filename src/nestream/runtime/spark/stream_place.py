@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
@@ -114,11 +113,6 @@ class Place:
             except FileNotFoundError:
                 return
 
-    def size(self) -> int:
-        """The bytes of the files in the folder."""
-        system, root = self._system
-        return sum(info.size or 0 for info in system.get_file_info(fs.FileSelector(root)) if info.is_file)
-
     @contextmanager
     def _told(self, doing: str, name: str) -> Iterator[None]:
         """Say in a sentence what the file system refuses."""
@@ -136,9 +130,3 @@ def _first_line(problem: BaseException) -> str:
     number = getattr(problem, "errno", None)
     said = os.strerror(number) if number else (str(problem).splitlines() or [type(problem).__name__])[0]
     return f"{said[:1].lower()}{said[1:]}"
-
-
-def local_folder(where: str) -> Path | None:
-    """The folder as a path of this machine, None for an address."""
-    place = Place(where)
-    return Path(place.where) if place.is_local else None
