@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import IO, Any
 
 from nestream.model.locked_folder import LockError, locked
 from nestream.model.schema import EventError
-from nestream.runtime.spark.stream_place import Place, local_folder
+from nestream.runtime.spark.stream_place import Place
 from nestream.runtime.spark.stream_sink import Names
 from nestream.runtime.spark.stream_state import Version
 
@@ -128,9 +129,9 @@ class Commits:
 
 
 def _locked(checkpoint: str) -> IO[bytes] | None:
-    folder = local_folder(checkpoint)
+    place = Place(checkpoint)
     try:
-        return None if folder is None else locked(folder)
+        return locked(Path(place.where)) if place.is_local else None
     except LockError as problem:
         raise EventError(str(problem)) from None
 
