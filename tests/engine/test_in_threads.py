@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import count, islice
 from threading import Barrier, Event
@@ -63,3 +65,16 @@ def test_what_is_no_longer_wanted_is_not_begun() -> None:
     go_on.set()
     found.close()  # type: ignore[attr-defined]
     assert len(begun) <= 4
+
+
+UNFINISHED = """
+from itertools import count
+from nestream.engine.in_threads import in_threads
+found = in_threads(lambda one: count(), count(), 2)
+print(next(found), next(found))
+"""
+
+
+def test_a_program_ends_while_results_are_still_to_be_taken() -> None:
+    done = subprocess.run([sys.executable, "-c", UNFINISHED], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 1\n", "")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import chain, islice
 from queue import SimpleQueue
-from threading import Semaphore
+from threading import Semaphore, Thread
 from typing import Any, TypeVar
 
 _Given = TypeVar("_Given")
@@ -30,20 +31,34 @@ def in_threads(
         for one in given:
             yield from make(one)
         return
-    with ThreadPoolExecutor(threads, "nestream") as pool:
-        begun: deque[_Results[_Made]] = deque()
-        try:
-            while True:
-                for one in islice(given, 2 * threads - len(begun)):
-                    begun.append(_Results())
-                    pool.submit(begun[-1].fill, make, one)
-                if not begun:
-                    return
-                yield from begun[0]
-                begun.popleft()
-        finally:  # what is no longer wanted ends at its next result
-            for results in begun:
-                results.abandon()
+    tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+    # A program may end while results are still to be taken: it does not wait for threads that wait for that.
+    workers = [Thread(target=_work, args=[tasks], name="nestream", daemon=True) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    begun: deque[_Results[_Made]] = deque()
+    try:
+        while True:
+            for one in islice(given, 2 * threads - len(begun)):
+                begun.append(_Results())
+                tasks.put(partial(begun[-1].fill, make, one))
+            if not begun:
+                return
+            yield from begun[0]
+            begun.popleft()
+    finally:  # what is no longer wanted ends at its next result
+        for results in begun:
+            results.abandon()
+        for _ in workers:
+            tasks.put(None)
+        if not sys.is_finalizing():
+            for worker in workers:
+                worker.join()
+
+
+def _work(tasks: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (task := tasks.get()) is not None:
+        task()
 
 
 class _Results(Iterable[_Made]):
