@@ -35,7 +35,7 @@ def text_files() -> Iterator[Path]:
         )
         for name in sorted(names):
             path = Path(folder, name)
-            if path.suffix not in BINARY_SUFFIXES and name != "uv.lock":
+            if path.suffix not in BINARY_SUFFIXES and name not in (".git", "uv.lock"):
                 yield path
 
 
