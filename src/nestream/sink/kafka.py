@@ -23,6 +23,8 @@ OPTIONS = ("delivery", "config")
 ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
 LONGEST = 300.0
 """The seconds that brokers may be away."""
+_PAUSE = 0.5
+"""The seconds before something is tried again."""
 _STEP = 10.0
 """The seconds that one call may take; between two of them a second Ctrl-C ends the process."""
 
@@ -134,6 +136,8 @@ class Transactions(_Topic):
         self.identifier = identifier
         settings = {**place.settings(), "group.id": identifier, "enable.auto.commit": False}
         self._group = self._kafka.Consumer(settings, logger=client_log())
+        self._sent = -1
+        """The number of the last group that was sent from here."""
         self._make_topic()
 
     def publish(self, number: int, lines: list[str]) -> None:
@@ -141,6 +145,8 @@ class Transactions(_Topic):
 
         After a failure the last group may be given again: it is sent if the brokers do not have it.
         """
+        if number <= self._sent:
+            return
         end = clock.monotonic() + LONGEST
         while True:
             try:
@@ -151,12 +157,14 @@ class Transactions(_Topic):
                         return
                 if lines:
                     self._transact(number, lines, end)
+                    self._sent = number
                 return
             except self._kafka.KafkaException as error:
                 problem = self._failed or error.args[0]
                 self._leave()
                 if clock.monotonic() > end or self._is_final(problem):
                     raise self._cannot(problem) from None
+                clock.sleep(_PAUSE)
 
     def _transact(self, number: int, lines: list[str], end: float) -> None:
         self._producer.begin_transaction()
