@@ -76,8 +76,8 @@ def test_every_way_finds_what_the_reference_finds(name: tuple[str, str]) -> None
         ("rewriting", "mixed/30", "### The mixed workload"),
         pytest.param("views", "memory/100", "### The same views in numbers", marks=pytest.mark.slow),
         ("sase", "second/20/10", "### Three ways to make a second equivalence test"),
-        ("predicates", "domain/10", "| auto |"),
-        ("strategies", "predicates/type/negative", "| auto |"),
+        pytest.param("predicates", "domain/10", "| auto |", marks=pytest.mark.slow),
+        pytest.param("strategies", "predicates/type/negative", "| auto |", marks=pytest.mark.slow),
     ],
 )
 def test_a_run_compares_the_ways_and_shows_them(suite: str, only: str, shown: str, tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_no_matches_are_an_empty_file_with_its_columns(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_is_an_error_that_helps(tmp_path: Path) -> None:
-    with pytest.raises(SinkError, match=r"the suffix of .*matches\.xlsx is not known\. Use one of \.jsonl"):
+    with pytest.raises(SinkError, match=r"the suffix of .*matches\.xlsx is not known\. Use one of \.csv"):
         write_matches(matches(), tmp_path / "matches.xlsx")
     with pytest.raises(SinkError, match="no such file or directory"):
         write_matches(matches(), tmp_path / "nowhere" / "matches.csv")

@@ -71,7 +71,10 @@ def test_queries_read_the_matches_of_others_on_spark_as_in_process(
     assert chosen.count(frame(spark, table)) == chosen.count(table)
 
 
-@pytest.mark.parametrize("texts", [KEYED, UNKEYED], ids=["keyed", "not split"])
+@pytest.mark.parametrize(
+    "texts",
+    [pytest.param(KEYED, id="keyed"), pytest.param(UNKEYED, id="not split", marks=pytest.mark.slow)],
+)
 def test_a_stream_on_spark_hands_matches_on_as_a_table_does(
     spark: SparkSession, tmp_path: Path, texts: dict[str, str]
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import nestream
 from nestream.runtime.spark.session import local_session
@@ -32,6 +33,7 @@ AFTER = (
 )
 
 
+@pytest.mark.slow
 def test_the_kept_checkpoint_of_this_format_is_restored_and_gone_on_from(folder: Folder) -> None:
     shutil.copytree(KEPT / str(FORMAT), folder.path / "check")
     move(folder.path / "check", "state/*/_metadata/v2/*", PLACE, str(folder.path))

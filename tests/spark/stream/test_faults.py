@@ -108,6 +108,7 @@ def killed(folder: Folder, way: str, kills: int, chance: Random, longest: float)
 IN_PROC = pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the workers of Spark in /proc")
 
 
+@pytest.mark.slow
 @IN_PROC
 def test_a_stream_of_files_whose_driver_and_worker_are_killed_has_every_match_once(folder: Folder) -> None:
     expected = filled(folder, 6)

@@ -19,7 +19,7 @@ from tests.spark.stream.cases import START, lateness, later_events, stream_cases
 from tests.spark.stream.streams import Folder
 
 SEED = 52
-CASES = 3
+CASES = 1
 MANY = 60
 SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("type", pa.string()), ("id", pa.int64())])
 KEYED = "SEQ(A a, B b) WHERE a.id = b.id WITHIN 10 seconds"
