@@ -38,7 +38,8 @@ def test_a_rule_with_a_mistake_is_refused_with_its_diagnostic_and_nothing_change
     for action in (["add", "bad"], ["replace", "dirty"]):
         said = call("rules", tmp_path, *action, "SEQ(A a, B b, z.id = 1) WITHIN 5")
         assert said.exit_code == 1
-        assert "unknown variable `z`" in said.stderr
+        assert f"query {action[1]}:\nerror: unknown variable `z`" in said.stderr
+        assert "at line 1, column 15" in said.stderr
     limited = call("rules", tmp_path, "add", "few", f"{QUERY} LIMIT 3")
     assert limited.exit_code == 1
     assert "does not support LIMIT" in limited.stderr

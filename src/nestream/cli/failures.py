@@ -6,7 +6,7 @@ import os
 import sys
 
 import nestream
-from nestream.cli.console import messages, show_diagnostics, show_error
+from nestream.cli.console import messages, note, show_diagnostics, show_error
 from nestream.job import CheckpointError, RulesError
 from nestream.sink import SinkError
 from nestream.source import SourceError
@@ -25,7 +25,12 @@ _FAILURES = (
 def shown_failure(error: Exception) -> int | None:
     """Say what went wrong, and give the exit code; None where it is no failure that a user can cause."""
     if isinstance(error, nestream.QueryError):
-        show_diagnostics(messages(), error.diagnostics, error.text)
+        of_set: dict[str, nestream.QueryError] = getattr(error, "errors", {})
+        for name, one in of_set.items():
+            note(f"query {name}:")
+            show_diagnostics(messages(), one.diagnostics, one.text)
+        if not of_set:
+            show_diagnostics(messages(), error.diagnostics, error.text)
     elif isinstance(error, _FAILURES):
         show_error(str(error))
     elif isinstance(error, BrokenPipeError):  # the reader, `head` say, has seen enough
