@@ -23,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE) and {"pipeline", "page"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("console"))  # they share a hospital that runs
+            item.add_marker(pytest.mark.xdist_group("spark"))  # one Spark at a time is enough for a machine
 
 
 @pytest.fixture(autouse=True)

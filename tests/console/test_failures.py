@@ -17,7 +17,7 @@ from nestream.console import Job
 from nestream.console.moments import hour_of, moment
 from nestream.console.tail import FolderTail, SetTail
 from nestream.console.watch import Watch
-from tests.console.served import JobFolder, event, match
+from tests.console.served import JobFolder, event, in_a_loop, match
 
 HOSTILE_TIMES: list[Any] = [
     10**309,
@@ -89,7 +89,7 @@ def test_the_console_goes_on_after_events_and_matches_with_hostile_times(folder:
         assert not running.done()
         running.cancel()
 
-    asyncio.run(run())
+    in_a_loop(run())
     assert watch.problem is None
     assert watch.live.events_in == len(HOSTILE_TIMES) + 1
 
@@ -116,7 +116,7 @@ def test_a_look_that_fails_in_a_way_nobody_thought_of_is_told_and_the_next_one_c
         assert watch.problem is None
         running.cancel()
 
-    asyncio.run(run())
+    in_a_loop(run())
 
 
 async def _until(holds: Callable[[], bool]) -> None:

@@ -18,7 +18,7 @@ from nestream.console.app import Line
 from nestream.console.hub import Hub, dumps
 from nestream.console.live import RECENT_EVENTS, RECENT_MATCHES, Live
 from nestream.console.ward import Ward
-from tests.console.served import Console, JobFolder, event, match, serving
+from tests.console.served import Console, JobFolder, event, in_a_loop, match, serving
 
 
 def told(chunk: bytes) -> list[tuple[str, str, Any]]:
@@ -40,7 +40,7 @@ def after(hub: Hub, last: str | None) -> list[tuple[str, str, Any]]:
         await line.aclose()
         return chunk
 
-    return told(asyncio.run(first()))
+    return told(in_a_loop(first()))
 
 
 def filled(many: int) -> Hub:
@@ -183,7 +183,7 @@ def test_a_line_that_is_cut_before_its_first_message_is_counted_off() -> None:
 
     assert [hub.enter() for _ in range(hubs.MOST_BROWSERS + 1)] == [True] * hubs.MOST_BROWSERS + [False]
     with pytest.raises(ClientDisconnect):
-        asyncio.run(Line(hub, None)({"type": "http", "asgi": {"spec_version": "2.4"}}, receive, cut))
+        in_a_loop(Line(hub, None)({"type": "http", "asgi": {"spec_version": "2.4"}}, receive, cut))
     assert hub.browsers == hubs.MOST_BROWSERS - 1
     assert hub.enter()
 
