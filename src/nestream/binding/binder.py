@@ -271,25 +271,24 @@ class _Binding:
         return unions
 
     def keeps_groups(self, where: Expression) -> bool:
-        """Whether no disjunction is about a member of a group and about a negation, which would split it."""
-        wrong = [
-            (part, member)
-            for part in walk(inward(where))
-            if isinstance(part, Or) and mentions_negative(part, self.scopes)
-            for member in sorted(variables(part))
-            if self.scopes.group_of(member) and not self.scopes.negated(member)
-        ]
-        for part, member in wrong[:1]:
-            self.diagnostics.append(
-                Diagnostic(
-                    "group-or-negation",
-                    f"this OR is about `{member}`, a member of a group, and about a negated component",
-                    part.span,
-                    detail="the one says which events belong to the group, the other which must not occur",
-                    hint="write each condition with its component, or write two queries",
-                )
-            )
-        return not wrong
+        """Whether the alternatives of the clause give every group the same members."""
+        for part in walk(inward(where)):
+            if not isinstance(part, Or) or not mentions_negative(part, self.scopes):
+                continue
+            for name in sorted(variables(part)):
+                group = self.scopes.group_of_match(name)
+                if group is not None:
+                    self.diagnostics.append(
+                        Diagnostic(
+                            "group-or-negation",
+                            f"the alternatives of this OR would give the group `{group}` different members",
+                            part.span,
+                            detail="an OR that mentions a negated component stands for several queries",
+                            hint="write each condition with its component, or write two queries",
+                        )
+                    )
+                    return False
+        return True
 
     def check_equivalences(self, where: Expression) -> None:
         """Report `[a.id]`: brackets are about all events."""

@@ -149,6 +149,15 @@ class Scopes:
                 return next(name for name, known in self.groups.items() if known is scope)
         return None
 
+    def group_of_match(self, variable: str) -> str | None:
+        """The group of the match, under no negation, that the variable is inside of."""
+        for scope in self.of[variable].path:
+            if scope.negated:
+                return None
+            if scope.group is not None:
+                return scope.group_name
+        return None
+
     def unseen(self, variable: str, place: Scope) -> Unseen | None:
         """Why the variable cannot be mentioned in the scope, or None where it can."""
         declaring = self.of[variable].path

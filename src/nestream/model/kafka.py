@@ -61,7 +61,9 @@ class KafkaPlace:
                 lines = [line.strip() for line in file]
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            raise ValueError(f"cannot read the settings in {path}: {why}. Correct config= in the address")  # noqa: B904
+            raise ValueError(
+                f"cannot read the settings in {path}: {why}. Correct config= in the address"
+            ) from None
         found = {}
         for number, line in enumerate(lines, 1):
             if not line or line.startswith("#"):
