@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
 import pyarrow as pa
 
 from nestream.model.counting import counted_matches, showing_matches
+from nestream.model.output import EventColumn
 from nestream.model.text import RESERVED_WORDS
 from nestream.show.drawing import cut
 from nestream.show.graph import plan_graph
@@ -88,6 +90,12 @@ class Shown:
         rest = f"<p>{showing_matches(FIRST_ROWS, rows)}</p>" if rows > FIRST_ROWS else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
+    def text(self, width: int = 100) -> str:
+        """The timeline for a terminal."""
+        return f"{counted_matches(self.table.num_rows)}\n\n{self.timeline.text(width)}".rstrip()
+
+    __str__ = text
+
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
@@ -106,17 +114,39 @@ def show_matches(
     table = query.match(events, time=time, type=type, **options)
     if not isinstance(table, pa.Table):
         raise TypeError("a timeline cannot read a Spark DataFrame: collect the events first, with toArrow()")
+    read = {"time": time, "type": type, "order": options.get("order", "time"), "types": options.get("types")}
+    if options.get("as_of") is not None:
+        query = query.as_of(options["as_of"])
+    asked, first = _with_events(query, table, events, most_matches, read)
     drawn = timeline(
-        query,
-        table,
+        asked,
+        first,
         events,
-        time=time,
-        type=type,
-        order=options.get("order", "time"),
+        total=table.num_rows,
         most_matches=most_matches,
         most_events=most_events,
+        **read,
     )
     return Shown(table, drawn)
+
+
+def _with_events(
+    query: Any, matches: pa.Table, events: Any, most: int, read: Mapping[str, Any]
+) -> tuple[Any, pa.Table]:
+    """The query without the values of RETURN, and its first matches with the events of their variables."""
+    output = query.plan.output
+    shown = {name for column in output.columns for name in column.events}
+    if shown >= set(output.kept) or not matches.num_rows:
+        return query, matches.slice(0, most)
+    columns = tuple(EventColumn(name) for name in output.kept)
+    plan = replace(query.plan, output=replace(output, columns=columns))
+    asked = replace(query, bound=replace(query.bound, plan=plan))
+    found: list[pa.Table] = []
+    for batch in asked.batches(events, **read):
+        found.append(batch)
+        if sum(one.num_rows for one in found) >= most:
+            break
+    return asked, pa.concat_tables(found).slice(0, most)
 
 
 def _cell(value: Any) -> str:
