@@ -80,7 +80,7 @@ class EvidenceTruth(Truth):
             assert self.meaning.contains(evidence.interval, self.by_row[event.row])
             assert fits(event.type, types)
             assert event.row not in {own.row for own in binding.values()}
-        named = {int(number) for number in re.findall(r"\(event (\d+)\)", evidence.text)}
+        named = {int(number) for number in re.findall(r"\(#(\d+)\)", evidence.text)}
         assert named <= shown, "a sentence that names an event that is not shown"
         for shape, way in zip(shapes(body), evidence.ways, strict=False):
             self._check_way(shape, way, evidence, binding)

@@ -34,7 +34,7 @@ def one(text: str, events: str, **options: Any) -> Evidence:
 def test_steps_in_the_wrong_order_are_told_with_the_two_that_are_swapped() -> None:
     evidence = one(CLEAN, "w20(id=6) d39(id=6) c45(id=6) s50(id=6) o52(id=6)")
     assert evidence.text == (
-        "Sharpening at 50 (event 3) came after Disinfection at 39 (event 1), so no Sharpening, Disinfection, "
+        "Sharpening at 50 (#3) came after Disinfection at 39 (#1), so no Sharpening, Disinfection, "
         "Checking with id 6 in that order between Washing at 20 and Operating at 52"
     )
     assert [event.row for event in evidence.events] == [1, 2, 3]
@@ -44,10 +44,10 @@ def test_steps_in_the_wrong_order_are_told_with_the_two_that_are_swapped() -> No
 
 def test_a_step_that_is_missing_is_told_with_where_it_would_have_been() -> None:
     assert one(CLEAN, "w20(id=6) s30(id=6) c45(id=6) o52(id=6)").text.startswith(
-        "no Disinfection between Sharpening at 30 (event 1) and Checking at 45 (event 2), so no "
+        "no Disinfection between Sharpening at 30 (#1) and Checking at 45 (#2), so no "
     )
     assert one(CLEAN, "w20(id=6) s30(id=6) d45(id=6) o52(id=6)").text.startswith(
-        "no Checking after Disinfection at 45 (event 2), so no "
+        "no Checking after Disinfection at 45 (#2), so no "
     )
     assert one(CLEAN, "w20(id=6) o52(id=6)").text == (
         "no Sharpening, Disinfection or Checking with id 6 between Washing at 20 and Operating at 52"
@@ -56,10 +56,10 @@ def test_a_step_that_is_missing_is_told_with_where_it_would_have_been() -> None:
 
 def test_an_event_of_another_key_is_told_and_only_those_of_the_key_are_shown_beside_it() -> None:
     evidence = one(CLEAN, "w20(id=6) s30(id=6) s31(id=9) d39(id=7) c45(id=6) c46(id=9) o52(id=6)")
-    assert evidence.text.startswith("Disinfection at 39 (event 3) has another id (7, not 6), so no ")
+    assert evidence.text.startswith("Disinfection at 39 (#3) has another id (7, not 6), so no ")
     assert [event.row for event in evidence.events] == [1, 3, 4]
     several = one(CLEAN, "w20(id=6) s30(id=6) d39(id=7) d40(id=8) c45(id=6) o52(id=6)")
-    assert several.text.startswith("no Disinfection with that id between Sharpening at 30 (event 1) and ")
+    assert several.text.startswith("no Disinfection with that id between Sharpening at 30 (#1) and ")
     assert [event.row for event in several.events] == [1, 4]
     none = one(CLEAN, "w20(id=6) s30(id=7) s31(id=8) d32(id=7) d33(id=8) c34(id=7) c35(id=8) o52(id=6)")
     assert none.text == (
@@ -67,7 +67,7 @@ def test_an_event_of_another_key_is_told_and_only_those_of_the_key_are_shown_bes
     )
     assert none.events == ()
     unknown = one(CLEAN, "w20(id=6) s30(id=6) d39(id=null) c45(id=6) o52(id=6)")
-    assert unknown.text.startswith("Disinfection at 39 (event 2) has no id, so no ")
+    assert unknown.text.startswith("Disinfection at 39 (#2) has no id, so no ")
 
 
 def test_a_key_that_is_null_says_that_nothing_can_equal_it() -> None:
@@ -78,7 +78,7 @@ def test_a_key_that_is_null_says_that_nothing_can_equal_it() -> None:
 def test_a_predicate_that_fails_is_told_with_its_values() -> None:
     text = "SEQ(A a, !SEQ(B b, C c, b.x < c.x), D d) WITHIN 10"
     assert one(text, "a1(x=0) b2(x=5) c3(x=4) d4(x=0)").text == (
-        "C at 3 (event 2) does not fit, b.x < c.x: 5 ≥ 4, so no B, C in that order between A at 1 and D at 4"
+        "C at 3 (#2) does not fit, b.x < c.x: 5 ≥ 4, so no B, C in that order between A at 1 and D at 4"
     )
     text = "SEQ(A a, !(B b, a.x = 1), D d) WITHIN 10"
     assert one(text, "a1(x=0) b2(x=5) d4(x=0)").text == (
@@ -88,9 +88,9 @@ def test_a_predicate_that_fails_is_told_with_its_values() -> None:
 
 def test_equal_times_are_told_as_such() -> None:
     text = "SEQ(A a, !SEQ(B b, C c), D d) WITHIN 10"
-    assert one(text, "a1 b2 c2 d4").text.startswith("C at 2 (event 2) came at the same time as B at 2")
+    assert one(text, "a1 b2 c2 d4").text.startswith("C at 2 (#2) came at the same time as B at 2")
     arrived = one(text, "a1 c2 b2 d4", order="arrival").text
-    assert arrived.startswith("C at 2 (event 1) arrived before B at 2 (event 2), so no B, C in that order")
+    assert arrived.startswith("C at 2 (#1) arrived before B at 2 (#2), so no B, C in that order")
 
 
 def test_an_and_under_a_negation_has_no_order() -> None:
@@ -103,7 +103,7 @@ def test_each_branch_of_an_or_under_a_negation_is_told() -> None:
     evidence = one(text, "a1 d2 c3 e4")
     assert evidence.text == (
         "no B between A at 1 and E at 4; "
-        "D at 2 (event 1) came before C at 3 (event 2), so no C, D in that order between A at 1 and E at 4"
+        "D at 2 (#1) came before C at 3 (#2), so no C, D in that order between A at 1 and E at 4"
     )
     assert [event.row for event in evidence.events] == [1, 2]
 
@@ -118,8 +118,8 @@ def test_a_nested_negation_tells_what_it_took_away() -> None:
     text = "SEQ(A a, !SEQ(B b, !S s, C c), E e) WITHIN 20"
     evidence = one(text, "a1 b2 s3 c4 e5")
     assert evidence.text == (
-        "no SEQ(B b, !S s, C c) between A at 1 and E at 5: B at 2 (event 1) and C at 4 (event 3) would do, "
-        "but between B at 2 (event 1) and C at 4 (event 3) there is S at 3 (event 2)"
+        "no SEQ(B b, !S s, C c) between A at 1 and E at 5: B at 2 (#1) and C at 4 (#3) would do, "
+        "but between B at 2 (#1) and C at 4 (#3) there is S at 3 (#2)"
     )
     assert [event.row for event in evidence.events] == [1, 2, 3]
     assert evidence.json()["stopped"]["witness"] == {"s": 2}
@@ -128,19 +128,19 @@ def test_a_nested_negation_tells_what_it_took_away() -> None:
 def test_negations_alternate_to_any_depth() -> None:
     text = "SEQ(A a, !SEQ(B b, !SEQ(C c, !SEQ(D d, !E e, D d2), C c2), B b2), F f) WITHIN 30"
     evidence = one(text, "a1 b2 c3 d4 e5 d6 c7 b8 f9")
-    assert "B at 2 (event 1) and B at 8 (event 7) would do, but" in evidence.text
-    assert "there is C at 3 (event 2) and C at 7 (event 6)" in evidence.text
-    assert "D at 4 (event 3) and D at 6 (event 5) would do, but" in evidence.text
-    assert evidence.text.endswith("there is E at 5 (event 4)")
+    assert "B at 2 (#1) and B at 8 (#7) would do, but" in evidence.text
+    assert "there is C at 3 (#2) and C at 7 (#6)" in evidence.text
+    assert "D at 4 (#3) and D at 6 (#5) would do, but" in evidence.text
+    assert evidence.text.endswith("there is E at 5 (#4)")
     assert [event.row for event in evidence.events] == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_a_group_inside_a_negation_tells_how_many_it_has() -> None:
     text = "SEQ(A a, !SEQ(B b, C{3,} c, D d), E e) WITHIN 30"
     told = one(text, "a1 b2 c3 c4 d5 e6").text
-    assert told.endswith("would do, but only 2 of 3 C events between B at 2 (event 1) and D at 5 (event 4)")
+    assert told.endswith("would do, but only 2 of 3 C events between B at 2 (#1) and D at 5 (#4)")
     told = one(text, "a1 b2 d5 e6").text
-    assert told.endswith("but no C event between B at 2 (event 1) and D at 5 (event 2); it needs at least 3")
+    assert told.endswith("but no C event between B at 2 (#1) and D at 5 (#2); it needs at least 3")
 
 
 @pytest.mark.parametrize(
@@ -178,11 +178,11 @@ def test_many_events_are_cut_and_counted() -> None:
 
 def test_the_text_the_table_and_json_of_an_answer_have_the_evidence() -> None:
     why = ask(CLEAN, "w20(id=6) d39(id=6) c45(id=6) s50(id=6) o52(id=6)", first=100)
-    assert "  negation: Sharpening at 50 (event 103) came after Disinfection at 39 (event 101)" in why.text()
+    assert "  negation: Sharpening at 50 (#103) came after Disinfection at 39 (#101)" in why.text()
     assert "    | ! SEQ(Sharpening s, Disinfection d, Checking c" in why.text()
     assert list(why.events()) == [0, 1, 2, 3, 4]
     assert why.json()["evidence"][0]["events"] == [1, 2, 3]
-    assert "<b>negation</b>: Sharpening at 50 (event 103) came after" in why._repr_html_()
+    assert "<b>negation</b>: Sharpening at 50 (#103) came after" in why._repr_html_()
 
 
 def test_times_of_a_clock_are_written_without_their_date_and_without_seconds_that_are_none() -> None:

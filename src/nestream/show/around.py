@@ -40,8 +40,12 @@ class Around:
         self._order = np.argsort(self.times, kind="stable")
         self._sorted = self.times[self._order]
 
-    def row(self, event: Mapping[str, Any], taken: Collection[int] = ()) -> int | None:
-        """The first row that holds the event and is not taken, or None."""
+    def row(
+        self, event: Mapping[str, Any], number: int | None = None, taken: Collection[int] = ()
+    ) -> int | None:
+        """The row of a number, else the first row that holds the event and is not taken; None without one."""
+        if number is not None and 0 <= number - self.first < self.table.num_rows:
+            return number - self.first
         at = self.moments.number(event.get(self.time))
         if at is None:
             return None

@@ -18,14 +18,16 @@ from nestream.model.schema import EventError
 from nestream.reference import Event, Interval, Meaning, Order
 from nestream.show.around import Around
 from nestream.show.moments import Moments
-from nestream.why.evidence import Evidence
+from nestream.why.evidence import MOST_LOOKED, Evidence, spread
 from nestream.why.matches import FoundMatch
 from nestream.why.search import negations, root_of
 from nestream.why.shapes import shapes
 from nestream.why.words import plain, shortened
 
-MOST_LANES, MOST_DOTS = 40, 60
-"""How many lanes a timeline has, and how many members of a group are drawn."""
+MOST_LANES = 40
+"""How many lanes a timeline has."""
+
+Entry = tuple[str, Mapping[str, Any], int | None]
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,9 @@ class Gathering:
 
     def take(self, rows: Sequence[Mapping[str, Any]], total: int) -> None:
         """Add the matches, of which there are `total`."""
-        pairs = [(row, list(_pairs(row))) for row in rows if isinstance(row, Mapping)]
+        pairs = [(row, list(_entries(row))) for row in rows if isinstance(row, Mapping)]
         if self.around is None:
-            times = [event.get(self.reading.time) for _, found in pairs for _, event in found]
+            times = [event.get(self.reading.time) for _, found in pairs for _, event, _ in found]
             times += [row.get("match_start") for row, _ in pairs]
             self.moments = Moments.of(time for time in times if time is not None)
         places = [self._match(row, found) for row, found in pairs]
@@ -71,16 +73,16 @@ class Gathering:
     # -- matches -------------------------------------------------------------------------------------------
 
     def _match(
-        self, row: Mapping[str, Any], found: Sequence[tuple[str, Mapping[str, Any]]]
+        self, row: Mapping[str, Any], found: Sequence[Entry]
     ) -> tuple[dict[str, Any], dict[str, int] | None] | None:
         """Add a match; gives it with the rows of its single events, None where one of them is not found."""
         bound: dict[str, int] = {}
         grouped: dict[str, list[int]] = {}
         seen: dict[str, int] = {}
         rows: dict[str, int | None] = {}
-        for variable, event in found:
+        for variable, event, number in found:
             taken = [place for place in rows.values() if place is not None]
-            place = None if self.around is None else self.around.row(event, taken)
+            place = None if self.around is None else self.around.row(event, number, taken)
             known = self._event(event, seen, place)
             if variable.split(".")[0] in self.groups:
                 if known is not None:
@@ -160,7 +162,7 @@ class Gathering:
             "lane": kind,
             "ts": words.time(at),
             "at": at,
-            "label": label if number is None else f"{label} (event {number})",
+            "label": label if number is None else f"{label} (#{number})",
             "attributes": {
                 name: shortened(value) if isinstance(value, str) else value
                 for name, value in shown.items()
@@ -216,7 +218,7 @@ class Gathering:
     def _members(self, match: dict[str, Any], evidence: Evidence) -> None:
         """Draw the members of a group, up to a number."""
         assert evidence.variable is not None
-        drawn = evidence.members[:MOST_DOTS]
+        drawn = spread(evidence.members, MOST_LOOKED)
         grouped: dict[str, list[int]] = {}
         for member in drawn:
             for name, place in zip(member, self._places(list(member.values())), strict=False):
@@ -292,8 +294,10 @@ class Gathering:
         self.left_out["events"] = max(outside, self.surrounding - len(self.events))
 
 
-def _pairs(row: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _entries(row: Mapping[str, Any]) -> Iterator[Entry]:
+    """The variables and events of a match, with the numbers of the events where these are known."""
     listed = row.get("events")
     for entry in listed if isinstance(listed, list | tuple) else ():
         if isinstance(entry, Mapping) and isinstance(entry.get("event"), Mapping):
-            yield str(entry.get("variable")), entry["event"]
+            number = entry.get("number")
+            yield str(entry.get("variable")), entry["event"], number if isinstance(number, int) else None

@@ -109,7 +109,10 @@ def timeline(
         }
         for row in table.slice(0, most_matches).to_pylist()
     ]
-    around = None if events is None else Around(events, time=time, type=type, types=types, order=order)
+    around = None
+    if events is not None:
+        known = isinstance(events, Around)
+        around = events if known else Around(events, time=time, type=type, types=types, order=order)
     built = Gathering({"": query}, Reading(time, type, order, most_events), around)
     built.take(rows, table.num_rows if total is None else total)
     built.surround()
@@ -151,9 +154,10 @@ def timeline_of_rows(
 ) -> Timeline:
     """The timeline of matches as rows `{"query", "match_start", "match_end", "events"}`, as those of a set.
 
-    `events` lists `{"variable", "event"}`. `query` is the one that they are matches of, a mapping of queries
-    by name, or None: then there are no intervals. Times may be ISO-8601 texts. What does not have this form
-    is left out. The rows are the first of `total` matches, or of more than that where `more` is set.
+    `events` lists `{"variable", "event"}`, with the `number` of the event where that is known. `query` is the
+    one that they are matches of, a mapping of queries by name, or None: then there are no intervals. Times
+    may be ISO-8601 texts. What does not have this form is left out. The rows are the first of `total`
+    matches, or of more than that where `more` is set.
 
     `events` are those that the matches were found in, of which the first is known by the number `first`. With
     them the timeline shows what the negations and groups of each match looked at.

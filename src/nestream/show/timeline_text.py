@@ -79,7 +79,7 @@ def _listed(shown: Timeline, names: Mapping[int, str], own: list[int]) -> Iterat
     rows = []
     for place in own:
         event = shown.events[place]
-        number = "" if event["number"] is None else f"event {event['number']}"
+        number = "" if event["number"] is None else f"#{event['number']}"
         values = [f"{name}={value}" for name, value in event["attributes"].items() if value is not None]
         at = str(event["ts"]).replace("T", " ", 1)
         rows.append((names.get(place, _LOOKED), number, at, event["lane"], cut(" ".join(values), 60)))

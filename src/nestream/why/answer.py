@@ -148,7 +148,7 @@ class Why:
             picked = "*" if row in self.picked else " "
             at = str(event[self.schema.time]).replace("T", " ", 1)
             rows.append(
-                (f"{picked} {row + self.words.first}", at, str(event[self.schema.type]), " ".join(others))
+                (f"{picked} {self.words.number(row)}", at, str(event[self.schema.type]), " ".join(others))
             )
         widths = [max(len(cells[place]) for cells in rows) for place in range(3)]
         return [
@@ -218,9 +218,9 @@ class Why:
             name for name in self.table.column_names if any(e[name] is not None for e in shown.values())
         ]
         head = "".join(f"<th>{escape(name)}</th>" for name in ("event", *columns))
-        first = self.words.first
+        number = self.words.number
         body = "".join(
-            _row_html(row + first, event, columns, row in self.picked) for row, event in shown.items()
+            _row_html(number(row), event, columns, row in self.picked) for row, event in shown.items()
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -243,7 +243,7 @@ def _wrapped(text: str) -> list[str]:
     )
 
 
-def _row_html(number: int, event: Mapping[str, Any], columns: Sequence[str], picked: bool) -> str:
-    shown = f"<b>{number}</b>" if picked else str(number)
+def _row_html(number: str, event: Mapping[str, Any], columns: Sequence[str], picked: bool) -> str:
+    shown = f"<b>{number}</b>" if picked else number
     cells = ("" if event[name] is None else escape(shortened(str(event[name]))) for name in columns)
     return f"<tr><td>{shown}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"

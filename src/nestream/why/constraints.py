@@ -14,7 +14,7 @@ from nestream.logical.text import expression_text
 from nestream.model.expression import Expression, aggregates
 from nestream.model.text import print_name
 from nestream.reference import Binding, Event, Interval, Meaning, Part, holds
-from nestream.why.evidence import Evidence, Way
+from nestream.why.evidence import MOST_LOOKED, Evidence, Way, spread
 from nestream.why.obstacle import Obstacle
 from nestream.why.partial import Nearness
 from nestream.why.places import Places
@@ -24,8 +24,6 @@ from nestream.why.sentences import Sentences, rows_of
 from nestream.why.shapes import shapes
 from nestream.why.words import Words, pattern
 
-MOST_LOOKED = 40
-"""How many events of a negation or group are kept to be shown."""
 MOST_WAYS = 4
 """How many ways to match a negated expression with ORs are told."""
 
@@ -278,9 +276,9 @@ def _unsaved(inner: Iterable[Evidence]) -> Iterator[str]:
 def _bounded(looked: Iterable[Event], named: Iterable[Event]) -> tuple[tuple[Event, ...], int]:
     """The events to be shown, those that are named before others, and how many are left out."""
     first = dict.fromkeys(named)
-    chosen = list(dict.fromkeys((*first, *looked)))
-    shown = sorted(chosen[: max(MOST_LOOKED, len(first))], key=lambda event: event.pos)
-    return tuple(shown), len(chosen) - len(shown)
+    others = sorted({*looked} - first.keys(), key=lambda event: event.pos)
+    chosen = [*first, *spread(others, max(MOST_LOOKED - len(first), 0))]
+    return tuple(sorted(chosen, key=lambda event: event.pos)), len(first) + len(others) - len(chosen)
 
 
 def _positive(node: Node) -> Iterator[Leaf]:

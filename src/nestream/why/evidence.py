@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from nestream.model.counting import counted
 from nestream.model.diagnostics import Span
 from nestream.reference import Binding, Event, Interval
 from nestream.why.obstacle import Obstacle
 from nestream.why.partial import Lack
+
+MOST_LOOKED = 40
+"""How many events of a negation or members of a group are shown."""
+T = TypeVar("T")
+
+
+def spread(items: Sequence[T], most: int) -> Sequence[T]:
+    """At most so many of some items, the first, the last and those between at equal distances."""
+    if len(items) <= most:
+        return items
+    if most < 2:
+        return items[:most]
+    return [items[place * (len(items) - 1) // (most - 1)] for place in range(most)]
 
 
 @dataclass(frozen=True)

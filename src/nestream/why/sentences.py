@@ -1,7 +1,7 @@
 """The sentences of evidence: why a negated expression has no match, and how many members a group has.
 
 An event is written as its type, time and number, one of the match itself without its number: "Sharpening at
-10:50 (event 8) came after Disinfection at 10:39 (event 4), so no Sharpening, Disinfection with id 6 in that
+10:50 (#8) came after Disinfection at 10:39 (#4), so no Sharpening, Disinfection with id 6 in that
 order between Washing at 10:20 and Operating at 10:52".
 """
 

@@ -83,7 +83,7 @@ class Words:
 
     def number(self, row: int) -> str:
         """An event by its number."""
-        return f"event {row + self.first}"
+        return f"#{row + self.first}"
 
     def length_text(self, length: int) -> str:
         """A difference of times for people."""
