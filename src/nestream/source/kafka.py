@@ -1,4 +1,4 @@
-"""Events from topics of Kafka: the value of each message is a JSON object.
+"""Events from topics of Kafka: the value of each message is a JSON object, or a record of Avro.
 
 The partitions are read by this process alone, so no group of consumers is involved. The place is the offset
 of each partition, which the checkpoint holds; what is reported to the brokers is for those who watch them.
@@ -7,7 +7,7 @@ of each partition, which the checkpoint holds; what is reported to the brokers i
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -27,10 +27,9 @@ from nestream.model.kafka import (
 )
 from nestream.source.dead_letter import RAW_LIMIT, DeadLetter
 from nestream.source.errors import SourceError
-from nestream.source.json_events import JsonEvents
-from nestream.source.kafka_attributes import ATTRIBUTES, Beside, added_to, attributes_of, not_json
+from nestream.source.kafka_attributes import ATTRIBUTES, Beside, added_to, attributes_of
 from nestream.source.partitions import Partitions
-from nestream.source.protocol import Batch, Position
+from nestream.source.protocol import Batch, Events, Position
 
 OPTIONS = (*ATTRIBUTES, "headers", "start", "missing", "group", "config")
 MOST = 10_000
@@ -72,11 +71,9 @@ class KafkaSource:
     def __init__(
         self,
         address: str,
-        time: str,
-        type: str,
+        events: Events,
         *,
         once: bool = False,
-        moments: Collection[str] | None = None,
     ) -> None:
         try:
             self._kafka = kafka_client()
@@ -91,12 +88,12 @@ class KafkaSource:
             raise SourceError(str(error)) from None
         self.where = self._place.where
         self._once = once
-        if moments is not None and "timestamp" in self._names:
-            moments = {*moments, self._names["timestamp"]}
-        self._json = JsonEvents(time, type, moments)
+        self._events = events
+        if "timestamp" in self._names:
+            events.add_moment(self._names["timestamp"])
         self._partitions: list[_Partition] = []
         self._numbers: dict[tuple[str, int], int] = {}
-        self._waiting = Partitions(time)
+        self._waiting = Partitions(events.time)
         self._looked = clock.monotonic()
         self._reported: object = None
         self._is_confirmed = True
@@ -139,7 +136,7 @@ class KafkaSource:
             self._group = position["group"]
             self._consumer.close()
             self._consumer = self._client()
-        self._json.seek(position["json"])
+        self._events.seek(position["json"])
         self._begin(position["offsets"])
 
     def _begin(self, saved: Mapping[str, Mapping[str, int]] | None) -> None:
@@ -213,7 +210,7 @@ class KafkaSource:
             "cluster": self._cluster(),
             "group": self._group,
             "offsets": offsets,
-            "json": self._json.position(),
+            "json": self._events.position(),
         }
 
     def commit(self, position: Position) -> None:
@@ -276,7 +273,7 @@ class KafkaSource:
         lines: list[bytes] = [message.value() or b"" for message in taken]
         added: list[Mapping[str, str | None]] = []
         for place, line in enumerate(lines):
-            if (problem := not_json(line)) is not None:
+            if (problem := self._events.problem(line)) is not None:
                 problems[place], lines[place] = problem, b""
         if self._names or self._headers:
             for place, message in enumerate(taken):
@@ -288,7 +285,7 @@ class KafkaSource:
                 added.append(more)
                 if problem is not None:
                     problems[place], lines[place] = problem, b""
-        batch = self._json.batch(self.where, lines, 2, added)  # 2: none is the beginning of a text
+        batch = self._events.batch(self.where, lines, 2, added)  # 2: none is the beginning of a text
         problems.update({letter.line - 2: letter.reason for letter in batch.dead})
         is_event = np.ones(len(taken), bool)
         for place, problem in sorted(problems.items()):
