@@ -7,6 +7,7 @@ of each partition, which the checkpoint holds; what is reported to the brokers i
 from __future__ import annotations
 
 import time as clock
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ MOST_HELD = 50_000
 """A partition that is so many events ahead of the others is not read on."""
 REFRESH = 5.0
 """The seconds between two looks for new partitions."""
+OPEN = 10.0
+"""The seconds that `once` waits for a transaction of somebody else to end."""
 LEAVING = 2.0
 """The seconds that brokers have to take the last report."""
 
@@ -53,6 +56,8 @@ class _Partition:
     at_end: bool = False
     """Whether there was nothing more when it was last read."""
     paused: bool = False
+    stuck: float | None = None
+    """Since when nothing more came, although the end is not reached."""
 
     @property
     def where(self) -> str:
@@ -243,9 +248,28 @@ class KafkaSource:
         first = self._consumer.poll(wait)
         if first is not None:
             self._take([first, *self._consumer.consume(MOST, timeout=0)])
+        if self._once:
+            self._leave_open_transactions()
         batch = self._waiting.take([at for at, one in enumerate(self._partitions) if self._has_more(one)])
         self._pause()
         return batch
+
+    def _leave_open_transactions(self) -> None:
+        """End at messages that nobody has committed: they are for the next run."""
+        now = clock.monotonic()
+        for partition in self._partitions:
+            if partition.is_finished or not partition.at_end:
+                partition.stuck = None
+            elif partition.stuck is None:
+                partition.stuck = now
+            elif now > partition.stuck + OPEN:
+                assert partition.end is not None
+                warnings.warn(
+                    f"{partition.where}: offsets {partition.next:,} to {partition.end - 1:,} belong to a "
+                    "transaction that is still open; they are left to the next run",
+                    stacklevel=2,
+                )
+                partition.end = partition.next
 
     def _has_more(self, partition: _Partition) -> bool:
         if partition.is_finished or partition.at_end:

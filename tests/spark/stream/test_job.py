@@ -183,7 +183,8 @@ def test_a_driver_killed_before_and_after_any_file_operation_loses_and_repeats_n
                     job.job.close()
                 job = None
         assert job is not None
-        assert not list((path / "out").glob(".*")), "nothing is left half done"
+        for folder in ("out", "late", "check", "check/nestream"):
+            assert not list((path / folder).glob(".*")), "nothing is left half done"
         return job.matches.to_pylist(), job.late, kills
 
     expected, late, _ = run(tmp_path / "whole")
@@ -257,6 +258,23 @@ def test_state_that_is_behind_sparks_checkpoint_is_refused(tmp_path: Path) -> No
     job.number = 7
     with pytest.raises(nestream.EventError, match=r"Spark is at micro-batch 7, and \S* has no state for it"):
         job.run(HISTORY[0])
+
+
+def test_matches_of_the_last_commit_that_are_gone_are_refused_with_their_name(tmp_path: Path) -> None:
+    job = SimulatedJob(KEYED, events().schema, tmp_path)
+    job.run(HISTORY[0])
+    (tmp_path / "out" / "part-00000000.parquet").unlink()
+    with pytest.raises(nestream.EventError, match=r"the file \S*/part-00000000.parquet of .* is missing"):
+        job.start()
+
+
+def test_matches_that_another_program_took_after_they_were_reported_are_not_missed(tmp_path: Path) -> None:
+    job = SimulatedJob(KEYED, events().schema, tmp_path)
+    job.run(HISTORY[0])
+    job.job.tell()
+    (tmp_path / "out" / "part-00000000.parquet").unlink()
+    job.start()
+    assert job.job.progress.matches == 1
 
 
 def test_a_folder_with_matches_but_without_a_checkpoint_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import time as clock
 from collections.abc import Callable, Sequence
@@ -134,6 +135,12 @@ def stream_files(
     seconds, or when the one before has ended. With `flush`, all time has passed when the files are done.
     `partitions` is the number of key buckets; a checkpoint keeps the one that it was begun with.
     """
+    if builtins.type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise EventError(
+            "a job of files or topics runs in the driver of Spark, and this is a session of Spark Connect\n"
+            "  hint: give nestream stream the --master of the cluster, or write what query.match(df) gives "
+            "with writeStream"
+        )
     if output not in FORMATS:
         raise ValueError(f"unknown format {output!r} for matches: one of {', '.join(FORMATS)}")
     found = _source(source, format, schemas, time, type)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from nestream.model.formats import SUFFIXES, Format
 from nestream.model.kafka import KafkaPlace, check_topics, client_log, read_kafka, topics_of
 from nestream.model.schema import EventError
 from nestream.runtime.spark.stream_columns import LookedAt, common_columns
+from nestream.runtime.spark.stream_commit import identity_of
 from nestream.runtime.spark.stream_pack import Batches
 from nestream.runtime.spark.stream_place import Place
 from nestream.runtime.spark.stream_sink import BatchFiles, Names
@@ -48,7 +48,6 @@ MOST = 1_000_000
 """The messages of a micro-batch."""
 SAMPLE = 10_000
 """The messages that decide the columns."""
-_IDENTITY_FILE = "nestream-kafka.json"
 _NUMBER = re.compile(r"-(\d{8})(?:-\d{5})?\.json$")
 
 
@@ -279,30 +278,45 @@ class BatchTopic(BatchFiles):
     def at(cls, address: str, checkpoint: str, prefix: str, schema: pa.Schema) -> BatchTopic:
         """The topic of an address, which is made if there is none."""
         kept = Place(checkpoint)
-        known = kept.read(_IDENTITY_FILE)
-        if known is None:
-            kept.make()
-            known = json.dumps({"id": f"nestream-{uuid.uuid4().hex[:16]}"}).encode()
-            kept.write(_IDENTITY_FILE, known)
-        identifier = f"{json.loads(known)['id']}-{prefix}"
+        identifier = f"nestream-{identity_of(kept)}-{prefix}"
         _transactions(address, identifier)
         return cls(kept / f"nestream-{prefix}", prefix, "json", schema, address, identifier)
 
-    def publish(self, names: Names) -> None:
-        """Send the rows of a committed micro-batch, unless that was done."""
-        there = set(self.place.names())
+    def publish(self, names: Names, *, again: bool = False) -> None:
+        """Send the rows of a committed micro-batch, unless that was done; then their files are gone."""
+        there = set(self.place.names()) if names else set()
         waiting = [hidden for hidden, _ in names if hidden in there]
+        if len(waiting) < len(names) and not again:
+            self._check_sent(names, there)
         if not waiting:
             return
-        found = _NUMBER.search(names[0][1])
-        assert found is not None
         lines = [line for one in waiting for line in lines_of((self.place.read(one) or b"").decode())]
         try:
-            _transactions(self.address, self.identifier).publish(int(found[1]), lines)
+            _transactions(self.address, self.identifier).publish(_number(names), lines)
         except SinkError as problem:
             raise EventError(str(problem)) from None
         for one in waiting:
             self.place.remove(one)
+
+    def _check_sent(self, names: Names, there: set[str]) -> None:
+        """Refuse to go on where rows are neither here nor in the topic."""
+        try:
+            if _transactions(self.address, self.identifier).has(_number(names)):
+                return
+        except SinkError as problem:
+            raise EventError(str(problem)) from None
+        missing = next(hidden for hidden, _ in names if hidden not in there)
+        raise EventError(
+            f"the file {self.place}/{missing} is missing, and its rows were not sent to {self.address}\n"
+            "  hint: restore the checkpoint from a copy, or start anew with a new checkpoint and a new topic"
+        )
+
+
+def _number(names: Names) -> int:
+    """The number of the micro-batch of some files."""
+    found = _NUMBER.search(names[0][1])
+    assert found is not None
+    return int(found[1])
 
 
 @lru_cache(maxsize=8)
