@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time as clock
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,7 @@ import pyarrow.compute as pc
 from nestream.job.checkpoint import Checkpoint, CheckpointError, Saved
 from nestream.job.live_rules import Change, LiveRules
 from nestream.job.progress import FILE, Progress, State
+from nestream.model.by_rule import matches_by_rule
 from nestream.model.diagnostics import QueryError
 from nestream.model.lengths import length_of_time
 from nestream.model.schema import EventError
@@ -257,10 +259,7 @@ class Job:
             found = self._rules.with_versions(found)
         self._sink.write(found)
         self.progress.matches += found.num_rows
-        if "query" in found.column_names and pa.types.is_string(found.schema.field("query").type):
-            for row in pc.value_counts(found.column("query").combine_chunks()).to_pylist():
-                by_rule = self.progress.by_rule
-                by_rule[row["values"]] = by_rule.get(row["values"], 0) + row["counts"]
+        self.progress.by_rule = dict(Counter(self.progress.by_rule) + matches_by_rule(found))
 
     def _note_time(self, column: pa.ChunkedArray) -> None:
         try:

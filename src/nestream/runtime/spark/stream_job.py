@@ -71,7 +71,7 @@ class StreamJob:
         limit: int | None,
     ) -> None:
         self._task, self._buckets, self._writes = task, buckets, writes
-        self._shipped: bytes = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]
+        self._shipped: bytes = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]  # PySpark does not type it
         self._delay, self._limit = delay, limit
         self._commits, self._last = commits, commits.last
         self._place = Place(writes.checkpoint)

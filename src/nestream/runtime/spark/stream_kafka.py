@@ -253,7 +253,8 @@ class _Records(_Messages):
 
 def _loaded(reader: Any) -> DataFrame:
     try:
-        return reader.load()  # type: ignore[no-any-return]
+        found: DataFrame = reader.load()
+        return found
     except AnalysisException as problem:
         if "kafka" not in str(problem).lower() or "data source" not in str(problem).lower():
             raise
