@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import os
 import time as clock
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -29,7 +31,7 @@ from nestream.model.diagnostics import QueryError
 from nestream.model.lengths import length_of_time
 from nestream.model.schema import EventError
 from nestream.model.time import Duration
-from nestream.sink import Sink, plain
+from nestream.sink import Sink, SinkError, plain
 from nestream.source import Batch, Source
 
 WAIT = 0.1
@@ -78,6 +80,8 @@ class Job:
         self._stream: Any = None
         self._greatest: Any = None
         self._due = 0.0
+        self._is_told = True
+        """Whether progress.json could be written last."""
         self._ticked, self._counted, self._worked = 0.0, 0, 0.0
         self.progress = Progress()
         self.first_problem: str | None = None
@@ -102,7 +106,7 @@ class Job:
         except BaseException as problem:
             self.progress.state = State.FAILED
             self.progress.error = str(problem) or type(problem).__name__
-            with suppress(OSError):  # the disk may be full
+            with suppress(OSError, SinkError):  # the disk may be full
                 self._tick()
             raise
         finally:
@@ -362,9 +366,19 @@ class Job:
             if self._checkpoint is None:
                 progress.state_bytes = held["bytes"]
         if self._checkpoint is not None and self._checkpoint.folder.is_dir():
-            progress.write(self._checkpoint.folder / FILE)
+            self._tell(self._checkpoint.folder / FILE)
         if self._on_tick is not None:
             self._on_tick(progress)
+
+    def _tell(self, path: Path) -> None:
+        """Replace progress.json; where that fails the job goes on, and says so once."""
+        try:
+            self.progress.write(path)
+            self._is_told = True
+        except OSError as error:
+            if self._is_told:
+                warnings.warn(f"cannot write {path}: {error.strerror}; the job goes on", stacklevel=2)
+            self._is_told = False
 
 
 def _length(given: Any, what: str) -> Any:
