@@ -143,6 +143,7 @@ def survive(tmp_path: Path, seed: int, kills: int, *, folder: bool) -> None:
     assert written(sink) == wanted
     letters = [json.loads(line)["raw"] for line in job.aside.read_bytes().splitlines()]
     assert len(letters) == len(set(letters)) == malformed
+    print(f"killed {kills} times: {len(wanted):,} matches and {malformed} dead letters, each once")
 
 
 def _feed_slowly(
