@@ -105,10 +105,10 @@ def test_why_a_match_is_one_is_answered_with_the_same_numbers(console: Console) 
     [
         ("#4", [4]),
         ("07:01:10", [6]),
-        ("Disinfection #70, id 6", [6]),
+        ("Disinfection event 70, id 6", [6]),
         ("id 9", [3]),
         ("id=9", [3]),
-        ("07:00:40 Checking #40, id 6", [4]),
+        ("07:00:40 Checking event 40, id 6", [4]),
         ("checking id 6", [4]),
         ("no such thing", []),
     ],

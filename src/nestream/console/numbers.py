@@ -42,18 +42,23 @@ def searched(
 ) -> list[dict[str, Any]]:
     """The first of some numbered events that a table would show with a text; if none, with all its words."""
     wanted = " ".join(wanted.lower().split())
-    for holds in (
-        lambda row: wanted in row,
-        lambda row: set(wanted.split()) <= set(re.split(r"[\s,]+", row)),
-    ):
+    for holds in (_as_it_stands, _word_by_word):
         found = (
             {"place": place, "event": event}
             for place, event in events()
-            if not wanted or holds(_row(place, event, time, type))
+            if not wanted or holds(wanted, _row(place, event, time, type))
         )
         if rows := list(islice(found, most)):
             return rows
     return []
+
+
+def _as_it_stands(wanted: str, row: str) -> bool:
+    return wanted in row
+
+
+def _word_by_word(wanted: str, row: str) -> bool:
+    return set(wanted.split()) <= set(re.split(r"[\s,]+", row))
 
 
 def _row(place: int, event: Mapping[str, Any], time: str, type: str) -> str:
