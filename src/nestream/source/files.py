@@ -12,13 +12,15 @@ from nestream.model.formats import SUFFIXES, Format
 from nestream.source.errors import SourceError
 from nestream.source.formats import files_below, suffix_of
 from nestream.source.input import cannot_read
-from nestream.source.parts import Columns, Part, part_of
+from nestream.source.parts import Columns, JsonPart, Part, part_of
 from nestream.source.protocol import Batch, Position
 
 POLL = 0.02
 """How many seconds pass between two looks at files that have nothing new."""
 _SHARE = 10
 """Looking takes at most one part in so many of the time."""
+NEWEST = 16 << 20
+"""The bytes that are read of what is there, if only the newest are wanted."""
 _WILD = frozenset("*?[")
 
 
@@ -26,7 +28,8 @@ class Files:
     """The files of a place: those there, in the order of their last change, then those that come or grow.
 
     With `once` the source ends when all that is there was read. With `whole` a last line without a line end
-    is one too, because nobody will go on writing it.
+    is one too, because nobody will go on writing it. With `newest` only the last megabytes of what is there
+    are read: whole files, and of a single text file its end.
     """
 
     repeatable = True
@@ -35,12 +38,13 @@ class Files:
         self,
         place: str,
         time: str,
-        type: str,
+        type: str | None,
         *,
         format: Format | None = None,
         once: bool = False,
         whole: bool = False,
         moments: Collection[str] | None = None,
+        newest: bool = False,
     ) -> None:
         self.where = place
         self._format, self._once, self._whole = format, once, whole
@@ -56,6 +60,7 @@ class Files:
         self._idle = POLL
         self._looked = 0.0
         self._ended = False
+        self._skips = newest
 
     @property
     def ended(self) -> bool:
@@ -110,8 +115,29 @@ class Files:
         self._listed = {path: found for path in self._paths() if (found := _stat(path)) is not None}
         changed = [path for path, found in self._listed.items() if self._seen.get(path) != _state(found)]
         self._queue = sorted(changed, key=lambda path: (self._listed[path].st_mtime_ns, path))
+        if self._skips:
+            self._skip_to_newest()
         self._looked = clock.monotonic()
         self._idle = max(POLL, _SHARE * (self._looked - begin))
+
+    def _skip_to_newest(self) -> None:
+        """Pass over what is there but the last part."""
+        self._skips, size = False, 0
+        if self._alone:
+            for path in self._queue:
+                part = self._parts[path] = part_of(
+                    path, self._format_of(path), self._columns, alone=self._alone
+                )
+                if isinstance(part, JsonPart):
+                    part.skip(max(0, self._listed[path].st_size - NEWEST))
+            return
+        for number, path in enumerate(reversed(self._queue)):
+            size += self._listed[path].st_size
+            if number and size > NEWEST:
+                skipped = self._queue[: len(self._queue) - number]
+                self._seen |= {one: _state(self._listed[one]) for one in skipped}
+                self._queue = self._queue[len(skipped) :]
+                return
 
     def _paths(self) -> Iterator[str]:
         if self._alone:

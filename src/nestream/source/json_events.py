@@ -59,14 +59,17 @@ Problems = dict[int, str]
 
 
 class JsonEvents:
-    """Turns lines into events. Text is read as a time only in the time column and in the `moments`."""
+    """Turns lines into events. Text is read as a time only in the time column and in the `moments`.
 
-    def __init__(self, time: str, type: str, moments: Collection[str] | None = None) -> None:
+    Without a type column, rows need none.
+    """
+
+    def __init__(self, time: str, type: str | None, moments: Collection[str] | None = None) -> None:
         self.time = self._time = time
         self._type, self._moments = type, moments
         self._time_kind: Kind | None = None
         self._holds: dict[str, Holds] = {}
-        self._names = {time, type}
+        self._names = {time} if type is None else {time, type}
         """The attributes so far."""
 
     def add_moment(self, name: str) -> None:
@@ -142,6 +145,8 @@ class JsonEvents:
             return False
         if any(not self._names.issuperset(names) for names in set(map(tuple, values))):
             return False
+        if self._type is None:
+            return True
         kinds = [value.get(self._type) for value in values]
         return set(map(type, kinds)) == {str} and "" not in kinds
 
@@ -157,6 +162,8 @@ class JsonEvents:
             if len(self._names.union(value)) > MOST_ATTRIBUTES:
                 return f"the events have more than {MOST_ATTRIBUTES} different attributes"
             self._names.update(value)
+        if self._type is None:
+            return None
         kind = value.get(self._type)
         if kind is None or kind == "":
             return f"type is missing: no `{self._type}`" if kind is None else "type is missing"

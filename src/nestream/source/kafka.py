@@ -39,6 +39,8 @@ MOST_HELD = 50_000
 """A partition that is so many events ahead of the others is not read on."""
 REFRESH = 5.0
 """The seconds between two looks for new partitions."""
+NEWEST = 10_000
+"""How many messages of each partition are read of those that are there, if only the newest are wanted."""
 OPEN = 10.0
 """The seconds that `once` waits for a transaction of somebody else to end."""
 LEAVING = 2.0
@@ -69,7 +71,10 @@ class _Partition:
 
 
 class KafkaSource:
-    """The messages of topics. With `once` it ends where the topics ended when it began."""
+    """The messages of topics. With `once` it ends where the topics ended when it began.
+
+    With `newest` it begins with the last few messages of each partition.
+    """
 
     repeatable = True
 
@@ -79,6 +84,7 @@ class KafkaSource:
         events: Events,
         *,
         once: bool = False,
+        newest: bool = False,
     ) -> None:
         try:
             self._kafka = kafka_client()
@@ -92,7 +98,7 @@ class KafkaSource:
         except ValueError as error:
             raise SourceError(str(error)) from None
         self.where = self._place.where
-        self._once = once
+        self._once, self._newest = once, newest
         self._events = events
         if "timestamp" in self._names:
             events.add_moment(self._names["timestamp"])
@@ -160,7 +166,9 @@ class KafkaSource:
     def _add(self, topic: str, number: int, saved: Mapping[str, int] | None) -> _Partition:
         """Read one more partition: from its saved offset on, or all of it, or with `start=end` what comes."""
         low, high = self._bounds(topic, number)
-        at_start = high if saved is None and self._place.options.get("start") == "end" else low
+        at_start = high if self._place.options.get("start") == "end" else low
+        if self._newest:
+            at_start = max(at_start, high - NEWEST)
         offset = at_start if saved is None else saved.get(str(number), low)
         partition = _Partition(topic, number, offset, high if self._once else None)
         self._numbers[topic, number] = len(self._partitions)

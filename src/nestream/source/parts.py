@@ -27,7 +27,7 @@ UNFINISHED = 5.0
 class Columns:
     """What is known of the columns of all files: the first file of a format sets the types of the others."""
 
-    def __init__(self, time: str, type: str, moments: Collection[str] | None) -> None:
+    def __init__(self, time: str, type: str | None, moments: Collection[str] | None) -> None:
         self.time, self.type = time, type
         self.json = JsonEvents(time, type, moments)
         self.csv: dict[str, pa.DataType] = {}
@@ -84,6 +84,9 @@ class JsonPart:
     def __init__(self, path: str, columns: Columns, alone: bool) -> None:
         self._columns = columns
         self._text = TextFile(path, follows=alone)
+
+    def skip(self, offset: int) -> None:
+        self._text.skip(offset)
 
     def read(self, *, to_end: bool) -> Batch | None:
         first = self._text.line

@@ -18,19 +18,21 @@ from nestream.source.protocol import Events, Source
 def open_source(
     place: str,
     time: str = "ts",
-    type: str = "type",
+    type: str | None = "type",
     *,
     format: str | None = None,
     schemas: Sequence[str] = (),
     once: bool = False,
     whole: bool = False,
     moments: Collection[str] | None = None,
+    newest: bool = False,
 ) -> Source:
     """The events of a place, as they come.
 
     `schemas` are the files with the schemas of messages of Avro, each `FILE` or `ID=FILE` with its id in a
     registry. With `once` the source ends when what is there was read; with `whole` what is there is all there
-    will ever be. `moments` are the attributes whose text may be a time; by default all.
+    will ever be. `moments` are the attributes whose text may be a time; by default all. With `newest` only
+    the last part of what is there is read, and then what comes. With `type=None` rows need no type.
     """
     if time == type:
         raise SourceError(f"time and type cannot both be column {time!r}. Name two columns")
@@ -38,7 +40,8 @@ def open_source(
     if is_kafka(place):
         from nestream.source.kafka import KafkaSource  # only those who use Kafka load it
 
-        return KafkaSource(place, message_events(place, time, type, chosen, schemas, moments), once=once)
+        events = message_events(place, time, type, chosen, schemas, moments)
+        return KafkaSource(place, events, once=once, newest=newest)
     if schemas:
         raise SourceError(
             f"a schema is for messages of Avro in Kafka, and {place} is read without: "
@@ -47,21 +50,21 @@ def open_source(
     if place == "-" or "://" in place:
         if chosen not in (None, "jsonl"):
             raise SourceError(f"{place} is read as JSON lines, one event a line, and not as {chosen}")
-        events = JsonEvents(time, type, moments)
-        return Pipe(events) if place == "-" else Listener(place, events, once=once)
+        lines = JsonEvents(time, type, moments)
+        return Pipe(lines) if place == "-" else Listener(place, lines, once=once)
     is_one = not os.path.isdir(place) and not is_pattern(place)
     if is_one and chosen is None and os.path.exists(place) and suffix_of(place) not in SUFFIXES:
         raise SourceError(
             f"cannot tell the format of {place} by its suffix: it is none of {', '.join(SUFFIXES)}. "
             f"Rename it, or name the format: {listed_formats()}"
         )
-    return Files(place, time, type, format=chosen, once=once, whole=whole, moments=moments)
+    return Files(place, time, type, format=chosen, once=once, whole=whole, moments=moments, newest=newest)
 
 
 def message_events(
     place: str,
     time: str,
-    type: str,
+    type: str | None,
     format: Format | None,
     schemas: Sequence[str],
     moments: Collection[str] | None,
@@ -69,6 +72,8 @@ def message_events(
     """What turns the messages of topics into events."""
     if not is_avro(place, format, schemas):
         return JsonEvents(time, type, moments)
+    if type is None:
+        raise SourceError(f"messages of Avro are events, and {place} is read as rows without a type")
     from nestream.source.avro_messages import AvroDecoder, AvroEvents  # only those who use Avro load it
 
     return AvroEvents(time, type, AvroDecoder.of(schemas))

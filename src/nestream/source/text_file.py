@@ -74,6 +74,22 @@ class TextFile:
                 "Put the old file back, or start anew without the checkpoint"
             )
 
+    def skip(self, offset: int) -> None:
+        """Pass over the lines up to an offset; a compressed file has none to go to."""
+        if not offset or self.is_fixed:
+            return
+        with self._opened() as file:
+            file.seek(0)
+            self._head = file.read(_MARKED)
+            file.seek(offset - 1)
+            while data := file.read(BLOCK):
+                end = data.find(b"\n") + 1
+                offset += (end or len(data)) - 1
+                if end:
+                    break
+                offset += 1
+        self.offset, self.line = offset, 2  # which line it is, nobody has counted
+
     def take(self, *, to_end: bool) -> bytes:
         """The next whole lines; with `to_end` also a last one without a line end."""
         if self._done:
