@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nestream.model.unseen import UnseenTypeWarning
     from nestream.queries import Queries, queries
     from nestream.query import Query, StateError, matching, query
+    from nestream.watched import job
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,7 @@ __all__ = [
     "TooManyMatchesError",
     "UnseenTypeWarning",
     "function",
+    "job",
     "matching",
     "queries",
     "query",
@@ -46,6 +48,7 @@ _MODULES = {
     "TooManyMatchesError": "model.memory",
     "UnseenTypeWarning": "model.unseen",
     "function": "model.functions",
+    "job": "watched",
     "matching": "query",
     "queries": "queries",
     "query": "query",

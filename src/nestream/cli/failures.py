@@ -7,7 +7,7 @@ import sys
 
 import nestream
 from nestream.cli.console import messages, note, show_diagnostics, show_error
-from nestream.job import CheckpointError, RulesError
+from nestream.job import CheckpointError, JobError, RulesError
 from nestream.sink import SinkError
 from nestream.source import SourceError
 
@@ -16,6 +16,7 @@ _FAILURES = (
     nestream.StateError,
     nestream.TooManyMatchesError,
     CheckpointError,
+    JobError,
     RulesError,
     SinkError,
     SourceError,

@@ -21,6 +21,7 @@ from nestream.cli.arguments import (
 )
 from nestream.cli.live_rules import Binder
 from nestream.cli.progress import ProgressFile, progress_path
+from nestream.cli.stream_job import StreamJob
 from nestream.cli.stream_local import LocalStream, stream_here
 from nestream.cli.stream_options import (
     CheckpointOption,
@@ -29,6 +30,7 @@ from nestream.cli.stream_options import (
     FromOption,
     FutureOption,
     JarsOption,
+    JobOption,
     LateOption,
     LocalOption,
     MasterOption,
@@ -63,6 +65,7 @@ def stream(
     files: FilesOption = None,
     progress: ProgressOption = None,
     metrics: MetricsOption = None,
+    job: JobOption = None,
     format: StreamFormatOption = None,
     master: MasterOption = None,
     packages: PackagesOption = None,
@@ -81,6 +84,18 @@ def stream(
     """
     if strategy == "reference":
         raise typer.BadParameter("the reference evaluator does not run on streams.", param_hint="--strategy")
+    read_as = None if input_format is None else input_format.stored
+    described = StreamJob.of(
+        job,
+        query,
+        runtime="embedded" if local else "spark",
+        events=source,
+        time=time,
+        type=type,
+        format=read_as,
+        schemas=[_absolute(one) for one in schema] if schema else None,
+    )
+    sink, late = described.place(sink, "matches"), described.place(late, "late")
     if source is not None and Path(source).is_dir():
         _apart(source, {"--to": sink, "--late": late, "--checkpoint": checkpoint})
     if sink is not None and is_topic(sink):
@@ -88,7 +103,6 @@ def stream(
     if source is not None and is_topic(source) and files is not None:
         raise typer.BadParameter("it is for files, and not for topics.", param_hint="--files")
     log = None if progress is None else ProgressFile(progress_path(progress))
-    read_as = None if input_format is None else input_format.stored
     if local:
         for_spark = {"--master": master, "--files": files, "--packages": packages, "--jars": jars}
         for option, given in for_spark.items():
@@ -111,6 +125,7 @@ def stream(
             log=log,
             metrics=metrics,
             strategy=strategy,
+            job=described,
         )
         parsed = None
         if not Path(query).is_dir() or not wanted.goes_on:  # a job that goes on refuses rules that are wrong
@@ -136,6 +151,7 @@ def stream(
         files=files,
         log=log,
         metrics=metrics,
+        job=described,
         strategy=strategy,
         output=(format or StreamFormat.PARQUET).value,
         master=master or "local[*]",
@@ -162,6 +178,12 @@ def _parsed(
     except ValueError as problem:
         raise typer.BadParameter(f"{problem}.", param_hint="QUERY") from None
     return parsed
+
+
+def _absolute(schema: str) -> str:
+    """A schema, `FILE` or `ID=FILE`, that is found from any folder."""
+    number, equals, path = schema.rpartition("=")
+    return f"{number}{equals}{Path(path).absolute()}"
 
 
 def _check_topic(format: StreamFormat | None, checkpoint: str | None) -> None:

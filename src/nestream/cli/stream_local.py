@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from nestream.cli.console import is_terminal, note
 from nestream.cli.live_rules import Binder, change_lines
 from nestream.cli.match_text import MatchText
 from nestream.cli.progress import ProgressFile
+from nestream.cli.stream_job import StreamJob
 from nestream.cli.stream_metrics import served
 from nestream.cli.stream_options import StreamFormat
 from nestream.cli.stream_status import StatusLine, interruption, live, note_pending, summary
@@ -46,6 +47,7 @@ class LocalStream:
     log: ProgressFile | None
     metrics: str | None
     strategy: str = "auto"
+    job: StreamJob = field(default_factory=StreamJob)
 
     def kept(self) -> str | None:
         """The folder of the checkpoint; without one where nothing can be undone and none is named."""
@@ -65,6 +67,12 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
 
     Rules are bound by the binder; `name` is that of the query or of the folder.
     """
+    allowed = wanted.lateness if isinstance(wanted.lateness, str) and not wanted.lateness.isdigit() else None
+    with wanted.job.running(matches=wanted.sink, late=wanted.late, watermark=allowed, spark=None):
+        _stream_here(query, name, wanted)
+
+
+def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
     status = StatusLine()
     told = _Told(wanted, status)
     lateness: Any = int(wanted.lateness) if str(wanted.lateness).isdigit() else wanted.lateness
@@ -115,7 +123,7 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
     told.job = job
     if wanted.log is not None:
         wanted.log.counts_on = kept is not None
-    with served(wanted.metrics, lambda: job.progress), interruption(signal.SIGTERM) as stop:
+    with served(wanted.metrics, lambda: job.progress, wanted.job), interruption(signal.SIGTERM) as stop:
         progress = job.run(stop)
     status.clear()
     _say(progress, wanted, kept)
@@ -179,6 +187,7 @@ class _Told:
                 self._status.clear()
                 note(f"warning: {progress.rules_problem}; version {progress.version} of the rules runs on")
                 self._status.again()
+        self._wanted.job.tell(progress)
         if self._wanted.log is not None and progress.at is not None:
             self._wanted.log(progress)
         left_out = [

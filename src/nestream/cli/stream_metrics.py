@@ -8,21 +8,25 @@ from contextlib import contextmanager
 import typer
 
 from nestream.cli.console import note
+from nestream.cli.stream_job import StreamJob
 from nestream.job import Progress
 from nestream.job.metrics import serve_metrics
 
 
 @contextmanager
-def served(address: str | None, progress: Callable[[], Progress]) -> Iterator[None]:
+def served(address: str | None, progress: Callable[[], Progress], job: StreamJob) -> Iterator[None]:
     """The progress on /metrics meanwhile, if an address is given."""
     if address is None:
+        job.describe(metrics=None)
         yield
         return
     try:
         port, stop = serve_metrics(address, progress)
     except ValueError as problem:
         raise typer.BadParameter(f"{problem}.", param_hint="--metrics") from None
-    note(f"metrics are at http://{address.rpartition(':')[0] or '127.0.0.1'}:{port}/metrics")
+    where = f"http://{address.rpartition(':')[0] or '127.0.0.1'}:{port}/metrics"
+    note(f"metrics are at {where}")
+    job.describe(metrics=where)
     try:
         yield
     finally:

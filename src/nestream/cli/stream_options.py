@@ -104,6 +104,16 @@ ProgressOption = Annotated[
         show_default=False,
     ),
 ]
+JobOption = Annotated[
+    str | None,
+    typer.Option(
+        "--job",
+        metavar="DIR",
+        help="Describe the job in this folder, for `nestream console DIR`. Matches and late events go there "
+        "too, unless --to and --late name other places.",
+        show_default=False,
+    ),
+]
 MetricsOption = Annotated[
     str | None,
     typer.Option(

@@ -12,6 +12,7 @@ from nestream import Queries, Query
 from nestream.cli.console import is_terminal, messages, note
 from nestream.cli.progress import ProgressFile
 from nestream.cli.spark import SETTINGS, spark_errors
+from nestream.cli.stream_job import StreamJob
 from nestream.cli.stream_metrics import served
 from nestream.cli.stream_status import interruption, live, note_pending, summary
 from nestream.query import spark_session
@@ -30,6 +31,7 @@ def stream_on_spark(
     late: str | None,
     log: ProgressFile | None,
     metrics: str | None,
+    job: StreamJob,
     master: str,
     jars: dict[str, str],
     **options: Any,
@@ -44,15 +46,33 @@ def stream_on_spark(
     if late is not None and not is_topic(late):
         late = str(Path(late).absolute())  # workers run in folders of their own
     kept = checkpoint or str(Path(sink) / "_checkpoint")
+    with job.running(matches=sink, late=late, watermark=options["watermark"]):
+        _stream(parsed, source, sink, kept, late, log, metrics, job, (master, jars), options)
+
+
+def _stream(
+    parsed: Query | Queries,
+    source: str,
+    sink: str,
+    kept: str,
+    late: str | None,
+    log: ProgressFile | None,
+    metrics: str | None,
+    job: StreamJob,
+    where: tuple[str, dict[str, str]],
+    options: dict[str, Any],
+) -> None:
+    master, jars = where
     spark = spark_session(master, {**SETTINGS, **jars})
     try:
+        job.describe(spark=spark.sparkContext.uiWebUrl)
         with spark_errors():
             running = parsed.stream_files(spark, source, sink, checkpoint=kept, late=late, **options)
         if log is not None:
             log.counts_on = True
         running.on_batch = _Told(log, is_kept=late is not None)
-        with served(metrics, lambda: running.progress):
-            _watch(running)
+        with served(metrics, lambda: running.progress, job):
+            _watch(running, job)
         note(summary(running.progress))
         note_pending(running.progress)
     finally:
@@ -76,14 +96,18 @@ class _Told:
             self._silent = True
 
 
-def _watch(running: Any) -> None:
+def _watch(running: Any, job: StreamJob) -> None:
     """Show the progress until the stream ends or is interrupted."""
     shown = messages().status("starting") if is_terminal(error=True) else nullcontext()
-    with shown as status, interruption() as interrupted:
-        while not running.wait(LOOK):
-            if interrupted.is_set():
-                running.stop()
-                note("stopped; run the same command to continue")
-                return
-            if status is not None:
-                status.update(live(running.progress))
+    try:
+        with shown as status, interruption() as interrupted:
+            while not running.wait(LOOK):
+                job.tell(running.progress)
+                if interrupted.is_set():
+                    running.stop()
+                    note("stopped; run the same command to continue")
+                    return
+                if status is not None:
+                    status.update(live(running.progress))
+    finally:
+        job.tell(running.progress)

@@ -1,6 +1,8 @@
 """An embedded job: a source, a stream and a sink in this process, with a checkpoint to go on from."""
 
 from nestream.job.checkpoint import Checkpoint, CheckpointError
+from nestream.job.description import JobError
+from nestream.job.folder import JobFolder
 from nestream.job.job import Job
 from nestream.job.live_rules import Change, LiveRules
 from nestream.job.progress import Progress, State
@@ -12,6 +14,8 @@ __all__ = [
     "Checkpoint",
     "CheckpointError",
     "Job",
+    "JobError",
+    "JobFolder",
     "LiveRules",
     "Progress",
     "RuleFolder",

@@ -1,0 +1,209 @@
+"""`nestream.job(...)`: attach the console to a job of your own with one line, on Spark or in this process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from nestream.job.description import JobError
+from nestream.job.folder import JobFolder
+from nestream.job.progress import Progress, State
+from nestream.job.spark_progress import SparkProgress
+from nestream.job.stream_record import StreamRecord
+from nestream.queries import Queries, queries
+from nestream.query import Query
+from nestream.query import query as parsed
+
+TICK = 1.0
+"""The seconds between two looks at a job."""
+
+
+def job(
+    folder: str | os.PathLike[str],
+    rules: str | os.PathLike[str] | Query | Queries | Mapping[str, Any],
+    query: Any = None,
+    *,
+    matches: str | os.PathLike[str] | None = None,
+    events: str | os.PathLike[str] | None = None,
+    late: str | os.PathLike[str] | None = None,
+    time: str = "ts",
+    type: str = "type",
+    watermark: str | None = None,
+    title: str | None = None,
+    entity: str | None = None,
+    place: str | None = None,
+    facets: Sequence[str] | None = None,
+    titles: Mapping[str, str] | None = None,
+    severities: Mapping[str, str] | None = None,
+) -> WatchedJob:
+    """Describe a job in a folder, so that `nestream console FOLDER` shows it.
+
+    `rules` are what you match: a query, a query set, a mapping, or a folder of `.neel` files. `query` is the
+    started query of Spark that writes the matches; the console shows its progress. `matches`, `events` and
+    `late` are the places that it writes to and reads from: folders, files or `kafka://` addresses. For a
+    stream in this process call `stream()` of what this returns; it records events and matches itself.
+
+    `entity`, `place` and `facets` name attributes, `titles` and `severities` are by rule. What you leave out
+    stays as job.json has it.
+    """
+    made = JobFolder(folder)
+    found = _rules(made, rules)
+    kept = {
+        "title": title,
+        "entity": entity,
+        "place": place,
+        "facets": None if facets is None else list(facets),
+        "titles": None if titles is None else dict(titles),
+        "severities": None if severities is None else dict(severities),
+        "watermark": watermark,
+        "matches": matches,
+        "events": events,
+        "late": late,
+    }
+    made.describe(
+        rules=found[0],
+        time=time,
+        type=type,
+        runtime="embedded" if query is None else "spark",
+        **{name: value for name, value in kept.items() if value is not None},
+    )
+    watched = WatchedJob(made, found[1], time, type)
+    if query is not None:
+        watched.watch(query)
+    return watched
+
+
+def _rules(folder: JobFolder, given: Any) -> tuple[Path, Query | Queries]:
+    """The folder or file of some rules, and the rules."""
+    if isinstance(given, str | os.PathLike):
+        path = Path(given)
+        if not path.exists():
+            raise JobError(f"there is no file or folder {path}\n  hint: name a folder of .neel files")
+        return path, queries(path) if path.is_dir() else parsed(path.read_text(encoding="utf-8"))
+    found = given if isinstance(given, Query | Queries) else queries(given)
+    members = {"query": found} if isinstance(found, Query) else dict(found.members)
+    texts = {name: one.formatted if one.parameters else one.text for name, one in members.items()}
+    return folder.keep_rules(texts), found
+
+
+class WatchedJob:
+    """A job that the console can see for as long as it runs."""
+
+    def __init__(self, folder: JobFolder, rules: Query | Queries, time: str, type: str) -> None:
+        self.folder = folder
+        self.rules = rules
+        self.progress = Progress()
+        self._time, self._type = time, type
+        self._record: StreamRecord | None = None
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.folder.tell(self.progress)
+
+    def watch(self, query: Any) -> None:
+        """Show the progress of a started query of Spark until it ends."""
+        spark = getattr(query, "sparkSession", None)
+        if spark is not None:
+            with suppress(Exception):  # Spark Connect has no context, and some have no page
+                self.folder.describe(spark=spark.sparkContext.uiWebUrl)
+        seen = SparkProgress(query, self.progress)
+        self._every_second(lambda: not seen.look())
+
+    def stream(self, **settings: Any) -> RecordedStream:
+        """A stream of the rules in this process; its events and matches are recorded for the console."""
+        record = self._record = StreamRecord(
+            self.folder, self._time, settings.get("lateness", 0), self.progress
+        )
+        places = {name: record.places[name] for name in ("events", "matches", "late")}
+        self.folder.describe(**places, watermark=_worded(settings.get("lateness")))
+        late, dead = settings.pop("late", None), settings.pop("dead_letter", None)
+        stream = self.rules.stream(
+            time=self._time,
+            type=self._type,
+            late=record.late(late),
+            dead_letter=record.dead(dead),
+            **settings,
+        )
+        self._every_second(record.publish)
+        return RecordedStream(stream, record)
+
+    def _every_second(self, look: Any) -> None:
+        def run() -> None:
+            while not self._done.wait(TICK):
+                if look():
+                    break
+                self.folder.tell(self.progress)
+            self.folder.tell(self.progress)
+
+        self.progress.state = State.RUNNING
+        self._thread = threading.Thread(target=run, name="nestream job", daemon=True)
+        self._thread.start()
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Say that the job has ended."""
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._record is not None:
+            self._record.publish()
+        if self.progress.state in (State.STARTING, State.RUNNING):
+            self.progress.state = State.FINISHED if error is None else State.FAILED
+            self.progress.error = None if error is None else str(error) or error.__class__.__name__
+        self.folder.tell(self.progress)
+
+    def __enter__(self) -> WatchedJob:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(error)
+
+
+class RecordedStream:
+    """A stream whose events and matches the console sees; else it is the stream itself."""
+
+    def __init__(self, stream: Any, record: StreamRecord) -> None:
+        self._stream, self._record = stream, record
+
+    def push(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Take an event; the matches that it decides."""
+        begin = self._record.begin()
+        found: list[dict[str, Any]] = self._stream.push(event)
+        self._record.took([event], found, begin, self._stream)
+        return found
+
+    def push_batch(self, events: Any) -> Any:
+        """Take many events; the matches that they decide as a table."""
+        begin = self._record.begin()
+        found = self._stream.push_batch(events)
+        self._record.took(events, found, begin, self._stream)
+        return found
+
+    def finish(self) -> list[dict[str, Any]]:
+        """End the input; the matches that were pending."""
+        begin = self._record.begin()
+        found: list[dict[str, Any]] = self._stream.finish()
+        self._record.took([], found, begin, self._stream)
+        return found
+
+    def finish_batch(self) -> Any:
+        """End the input; the matches that were pending as a table."""
+        begin = self._record.begin()
+        found = self._stream.finish_batch()
+        self._record.took([], found, begin, self._stream)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _worded(lateness: Any) -> str | None:
+    """A lateness as job.json has it; a number has no unit there."""
+    if isinstance(lateness, str):
+        return lateness
+    return f"{lateness.total_seconds():g} seconds" if hasattr(lateness, "total_seconds") else None
