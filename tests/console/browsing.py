@@ -6,12 +6,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Page, Route
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.console.pipeline import Pipeline, wait
+from tests.console.served import Console
 
 PATIENCE = 120_000
 """Milliseconds that a busy machine may take for what is not measured."""
+
+
+@contextmanager
+def visiting(
+    browser: Browser, console: Console, *, dark: bool = False, width: int = 1360, height: int = 860
+) -> Iterator[Page]:
+    """A page of a new visitor, who has opened the printed address; errors of its scripts fail the test."""
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if dark else "light",
+        reduced_motion="reduce",
+    )
+    opened = context.new_page()
+    opened.set_default_timeout(PATIENCE)
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    opened.goto(console.address)
+    expect(opened.locator("#connection[data-line=open]")).to_be_visible(timeout=PATIENCE)
+    yield opened
+    context.close()
+    assert errors == []
 
 
 def visit(page: Page, pipeline: Pipeline, path: str) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page
 
 from nestream.console import pool, trial
-from tests.console.browsing import PATIENCE
+from tests.console.browsing import visiting
 from tests.console.pipeline import Pipeline, running_pipeline
 
 HERE = Path(__file__).parent
@@ -22,7 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(HERE) and {"pipeline", "page"} & set(getattr(item, "fixturenames", ())):
+        if item.path.is_relative_to(HERE) and {"pipeline", "page", "browser"} & set(
+            getattr(item, "fixturenames", ())
+        ):
             item.add_marker(pytest.mark.xdist_group("spark"))  # one Spark at a time is enough for a machine
 
 
@@ -43,19 +45,6 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 
 @pytest.fixture
 def page(browser: Browser, pipeline: Pipeline, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A page of a new visitor, who has opened the printed address; errors of its scripts fail the test."""
-    context = browser.new_context(
-        viewport={"width": 1360, "height": 860},
-        color_scheme="dark" if "dark" in request.node.name else "light",
-        reduced_motion="reduce",
-    )
-    opened = context.new_page()
-    opened.set_default_timeout(PATIENCE)
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    opened.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
-    opened.goto(pipeline.console.address)
-    expect(opened.locator("#connection")).to_contain_text("live", timeout=PATIENCE)
-    yield opened
-    context.close()
-    assert errors == []
+    """A page of a new visitor of the hospital."""
+    with visiting(browser, pipeline.console, dark="dark" in request.node.name) as opened:
+        yield opened

@@ -89,8 +89,7 @@ def wait(holds: Callable[[], bool], seconds: float, check: Callable[[], None] = 
 def running_stream(job: Job) -> Iterator[subprocess.Popen[bytes]]:
     """The rules of a job over its events, on Spark."""
     options = ["--format", "json", "--watermark", WATERMARK, "--master", "local[2]"]
-    folders = ["--from", str(job.events), "--to", str(job.matches), "--late", str(job.late)]
-    command = ["stream", str(job.rules), *folders, *options, "--progress", str(job.progress)]
+    command = ["stream", str(job.rules), "--from", str(job.events), "--job", str(job.folder), *options]
     settings = {**os.environ, "PYSPARK_SUBMIT_ARGS": f"{SETTINGS} pyspark-shell"}
     with (job.folder / "stream.log").open("wb") as log:
         stream = subprocess.Popen(

@@ -11,6 +11,7 @@ from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,15 +86,18 @@ class JobFolder:
             (path / "rules" / f"{name}.neel").write_text(text)
         parts = {part: part for part in ("rules", "events", "matches", "late")}
         about = {
-            "name": "test",
+            "title": "test",
             "trigger": 1.0,
             "watermark": "1 seconds",
-            "progress": "progress.jsonl",
+            "progress": "progress.json",
+            "entity": "wID",
+            "place": "room",
             **parts,
         }
-        (path / "job.json").write_text(json.dumps(about))
         if floor:
+            about["plan"] = "floor.json"
             (path / "floor.json").write_text(json.dumps(floor))
+        (path / "job.json").write_text(json.dumps(about))
         self.files = 0
         self.batches = 0
 
@@ -117,6 +121,11 @@ class JobFolder:
             os.replace(self.uncommitted(*matches), name)
         self.batches += 1
         return name
+
+    def progress(self, **told: Any) -> None:
+        """What the job says of itself now."""
+        written = datetime.now(UTC).isoformat()
+        (self.path / "progress.json").write_text(json.dumps({"written": written, "state": "running", **told}))
 
 
 def event(number: int, kind: str, **attributes: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def address(process: subprocess.Popen[str]) -> str:
 
 def test_it_serves_until_ctrl_c_and_stops_at_once_though_a_page_is_open(tmp_path: Path) -> None:
     job = JobFolder(tmp_path / "job")
-    process = started("--job", str(job.path))
+    process = started(str(job.path))
     try:
         with httpx.Client(follow_redirects=True, timeout=120) as client:
             printed = address(process)
@@ -95,7 +95,7 @@ def test_files_may_have_their_time_and_type_in_other_columns(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--job", "nowhere"), 1, "there is no job.json in nowhere"),
+        (("nowhere",), 1, "there is no job.json in nowhere"),
         (("--data", "nowhere.csv"), 2, "there is no file 'nowhere.csv'"),
         (("--port", "70000"), 2, "65535"),
     ],

@@ -9,6 +9,7 @@ import pytest
 from nestream.console.job import rule_of
 from nestream.console.live import Live
 from nestream.console.operations import Operations
+from nestream.console.ward import Ward
 from nestream.hospital.bundled import is_rule, rule_files
 from nestream.hospital.score import Match
 from tests.console.served import event, match
@@ -34,10 +35,12 @@ def live() -> Live:
         "rule": "SEQ(A a, B b) WITHIN 5",
         "fine": "PATTERN A a WITHIN 5 RETURN a.wID AS wID INTO Fine",
     }
-    return Live(rules={name: rule_of(name, text) for name, text in texts.items()})
+    rules = {name: rule_of(name, text) for name, text in texts.items()}
+    return Live(rules=rules, entity="wID", place="room", ward=Ward("wID", "room"))
 
 
 def state_of(live: Live, worker: str) -> str:
+    assert live.ward is not None
     return live.ward.workers[worker].state
 
 

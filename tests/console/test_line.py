@@ -103,15 +103,17 @@ def test_what_is_held_of_a_job_is_bounded() -> None:
     assert len(live.events) == RECENT_EVENTS
     assert len(live.matches) == RECENT_MATCHES
     assert live.events_in == 3 * RECENT_EVENTS
-    assert live.matches_in == sum(live.by_room.counts.values()) == 3 * RECENT_MATCHES
-    assert len(live.by_room.counts) <= 1001
+    rooms = live.facets.tallies["room"].counts
+    assert live.matches_in == sum(rooms.values()) == 3 * RECENT_MATCHES
+    assert len(rooms) <= 1001
+    assert all(len(level) <= 180 for level in live.rates.levels)
     long = {f"field {n}": "x" * 10_000 for n in range(1000)}
     live.take_events([long])
     assert len(dumps(live.events[-1])) < 50_000
 
 
 def test_workers_beyond_those_that_are_shown_are_told_of() -> None:
-    live = Live(ward=Ward(most=2))
+    live = Live(ward=Ward("wID", "room", most=2))
     live.take_events([event(number, "Hall", wID=number % 3, room="OR-1") for number in range(6)])
     assert (live.totals()["workers"], live.totals()["left_out"]) == (2, 2)
 
@@ -150,7 +152,7 @@ def test_a_match_is_told_once_it_is_committed(console: Console, folder: JobFolde
         folder.matches(match("dirty", o=event(5, "Operating", id=7, room="OR-1", wID=3)))
         found = listen(client, None, lambda message: message[2].get("matches"))
     (one,) = found[-1][2]["matches"]
-    assert (one["title"], one["severity"], one["rooms"]) == ("Used without washing", "high", ["OR-1"])
+    assert (one["title"], one["severity"], one["places"]) == ("Used without washing", "high", ["OR-1"])
 
 
 def test_over_any_number_of_breaks_every_match_is_received_once(console: Console, folder: JobFolder) -> None:

@@ -100,7 +100,7 @@ def test_under_load_all_stays_bounded_and_nothing_is_lost(browser: Browser, tmp_
             lambda: _runs(demo, tmp_path),
         )
         said = tmp_path / "console.log"
-        with command("console", "--job", str(folder), "--no-browser", log=said) as server:
+        with command("console", str(folder), "--no-browser", log=said) as server:
             wait(lambda: "token=" in said.read_text(), 60)
             (address,) = re.findall(r"http://\S+", said.read_text())
             page = browser.new_context(viewport={"width": 1360, "height": 860}).new_page()

@@ -13,7 +13,7 @@ from tests.console.browsing import PATIENCE, held, until, visit
 from tests.console.pipeline import HOSTILE, Pipeline
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-PAGES = ("ward", "queries", "matches", "health")
+PAGES = ("overview", "matches", "queries", "health")
 WCAG = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
 
 
@@ -23,12 +23,17 @@ def test_the_health_page_tells_of_the_stream(page: Page, pipeline: Pipeline) -> 
     expect(card).to_contain_text(
         f"{pipeline.planted} committed, {pipeline.planted} received", timeout=PATIENCE
     )
-    expect(page.get_by_role("region", name="Watermark")).to_contain_text(re.compile(r"\d\d:\d\d:\d\d"))
+    job = page.get_by_role("region", name="Job", exact=True)
+    expect(job).to_contain_text("running", timeout=PATIENCE)
+    expect(job).to_contain_text(re.compile(r"Watermark 2026-\d\d-\d\d \d\d:\d\d:\d\d"))
+    expect(page.get_by_role("region", name="Last batch")).to_contain_text(
+        re.compile("the job last spoke .* ago")
+    )
     expect(page.get_by_role("region", name="State", exact=True)).to_contain_text(re.compile("[KM]?B"))
-    expect(page.get_by_role("region", name="Late events", exact=True)).to_contain_text("0")
+    expect(page.get_by_role("region", name="Late and dead")).to_contain_text("0 behind the watermark")
     page.get_by_role("button", name="Measure now").click()
-    slow = page.get_by_role("table", name="Time by query")
-    expect(slow).to_be_visible(timeout=PATIENCE)
+    slow = page.get_by_role("table", name="Time by rule")
+    expect(slow).to_contain_text(" ms", timeout=PATIENCE)
     assert slow.locator("tbody tr").count() == len(held(page, "job.rules"))
 
 
@@ -43,7 +48,7 @@ def test_screenshots(page: Page, pipeline: Pipeline, request: pytest.FixtureRequ
         until(page, f"nestream.received >= {pipeline.planted}")
     page.set_viewport_size({"width": 1200, "height": 760})
     if name in ("ward", "violation"):
-        visit(page, pipeline, "/ward")
+        visit(page, pipeline, "/overview")
         expect(page.locator("button.violation").first).to_be_visible()
         if name == "violation":
             page.locator("button.violation.high").first.click()
@@ -62,7 +67,7 @@ def test_screenshots(page: Page, pipeline: Pipeline, request: pytest.FixtureRequ
     else:
         visit(page, pipeline, "/health")
         page.get_by_role("button", name="Measure now").click()
-        expect(page.get_by_role("table", name="Time by query")).to_be_visible(timeout=PATIENCE)
+        expect(page.get_by_role("table", name="Time by rule")).to_contain_text(" ms", timeout=PATIENCE)
     page.wait_for_timeout(400)
     page.screenshot(path=IMAGES / f"console-{name}.png")
 
@@ -78,7 +83,7 @@ def test_a_hostile_attribute_stays_text(page: Page, pipeline: Pipeline) -> None:
     expect(dialog).to_contain_text(HOSTILE)
     visit(page, pipeline, "/matches?rule=hygiene-before-entering&data=live")
     expect(page.get_by_role("table", name="Matches")).to_contain_text("<script>", timeout=PATIENCE)
-    visit(page, pipeline, "/ward?area=" + "%3Cscript%3Ewindow.hostile=1%3C/script%3E")
+    visit(page, pipeline, "/overview?filter=" + "%3Cscript%3Ewindow.hostile=1%3C/script%3E")
     page.wait_for_timeout(300)
     assert page.evaluate("window.hostile") is None
     assert page.locator("main script, main img, dialog script, dialog img").count() == 0
@@ -91,23 +96,23 @@ def test_no_page_fails_the_rules_of_accessibility(
 ) -> None:
     visit(page, pipeline, f"/{name}")
     ready = {
-        "ward": "button.violation",
+        "overview": "button.violation",
         "queries": ".verdict[data-state=fine]",
         "matches": "main input[type=checkbox]",
         "health": ".card .value",
     }
     expect(page.locator(ready[name]).first).to_be_visible(timeout=PATIENCE)
-    if name == "ward":
-        _no_violations(page)
+    if name == "overview":
+        no_violations(page)
         page.locator("button.violation").first.click()
         expect(page.locator("dialog svg.timeline")).to_be_visible(timeout=PATIENCE)
     if name == "queries":
         page.get_by_role("button", name="Plan", exact=True).click()
         expect(page.locator("svg.graph").first).to_be_visible(timeout=PATIENCE)
-    _no_violations(page)
+    no_violations(page)
 
 
-def _no_violations(page: Page) -> None:
+def no_violations(page: Page) -> None:
     found = Axe().run(page, options=WCAG).response["violations"]
     assert [f"{one['id']}: {one['help']} {one['nodes'][0]['html'][:160]}" for one in found] == []
 
@@ -128,7 +133,7 @@ def test_the_rules_of_accessibility_would_be_seen_to_fail(page: Page, pipeline: 
 
 
 def test_all_can_be_done_with_the_keyboard(page: Page, pipeline: Pipeline) -> None:
-    visit(page, pipeline, "/ward")
+    visit(page, pipeline, "/overview")
     expect(page.locator("button.violation").first).to_be_visible()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"

@@ -60,7 +60,7 @@ def test_an_edited_rule_shows_its_effect_on_the_live_stream(page: Page, pipeline
     before = held(page, "trials[0].matches")
     pipeline.go_on(2)
     until(page, f"nestream.trials[0].matches > {before}")
-    page.get_by_role("link", name="Ward").click()
+    page.get_by_role("link", name="Overview").click()
     page.get_by_label("Severity").select_option("trial")
     expect(page.locator("button.violation.trial").first).to_be_visible()
     page.get_by_role("link", name="Health").click()
@@ -77,16 +77,18 @@ def test_a_new_trial_shows_none_of_the_matches_of_the_one_before(page: Page, pip
     visit(page, pipeline, "/queries?rule=hygiene-before-entering")
     pipeline.go_on(3)
     _try(page, "Enter-Operating-Room o")
-    until(page, "new Set(nestream.matches.filter((one) => one.trial).flatMap((one) => one.workers)).size > 1")
-    chosen = _tried(page)[0]["workers"][0]
+    until(
+        page, "new Set(nestream.matches.filter((one) => one.trial).flatMap((one) => one.entities)).size > 1"
+    )
+    chosen = _tried(page)[0]["entities"][0]
     _try(page, f"Enter-Operating-Room o, o.wID = {chosen}")
     until(page, "nestream.trials[0].matches > 0 && nestream.matches.some((one) => one.trial)")
-    assert {worker for one in _tried(page) for worker in one["workers"]} == {chosen}
+    assert {worker for one in _tried(page) for worker in one["entities"]} == {chosen}
     assert {one["trial"] for one in _tried(page)} == {held(page, "trials[0].number")}
     table = page.get_by_role("table", name="Matches of the trial")
     expect(table.locator("tbody tr")).to_have_count(min(50, held(page, "trials[0].matches")))
     assert set(re.findall(r"wID (\d+)", table.inner_text())) == {chosen}
-    page.get_by_role("link", name="Ward").click()
+    page.get_by_role("link", name="Overview").click()
     page.get_by_label("Severity").select_option("trial")
     page.locator("button.violation.trial").first.click()
     expect(page.get_by_role("dialog").locator("pre.query")).to_contain_text(f"o.wID = {chosen}")

@@ -1,4 +1,4 @@
-"""The ward in a browser, on a running pipeline: violations, workers, details, filters."""
+"""The overview of a job with a plan in a browser, on Spark: the ward, its workers, matches and filters."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def test_filters_narrow_the_list_and_the_statistics_and_stand_in_the_address(
     page.reload()
     expect(some.first).to_be_visible()
     assert set(some.locator(".severity").all_inner_texts()) == {chosen}
-    page.get_by_label("Area").select_option("Store")
+    page.locator("svg.floor .room", has_text="Store").click()
+    expect(page.get_by_label("Filter")).to_have_value("room:Store")
     expect(page.locator("ol.violations")).to_contain_text("None yet")
     page.get_by_role("button", name="Clear").click()
     expect(some.first).to_be_visible()

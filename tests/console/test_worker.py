@@ -47,7 +47,7 @@ def busy(process: int) -> float:
 def test_a_server_that_is_killed_during_a_long_run_leaves_no_worker(tmp_path: Path) -> None:
     job = JobFolder(tmp_path / "job")
     job.events(*(event(10 + n, "Hall", id=n) for n in range(200)))
-    server = started("--job", str(job.path))
+    server = started(str(job.path))
     workers: list[int] = []
     try:
         with httpx.Client(follow_redirects=True, timeout=60) as client:

@@ -65,8 +65,8 @@ def check_whole(job: Job) -> int:
 def test_a_new_job_has_its_description_its_rules_and_its_floor_plan(tmp_path: Path) -> None:
     job = prepare(tmp_path / "job", SMALL, trigger=0.5)
     about = json.loads((job.folder / "job.json").read_text())
-    assert {"name": "hospital", "time": "ts", "type": "type", "trigger": 0.5}.items() <= about.items()
-    for name in ("rules", "floor"):
+    assert {"title": "hospital", "time": "ts", "type": "type", "trigger": 0.5}.items() <= about.items()
+    for name in ("rules", "plan"):
         assert (job.folder / about[name]).exists()
     assert {path.name: path.read_text() for path in job.rules.iterdir()} == {
         path.name: path.read_text() for path in RULES.iterdir()

@@ -150,7 +150,7 @@ def test_ctrl_c_stops_the_demo_cleanly_and_the_same_command_goes_on(tmp_path: Pa
             start_new_session=True,
         )
         end = time.monotonic() + PATIENCE
-        while not (job / "progress.jsonl").exists():
+        while not (job / "matches" / "_checkpoint" / "nestream").is_dir():
             assert running.poll() is None, (tmp_path / "said").read_text()
             assert time.monotonic() < end, (tmp_path / "said").read_text()
             time.sleep(0.1)

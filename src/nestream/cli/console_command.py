@@ -9,14 +9,18 @@ from typing import Annotated
 
 import typer
 
-from nestream.cli.console import note, show_error
+from nestream.cli.console import note
 from nestream.data import sample_names
 
 
 def console(
     job: Annotated[
         str | None,
-        typer.Option("--job", metavar="DIR", help="Folder of the job to watch.", show_default=False),
+        typer.Argument(
+            metavar="[DIR]",
+            help="Folder of the job to watch, with its job.json; without one, queries on data sets alone.",
+            show_default=False,
+        ),
     ] = None,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.")] = 0,
     data: Annotated[
@@ -51,7 +55,7 @@ def console(
     """
     files = _files(data or [])
     try:
-        from nestream.console import JobError, serve
+        from nestream.console import serve
     except ModuleNotFoundError as missing:
         raise OSError(
             f"the console needs the package {missing.name}, which is not installed\n"
@@ -63,12 +67,8 @@ def console(
         if browser:
             webbrowser.open(address)
 
-    try:
-        with suppress(KeyboardInterrupt):  # which the server may take for itself
-            serve(Path(job) if job else None, port=port, data=files, time=time, type=type, ready=ready)
-    except JobError as error:
-        show_error(str(error))
-        raise typer.Exit(1) from None
+    with suppress(KeyboardInterrupt):  # which the server may take for itself
+        serve(Path(job) if job else None, port=port, data=files, time=time, type=type, ready=ready)
     note("stopped")
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from rich.table import Table
 
 import nestream
 from nestream.cli.console import count, is_terminal, messages, note, output, show_error
-from nestream.cli.progress import ProgressFile
 from nestream.cli.spark import SETTINGS, spark_errors
 from nestream.cli.stream_spark import LOOK
 from nestream.cli.stream_status import interruption, live
@@ -24,6 +24,8 @@ from nestream.hospital.compliance import Compliance
 from nestream.hospital.job import WATERMARK, WATERMARK_SECONDS, Job, JobError
 from nestream.hospital.score import Score, matches, scores
 from nestream.hospital.writer import EventFiles, last_moment, write_in_process
+from nestream.job import Progress
+from nestream.job.folder import JobFolder
 from nestream.query import spark_session
 
 TRIGGER = 0.5
@@ -60,6 +62,10 @@ class DemoRun:
     inexact: bool = False
     """Whether a comparison with what was planted found a difference."""
 
+    @cached_property
+    def _folder(self) -> JobFolder:
+        return JobFolder(self.job.folder)
+
     def run(self, port: int | None) -> None:
         """Run until interrupted, or for as long as wanted."""
         note(f"job      {self.job.folder}")
@@ -69,6 +75,7 @@ class DemoRun:
             f"{self.speed:g} simulated seconds a second"
         )
         rules = nestream.queries(self.job.rules)
+        self._folder.tell(Progress())
         with self._writer() as writer, self._console(port), spark_errors():
             spark = spark_session(self.master, ON_SPARK)
             try:
@@ -153,24 +160,21 @@ class DemoRun:
             output="json",
             trigger=TRIGGER,
         )
-        log = ProgressFile(self.job.progress)
-        log.counts_on = True
-
-        def on_batch(progress: Any) -> None:
-            if progress.watermark is not None:
-                running.progress.lag = progress.lag = self._lag(progress.watermark)
-            log(progress)
-
-        running.on_batch = on_batch
         note("stream   running; Ctrl-C stops it")
         shown = messages().status("starting") if is_terminal(error=True) else nullcontext()
         with shown as status:
             self._watch(running, writer, interrupted, status)
         running.stop()
+        self._tell(running.progress)
         if interrupted.is_set():
             note(f"stopped after {live(running.progress)}; run the same command to continue")
         else:
             self._summary(running.progress)
+
+    def _tell(self, progress: Any) -> None:
+        if progress.watermark is not None:
+            progress.lag = self._lag(progress.watermark)
+        self._folder.tell(progress)
 
     def _lag(self, watermark: datetime) -> float:
         """The seconds of the clock, not of the simulation, from the watermark to the last event in a file."""
@@ -181,6 +185,7 @@ class DemoRun:
         """Wait until the writer is done, at the latest after Ctrl-C, and all it wrote is decided."""
         end, moved, seen, last_call = None, time.monotonic(), -1, math.inf
         while not running.wait(LOOK) and time.monotonic() < last_call:
+            self._tell(running.progress)
             if status is not None:
                 status.update(live(running.progress))
             if interrupted.is_set() and last_call == math.inf:

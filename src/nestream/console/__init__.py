@@ -1,4 +1,4 @@
-"""The console: a web application that watches a running job, and runs, explains and questions queries."""
+"""The console: a web application that watches any job, and runs, explains and questions queries."""
 
 from nestream.console.job import Job, JobError, Rule
 from nestream.console.serve import serve

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,10 @@ from nestream.console.pool import RunError
 from nestream.console.watch import Watch
 
 STATIC = Path(__file__).parent / "static"
-PAGES = ("/", "/ward", "/queries", "/matches", "/health")
+PAGES = ("/", "/overview", "/matches", "/queries", "/health")
+
+
+Answer = Callable[[dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 
 
 class Plain(JSONResponse):
@@ -63,6 +66,7 @@ def application(watch: Watch, asked: Asked) -> Starlette:
             warming.cancel()
             watch.hub.close()
             await asked.close()
+            watch.close()
 
     async def page(_: Request) -> Response:
         return FileResponse(STATIC / "index.html")
@@ -76,16 +80,20 @@ def application(watch: Watch, asked: Asked) -> Starlette:
     async def begin(_: Request) -> Response:
         return Plain({"job": watch.described(), "data": asked.sources()})
 
+    async def snapshot(_: Request) -> Response:
+        return Plain(watch.hub.snapshot())
+
     async def counters(_: Request) -> Response:
         return Plain(watch.counters())
 
-    def post(answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> Any:
+    def post(answer: Answer) -> Any:
         async def route(request: Request) -> Response:
             try:
                 body = json.loads(await request.body())
                 if not isinstance(body, dict):
                     raise AskedError("The body must be a JSON object.")
-                return Plain(await answer(body))
+                found = await _unless_gone(request, answer(body))
+                return Plain(found) if found is not None else Response(status_code=499)
             except TooLargeError:
                 return Plain({"ok": False, "error": "The request is too large."}, status_code=413)
             except (ValueError, RecursionError) as error:
@@ -100,9 +108,11 @@ def application(watch: Watch, asked: Asked) -> Starlette:
         "check": asked.check,
         "plan": asked.plan,
         "run": asked.run,
+        "run/stop": asked.stop_run,
         "why": asked.why,
         "timeline": asked.timeline,
         "events": asked.events,
+        "match": asked.match,
         "measure": asked.measure,
         "trial": asked.start_trial,
         "trial/stop": asked.stop_trial,
@@ -112,9 +122,27 @@ def application(watch: Watch, asked: Asked) -> Starlette:
             *(Route(path, page) for path in PAGES),
             Route("/api/stream", stream),
             Route("/api/begin", begin),
+            Route("/api/snapshot", snapshot),
             Route("/api/counters", counters),
             *(Route(f"/api/{name}", post(answer), methods=["POST"]) for name, answer in asks.items()),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         lifespan=life,
     )
+
+
+async def _unless_gone(request: Request, answering: Coroutine[Any, Any, dict[str, Any]]) -> Any:
+    """The answer, or None where the page has gone before it was there: what was asked is then cancelled."""
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    tasks = [asyncio.create_task(answering), asyncio.create_task(gone())]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return await tasks[0] if tasks[0].done() else None
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

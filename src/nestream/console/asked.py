@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -33,6 +34,8 @@ class Asked:
         self.watch = watch
         self.pool = Pool(dict(data or {}), time, type)
         self._numbers = count(1)
+        self._runs: dict[str, asyncio.Event] = {}
+        """The runs that a page can stop, by the names that it gave them."""
 
     async def close(self) -> None:
         """End all workers."""
@@ -59,10 +62,27 @@ class Asked:
         return await self.pool.ask("plan", text=_text(body), makers=self._makers(), **self._source(body))
 
     async def run(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The matches of a query over a source."""
-        name = _name(body, "name", "query")
-        makers = self._makers()
-        return await self.pool.ask("run", text=_text(body), name=name, makers=makers, **self._needed(body))
+        """The matches of a query over a source. Where the page stops the run, those found so far."""
+        name, own = _name(body, "name", "query"), _name(body, "run", "")
+        stop = self._runs[own] = asyncio.Event()
+        try:
+            request = {"text": _text(body), "name": name, "makers": self._makers(), **self._needed(body)}
+            return await self.pool.ask("run", stop, **request)
+        finally:
+            if self._runs.get(own) is stop:
+                del self._runs[own]
+
+    async def match(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A match by its address, also one that is no longer held."""
+        found = await asyncio.to_thread(self.watch.find_match, _name(body, "id", ""))
+        return {"ok": found is not None, "match": found}
+
+    async def stop_run(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Stop a run."""
+        stop = self._runs.get(_name(body, "run", ""))
+        if stop is not None:
+            stop.set()
+        return {"ok": True}
 
     async def why(self, body: dict[str, Any]) -> dict[str, Any]:
         """Why picked events are no match. Live events are named by their number, which does not move."""
@@ -136,7 +156,7 @@ class Asked:
         self.watch.trials.append(trial)  # before it has started, so that it misses no event
         answer: dict[str, Any] = {"ok": False}
         try:
-            lateness = self.watch.job.lateness
+            lateness = self.watch.job.about.lateness
             settings = {**self._columns(), "lateness": lateness, "makers": self._makers()}
             answer = await trial.start(settings)
         finally:

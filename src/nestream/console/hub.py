@@ -16,7 +16,8 @@ from typing import Any
 
 MOST_MESSAGES = 2_000
 MOST_BYTES = 16 << 20
-MOST_BROWSERS = 16
+MOST_BROWSERS = 64
+"""All tabs of a browser share one line, unless it cannot share."""
 HEARTBEAT = 15.0
 """Seconds after which a silent line gets a comment, so that a dead connection is noticed."""
 
@@ -76,6 +77,10 @@ class Hub:
     def leave(self) -> None:
         """Count one browser less."""
         self.browsers -= 1
+
+    def snapshot(self) -> dict[str, Any]:
+        """What a tab begins with that joins a line: all there is, and the number of the last message."""
+        return {"number": self.number, "run": self.run, "data": self._snapshot()}
 
     async def follow(self, last: str | None) -> AsyncGenerator[bytes, None]:
         """The messages after the last one that the browser has, for as long as it listens."""

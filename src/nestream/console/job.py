@@ -1,4 +1,4 @@
-"""The folder of a job as the pipeline describes it in job.json: where its parts are, its rules, its floor."""
+"""A job as the console opens it: its description, its rules with titles and severities, its plan."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import nestream
-from nestream.model.lengths import seconds_of
+from nestream.job.description import (
+    LARGEST,
+    SEVERITIES,
+    Description,
+    read_description,
+    read_object,
+)
+from nestream.job.description import JobError as JobError
 
-SEVERITIES = ("high", "medium", "low")
 _NOTE = re.compile(r"^\s*(?://|#|/\*)\s*(title|severity)\s*:\s*(.*?)\s*(?:\*/)?\s*$", re.IGNORECASE)
-_LARGEST = 1 << 20
-"""The most bytes that are read of job.json, floor.json or a rule."""
 _ROOM = '{"name": "OR-1", "kind": "operating", "x": 0, "y": 0, "w": 10, "h": 8}'
-
-
-class JobError(ValueError):
-    """A folder that is not a job, and what is missing."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One query of the job, with what its first lines say of it."""
+    """One query of the job, with what job.json or its first lines say of it."""
 
     name: str
     text: str
@@ -33,7 +33,7 @@ class Rule:
     severity: str
     problem: str | None = None
     into: str | None = None
-    """The type of the composite events that it makes; its matches are then no violations."""
+    """The type of the composite events that it makes; its matches are then not listed."""
 
     def json(self) -> dict[str, Any]:
         """The rule for the browser."""
@@ -49,56 +49,45 @@ class Rule:
 
 @dataclass(frozen=True)
 class Job:
-    """A running pipeline, as its folder tells."""
+    """A job, as its folder describes it."""
 
-    folder: Path
-    name: str
-    time: str = "ts"
-    type: str = "type"
-    trigger: float = 1.0
-    watermark: str = "0 seconds"
-    lateness: float = 0.0
-    """The watermark in seconds."""
-    events: Path | None = None
-    matches: Path | None = None
-    late: Path | None = None
-    progress: Path | None = None
-    rules: Path | None = None
-    floor: dict[str, Any] | None = None
+    about: Description
+    plan: dict[str, Any] | None = None
+    """The floor plan, where there is one."""
 
     @classmethod
     def read(cls, folder: Path) -> Job:
         """The job of a folder (or of the job.json itself); raises `JobError`."""
-        place = folder.parent if folder.name == "job.json" else folder
-        described = _object(place / "job.json")
-        watermark = str(described.get("watermark", "0 seconds"))
-        floor = place / str(described.get("floor", "floor.json"))
-        return cls(
-            place,
-            str(described.get("name", place.name)),
-            str(described.get("time", "ts")),
-            str(described.get("type", "type")),
-            _seconds(described.get("trigger", 1.0), "trigger", "1.0, a number of seconds, or `500 ms`"),
-            watermark,
-            _seconds(watermark, "watermark", "`10 seconds`"),
-            **{name: _path(place, described, name) for name in ("events", "matches", "late", "progress")},
-            rules=_path(place, described, "rules"),
-            floor=_floor(_object(floor)) if floor.is_file() else None,
-        )
+        about = read_description(folder)
+        return cls(about, None if about.plan is None else _plan(Path(about.plan)))
 
     def read_rules(self) -> dict[str, Rule]:
         """The rules by name, read anew; a rule that is no query keeps its place with its problem."""
-        if self.rules is None or not self.rules.is_dir():
+        if self.about.rules is None:
             return {}
-        return {path.stem: _rule(path) for path in sorted(self.rules.glob("*.neel"))}
+        place = Path(self.about.rules)
+        paths = sorted(place.glob("*.neel")) if place.is_dir() else [place] if place.is_file() else []
+        rules = (self._named(_rule(path)) for path in paths)
+        return {rule.name: rule for rule in rules}
+
+    def _named(self, rule: Rule) -> Rule:
+        """The rule under the title and the severity that job.json gives it."""
+        return Rule(
+            rule.name,
+            rule.text,
+            self.about.titles.get(rule.name, rule.title),
+            self.about.severities.get(rule.name, rule.severity),
+            rule.problem,
+            rule.into,
+        )
 
 
 def _rule(path: Path) -> Rule:
     with path.open("rb") as file:
-        text = file.read(_LARGEST).decode(errors="replace")
+        text = file.read(LARGEST).decode(errors="replace")
         if not file.read(1):
             return rule_of(path.stem, text)
-    problem = f"{path.name} is larger than {_LARGEST >> 20} MB and is not read; the first lines are shown"
+    problem = f"{path.name} is larger than {LARGEST >> 20} MB and is not read; the first lines are shown"
     return Rule(path.stem, text[:1000], path.stem, "medium", problem)
 
 
@@ -125,72 +114,47 @@ def rule_of(name: str, text: str) -> Rule:
     )
 
 
-def _seconds(given: Any, name: str, example: str) -> float:
-    try:
-        return seconds_of(given, name)
-    except (TypeError, ValueError) as wrong:
-        problem = str(wrong).partition("\n")[0]
-        raise JobError(f"job.json: {problem}\n  hint: write {example}") from None
-
-
-def _path(place: Path, described: dict[str, Any], name: str) -> Path | None:
-    given = described.get(name)
-    return None if given is None else place / str(given)
-
-
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            read = file.read(_LARGEST + 1)
-        if len(read) > _LARGEST:
-            raise ValueError(f"it is larger than {_LARGEST >> 20} MB")
-        found = json.loads(read)
-    except FileNotFoundError:
-        raise JobError(
-            f"there is no {path.name} in {path.parent}\n  hint: pass the folder of a job;"
-            " `nestream demo hospital` makes one"
-        ) from None
-    except (OSError, ValueError, RecursionError) as problem:
-        raise JobError(f"{path} cannot be read: {problem}") from None
-    if not isinstance(found, dict):
-        raise JobError(f"{path} is not a JSON object\n  hint: begin it with {{ and end it with }}")
-    return found
-
-
-def _floor(described: dict[str, Any]) -> dict[str, Any]:
+def _plan(path: Path) -> dict[str, Any]:
     """The floor plan with only what is drawn, and only as numbers and texts."""
+    described = read_object(path)
     given = described.get("rooms", [])
     if not isinstance(given, list) or not all(isinstance(room, dict) for room in given):
-        raise JobError(f'floor.json: rooms is not a list of objects\n  hint: write "rooms": [{_ROOM}]')
+        raise JobError(f'{path.name}: rooms is not a list of objects\n  hint: write "rooms": [{_ROOM}]')
+    states = described.get("states", {})
+    if not isinstance(states, dict):
+        raise JobError(
+            f'{path.name}: states is not an object\n  hint: write "states": {{"due": "hygiene due"}}'
+        )
     rooms = [
         {
             "name": str(room.get("name", "")),
             "kind": str(room.get("kind", "hall")),
-            **{side: _number(room, side) for side in ("x", "y", "w", "h")},
+            **{side: _number(path, room, side) for side in ("x", "y", "w", "h")},
         }
         for room in given[:500]
     ]
     return {
         "title": str(described.get("title", "")),
-        "width": _number(described, "width"),
-        "height": _number(described, "height"),
+        "width": _number(path, described, "width"),
+        "height": _number(path, described, "height"),
+        "states": {str(name)[:80]: str(title)[:80] for name, title in states.items()},
         "rooms": rooms,
     }
 
 
-def _number(described: dict[str, Any], name: str) -> float:
+def _number(path: Path, described: dict[str, Any], name: str) -> float:
     value = _finite(described.get(name))
     if value is None:
         shown = json.dumps(described.get(name))[:80]
         raise JobError(
-            f"floor.json: {name} of {described.get('name', 'the floor')} is not a number: {shown}\n"
-            f"  hint: a room is {_ROOM}, and the floor has a width and a height"
+            f"{path.name}: {name} of {described.get('name', 'the plan')} is not a number: {shown}\n"
+            f"  hint: a room is {_ROOM}, and the plan has a width and a height"
         )
     return value
 
 
 def _finite(value: Any) -> float | None:
-    """The number as one that can be drawn and waited for, None where it is none."""
+    """The number as one that can be drawn, None where it is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

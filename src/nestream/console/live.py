@@ -2,53 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
-from collections import Counter, deque
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from nestream.console.job import Rule
-from nestream.console.moments import hour_of, moment
-from nestream.console.ward import ROOM, RULE, STATE, WORKER, Ward
+from nestream.console.counts import Facets, Rates, Tally
+from nestream.console.health import Series, point_of
+from nestream.console.job import Job, Rule
+from nestream.console.moments import moment
+from nestream.console.ward import RULE, STATE, Ward
 
 RECENT_EVENTS = 20_000
 RECENT_MATCHES = 2_000
 RECENT_LATE = 200
-SECONDS = 300
-"""How far back the series of the health page reach."""
-MOST_KEYS = 1_000
-"""How many rooms, workers, hours or rules are counted apart; the rest are counted together."""
-OTHER = "(others)"
 LONGEST_TEXT = 500
 MOST_FIELDS = 40
+MOST_RULES = 500
+"""The rules of which progress.json is taken."""
 
 
-def bounded(event: dict[str, Any]) -> dict[str, Any]:
+def bounded(event: dict[str, Any], most: int = MOST_FIELDS) -> dict[str, Any]:
     """The event with at most so many fields, and texts of at most so many characters."""
     shown = {}
-    for name, value in list(event.items())[:MOST_FIELDS]:
-        if isinstance(value, str):
-            value = value[:LONGEST_TEXT]
-        elif not isinstance(value, int | float | bool | None):
-            value = str(value)[:LONGEST_TEXT]
+    for name, value in list(event.items())[:most]:
+        if not isinstance(value, int | float | bool | None):
+            text = value if isinstance(value, str) else str(value)
+            more = len(text) - LONGEST_TEXT
+            value = f"{text[:LONGEST_TEXT]}… ({more:,} more characters)" if more > 0 else text
         shown[str(name)[:80]] = value
     return shown
-
-
-class Tally:
-    """Counts by key, for a bounded number of keys."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-
-    def add(self, key: Any) -> None:
-        """Count one more."""
-        name = str(key)[:80]
-        self.counts[name if name in self.counts or len(self.counts) < MOST_KEYS else OTHER] += 1
-
-
-def _tallies() -> dict[str, Tally]:
-    return {what: Tally() for what in (RULE, ROOM, WORKER)}
 
 
 @dataclass
@@ -57,7 +42,10 @@ class Live:
 
     time: str = "ts"
     type: str = "type"
-    ward: Ward = field(default_factory=Ward)
+    entity: str | None = None
+    place: str | None = None
+    ward: Ward | None = None
+    """Who is where, for a job with a plan."""
     rules: dict[str, Rule] = field(default_factory=dict)
     events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=RECENT_EVENTS))
     matches: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=RECENT_MATCHES))
@@ -68,17 +56,28 @@ class Live:
     late_in: int = 0
     trials_in: int = 0
     by_rule: Tally = field(default_factory=Tally)
-    by_room: Tally = field(default_factory=Tally)
-    by_worker: Tally = field(default_factory=Tally)
-    by_hour: Tally = field(default_factory=Tally)
-    opportunities: dict[str, Tally] = field(default_factory=_tallies)
-    """How often a rule applied, by rule, room and worker, as composite events say."""
-    broken: dict[str, Tally] = field(default_factory=_tallies)
-    """How often such a rule was broken then."""
+    facets: Facets = field(default_factory=Facets)
+    rates: Rates = field(default_factory=Rates)
     progress: dict[str, Any] | None = None
-    series: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=SECONDS))
+    series: Series = field(default_factory=Series)
     latest: float | None = None
     """The greatest event time seen."""
+
+    @classmethod
+    def of(cls, job: Job | None) -> Live:
+        """Nothing yet, of a job."""
+        if job is None:
+            return cls()
+        about = job.about
+        return cls(
+            time=about.time,
+            type=about.type,
+            entity=about.entity,
+            place=about.place,
+            ward=None if job.plan is None else Ward(about.entity or "", about.place or ""),
+            facets=Facets(about.facets, without=(about.time, about.type)),
+            rules=job.read_rules(),
+        )
 
     def take_events(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Take events of the stream, in the order of their arrival; gives them as they are held."""
@@ -86,7 +85,8 @@ class Live:
             ts = moment(event.get(self.time))
             if ts is not None and (self.latest is None or ts > self.latest):
                 self.latest = ts
-            self.ward.move(event, ts)
+            if self.ward is not None:
+                self.ward.move(event, ts)
         held = [bounded(event) for event in events]
         self.events_in += len(held)
         self.events.extend(held)
@@ -96,7 +96,7 @@ class Live:
         """Take committed matches, or those of the trial of a number; gives them as the browser gets them.
 
         Those that come together are put in the order of their times. Composite events change what is held
-        and are not given; those of a time come before the violations of that time.
+        and are not given; those of a time come before the matches of that time.
         """
         made = [trial is None and self._is_composite(row) for row in rows]
         times = [moment(row.get("match_end")) for row in rows]
@@ -114,39 +114,17 @@ class Live:
         return rule is not None and rule.into is not None
 
     def _composite(self, values: Any, ts: float | None) -> None:
-        """Take a composite event: one with a worker and a state says how they are, one with a rule counts."""
+        """Take a composite event: with a plan, it may say the state of an entity, or that a rule applied."""
         self.composites_in += 1
-        if not isinstance(values, dict):
+        if self.ward is None or not isinstance(values, dict):
             return
         if isinstance(values.get(STATE), str) and ts is not None:
-            self.ward.is_in(values.get(WORKER), values.get(ROOM), values[STATE], ts)
+            self.ward.is_in(values.get(self.ward.entity), values.get(self.ward.place), values[STATE], ts)
         if RULE in values:
-            for what, tally in self.opportunities.items():
-                if values.get(what) is not None:
-                    tally.add(values[what])
+            self.ward.applied(values)
 
     def _match(self, row: dict[str, Any], trial: int | None) -> dict[str, Any]:
-        name = str(row.get("query", ""))[:120]
-        rule = self.rules.get(name)
-        given = row.get("events")
-        events = [
-            {"variable": str(part.get("variable", ""))[:80], "event": bounded(part["event"])}
-            for part in (given if isinstance(given, list) else [])
-            if isinstance(part, dict) and isinstance(part.get("event"), dict)
-        ][:50]
-        found: dict[str, Any] = {
-            "query": name,
-            "title": rule.title if rule else name,
-            "severity": "trial" if trial is not None else (rule.severity if rule else "medium"),
-            "start": moment(row.get("match_start")),
-            "end": moment(row.get("match_end")),
-            "events": events,
-            "values": bounded(row.get("values") or {}) if isinstance(row.get("values"), dict) else {},
-            "rooms": _named(events, ROOM),
-            "workers": _named(events, WORKER),
-            "seen": time.time() * 1000,
-            "trial": trial,
-        }
+        found = self.shown(row, trial)
         if trial is not None:
             self.trials_in += 1
             found["number"] = -self.trials_in
@@ -157,20 +135,38 @@ class Live:
             self._count(found)
         return found
 
+    def shown(self, row: dict[str, Any], trial: int | None = None) -> dict[str, Any]:
+        """A match as the browser gets it, without its number."""
+        name = str(row.get("query", ""))[:120]
+        rule = self.rules.get(name)
+        given = row.get("events")
+        events = [
+            {"variable": str(part.get("variable", ""))[:80], "event": bounded(part["event"])}
+            for part in (given if isinstance(given, list) else [])
+            if isinstance(part, dict) and isinstance(part.get("event"), dict)
+        ][:50]
+        return {
+            "id": identity(row),
+            "query": name,
+            "title": rule.title if rule else name,
+            "severity": "trial" if trial is not None else (rule.severity if rule else "medium"),
+            "start": moment(row.get("match_start")),
+            "end": moment(row.get("match_end")),
+            "version": row.get("version") if isinstance(row.get("version"), int) else None,
+            "events": events,
+            "values": bounded(row["values"]) if isinstance(row.get("values"), dict) else {},
+            "entities": _named(events, self.entity),
+            "places": _named(events, self.place),
+            "seen": time.time() * 1000,
+            "trial": trial,
+        }
+
     def _count(self, found: dict[str, Any]) -> None:
         self.by_rule.add(found["query"])
-        if found["query"] in self.opportunities[RULE].counts:
-            last = found["events"][-1]["event"] if found["events"] else {}
-            for what, value in ((RULE, found["query"]), (ROOM, last.get(ROOM)), (WORKER, last.get(WORKER))):
-                if value is not None:
-                    self.broken[what].add(value)
-        for room in found["rooms"]:
-            self.by_room.add(room)
-        for worker in found["workers"]:
-            self.by_worker.add(worker)
-            self.ward.violated(worker, found["end"])
-        if found["end"] is not None:
-            self.by_hour.add(hour_of(found["end"]))
+        self.facets.add(found["events"], found["values"])
+        self.rates.add(found["query"], found["end"])
+        if self.ward is not None:
+            self.ward.matched(found)
 
     def take_late(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Take events that the stream set aside, with their reasons; gives the last as they are held."""
@@ -179,47 +175,23 @@ class Live:
         self.late.extend(held)
         return held
 
-    def take_progress(self, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Take what the pipeline says of its micro-batches; the last line counts, and is given."""
-        if not lines:
-            return []
-        by_name = {name: bounded(value) for name, value in lines[-1].items() if isinstance(value, dict)}
-        self.progress = {**bounded(lines[-1]), **by_name, "leaves": lines[-1].get("leaves")}
-        return [self.progress]
+    def take_progress(self, told: dict[str, Any]) -> None:
+        """Take what the job says of itself."""
+        by_name = {
+            name: bounded(value, MOST_RULES) for name, value in told.items() if isinstance(value, dict)
+        }
+        self.progress = {**bounded(told), **by_name}
 
     def sample(self) -> dict[str, Any]:
-        """One point of the health page's series: the totals now."""
-        progress = self.progress or {}
-        point = {
-            "at": time.time() * 1000,
-            "events": self.events_in,
-            "matches": self.matches_in,
-            "late": self.late_in,
-            "behind": self._behind(),
-            "state": progress.get("state_bytes"),
-        }
-        self.series.append(point)
+        """One point of the health page's series: the numbers as they are now."""
+        point = point_of(self.progress, self.events_in, self.matches_in, self.late_in)
+        self.series.add(point)
         return point
 
-    def _behind(self) -> float | None:
-        """By how many seconds of event time the watermark is behind the newest event."""
-        watermark = moment((self.progress or {}).get("watermark"))
-        if watermark is None or self.latest is None:
-            return None
-        return max(0.0, (self.latest - watermark) / 1000)
-
     def statistics(self) -> dict[str, Any]:
-        """The counts by rule, room, worker and hour, and opportunities with violations."""
-        return {
-            "rule": dict(self.by_rule.counts),
-            "room": dict(self.by_room.counts),
-            "worker": dict(self.by_worker.counts),
-            "hour": dict(self.by_hour.counts),
-            "compliance": {
-                what: {name: [held, self.broken[what].counts[name]] for name, held in tally.counts.items()}
-                for what, tally in self.opportunities.items()
-            },
-        }
+        """The counts by rule and by facet, and with a plan opportunities with violations."""
+        found = {"rule": self.by_rule.top(), "facets": self.facets.json()}
+        return found if self.ward is None else {**found, "compliance": self.ward.compliance()}
 
     def totals(self) -> dict[str, Any]:
         """The counts that every message carries, by which a browser knows that it has missed nothing."""
@@ -228,23 +200,30 @@ class Live:
             "matches": self.matches_in,
             "late": self.late_in,
             "latest": self.latest,
-            "workers": len(self.ward.workers),
-            "left_out": self.ward.left_out,
+            "workers": 0 if self.ward is None else len(self.ward.workers),
+            "left_out": 0 if self.ward is None else self.ward.left_out,
         }
 
     def snapshot(self, matches: int = 300) -> dict[str, Any]:
         """All that a browser needs to begin."""
         return {
             "totals": self.totals(),
-            "workers": [worker.row() for worker in self.ward.workers.values()],
+            "workers": [] if self.ward is None else [one.row() for one in self.ward.workers.values()],
             "matches": list(self.matches)[-matches:],
             "late": list(self.late)[-50:],
             "statistics": self.statistics(),
+            "rates": self.rates.json(),
             "progress": self.progress,
-            "series": list(self.series),
+            "series": self.series.json(),
         }
 
 
-def _named(events: list[dict[str, Any]], name: str) -> list[str]:
-    found = (part["event"].get(name) for part in events)
+def _named(events: list[dict[str, Any]], name: str | None) -> list[str]:
+    found = (part["event"].get(name) for part in events) if name is not None else ()
     return list(dict.fromkeys(str(value)[:80] for value in found if value is not None))
+
+
+def identity(row: dict[str, Any]) -> str:
+    """A name for a match that is the same whenever it is read."""
+    parts = [row.get(name) for name in ("query", "match_start", "match_end", "events", "values")]
+    return hashlib.sha256(json.dumps(parts, default=str, sort_keys=True).encode()).hexdigest()[:16]

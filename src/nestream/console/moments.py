@@ -28,11 +28,3 @@ def moment(value: Any) -> float | None:
         zoned = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         return zoned.timestamp() * 1000
     return None
-
-
-def hour_of(milliseconds: float) -> str:
-    """The hour of a time, as `2026-01-05 07h`."""
-    try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %Hh")
-    except (OverflowError, ValueError, OSError):
-        return "unknown"

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import nestream
 from nestream.console.composites import makers_of, with_composites
 from nestream.console.numbers import searched, with_numbers, with_places
-from nestream.console.tables import NO_EVENT, Events, numbered, plain, rows_of, rows_of_set, sound
+from nestream.console.tables import NO_EVENT, Events, match_of, numbered, plain, sound
 from nestream.data import sample, sample_names
 from nestream.model.counting import counted_matches
 from nestream.show import plan_graph, timeline_of_rows
@@ -28,6 +28,8 @@ MOST_PICKED = 50
 COUNTED = 3.0
 """For how many seconds matches are counted beyond those that are shown."""
 KEPT_TABLES = 3
+PARTLY = 1.0
+"""The seconds after which a run says again what it has found."""
 
 
 class Operations:
@@ -41,6 +43,8 @@ class Operations:
         self.stream: Any = None
         self.events = Events("ts", "type")
         self.name = ""
+        self.partly: Callable[[dict[str, Any]], None] = lambda _: None
+        """Is called now and then with what a run has found so far."""
         self.in_set = False
         """Whether the stream is that of a set, for a query that reads composite events."""
         self.by_name: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -108,19 +112,41 @@ class Operations:
         query, _ = query.infer_types(table, type)  # `check` tells what is guessed
         begin = clock.perf_counter()
         found: list[dict[str, Any]] = []
+
+        def answer(total: int | None) -> dict[str, Any]:
+            seconds = clock.perf_counter() - begin
+            return self._found(query, request, table, (time, type), found, total, seconds)
+
+        told = 0.0
         for batch in query.batches(table, time=time, type=type):
-            found.extend(batch.slice(0, MOST_ROWS - len(found)).to_pylist())
+            rows = batch.slice(0, MOST_ROWS - len(found)).to_pylist()
+            found += with_numbers([match_of(match, str(request.get("name", "query"))) for match in rows])
+            if found and clock.perf_counter() >= told + PARTLY:
+                self.partly(answer(None))
+                told = clock.perf_counter()
             if len(found) >= MOST_ROWS:
                 break
         total: int | None = len(found)
         if total == MOST_ROWS:
             total = query.count_within(COUNTED, table, time=time, type=type)
-        seconds = clock.perf_counter() - begin
-        rows = with_numbers(rows_of(str(request.get("name", "query")), found))
+        return answer(total)
+
+    def _found(
+        self,
+        query: nestream.Query,
+        request: dict[str, Any],
+        table: pa.Table,
+        columns: tuple[str, str],
+        rows: list[dict[str, Any]],
+        total: int | None,
+        seconds: float,
+    ) -> dict[str, Any]:
+        """What a run has found, of a total or of more than that."""
+        time, type = columns
         return {
             "ok": True,
             "rows": rows,
-            "total": MOST_ROWS if total is None else total,
+            "total": len(rows) if total is None else total,
             "more": total is None,
             "events": table.num_rows,
             "left_out": len(request["events"]) - table.num_rows if "events" in request else 0,
@@ -128,7 +154,7 @@ class Operations:
             "notes": query.unseen(table, type),
             "told": counted_matches(total)
             if total is not None
-            else f"more than {counted_matches(MOST_ROWS)}",
+            else f"more than {counted_matches(len(rows))}",
             "timeline": self._timeline(query, rows, request, total),
             "time": time,
             "type": type,
@@ -220,7 +246,7 @@ class Operations:
         if self.in_set:
             found = found.filter(pc.equal(found["query"], self.name))
         first = found.slice(0, 10 * MOST_ROWS).to_pylist()
-        rows = rows_of_set(first) if self.in_set else rows_of(self.name, first)
+        rows = [match_of(match, self.name) for match in first]
         busy = clock.perf_counter() - begin
         return {"ok": True, "rows": rows, "found": found.num_rows, "busy": busy, "held": self._held()}
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import sys
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from nestream.console.frames import frame, receive_frame
 from nestream.console.hub import dumps
 
 WORKERS = 2
+QUICK = ("check",)
+"""What is asked while one types: it has a worker of its own, so that no run delays it."""
 MOST_WAITING = 16
 SECONDS = 20.0
 STARTING = 60.0
@@ -35,26 +38,39 @@ class Worker:
     settings: dict[str, Any]
     process: asyncio.subprocess.Process | None = None
 
-    async def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Send a request and wait for the answer, but not longer than so many seconds."""
+    async def ask(
+        self, request: dict[str, Any], seconds: float, stop: asyncio.Event | None = None
+    ) -> dict[str, Any]:
+        """Send a request and wait for the answer, but not longer than so many seconds, nor after `stop`.
+
+        A run sends what it has found now and then; where it is stopped, that is the answer.
+        """
         process = await self._started()
         assert process.stdin is not None
         assert process.stdout is not None
+        found: dict[str, Any] | None = None
         try:
             async with asyncio.timeout(seconds):
                 process.stdin.write(frame({**request, "seconds": seconds}))
                 await process.stdin.drain()
-                answer: dict[str, Any] = await receive_frame(process.stdout)
+                while True:
+                    answer = await _unless(stop, receive_frame(process.stdout))
+                    if answer is None or "partial" not in answer:
+                        break
+                    found = answer["partial"]
         except TimeoutError:
             await self.end()
-            raise RunError(f"It took longer than {seconds:g} seconds and was stopped.") from None
+            return _stopped(found, f"It took longer than {seconds:g} seconds and was stopped.")
         except (asyncio.IncompleteReadError, ConnectionError):
             await self.end()
             raise RunError("It ended early. It may have needed more memory than a run may use.") from None
         except asyncio.CancelledError:
             await self.end()  # the answer would be taken for that of the next request
             raise
-        return answer
+        if answer is None:
+            await self.end()
+            return _stopped(found, "You stopped it.")
+        return dict(answer)
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self.process is None or self.process.returncode is not None:
@@ -92,6 +108,25 @@ class Worker:
             await process.wait()
 
 
+async def _unless(stop: asyncio.Event | None, receiving: Coroutine[Any, Any, Any]) -> Any:
+    """The message, or None where it is told to stop before."""
+    if stop is None:
+        return await receiving
+    tasks = [asyncio.create_task(receiving), asyncio.create_task(stop.wait())]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return tasks[0].result() if tasks[0].done() else None
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _stopped(found: dict[str, Any] | None, why: str) -> dict[str, Any]:
+    if found is None:
+        raise RunError(why)
+    return {**found, "stopped": why}
+
+
 @dataclass
 class Pool:
     """A few workers for all browsers, with a limit on who waits for one."""
@@ -102,28 +137,37 @@ class Pool:
     """The columns of those files."""
     seconds: float = field(default_factory=lambda: SECONDS)
     waiting: int = 0
-    _idle: asyncio.Queue[Worker] = field(default_factory=asyncio.Queue)
-    _all: list[Worker] = field(default_factory=list)
+    _idle: tuple[asyncio.Queue[Worker], asyncio.Queue[Worker]] = field(
+        default_factory=lambda: (asyncio.Queue(), asyncio.Queue())
+    )
+    """The workers that have nothing to do: those for runs, and the one for what is quick."""
+    _all: tuple[list[Worker], list[Worker]] = field(default_factory=lambda: ([], []))
 
     def worker(self) -> Worker:
         """A worker outside of the pool, for something that lasts."""
         files = {name: str(path) for name, path in self.data.items()}
         return Worker({"files": files, "time": self.time, "type": self.type})
 
-    async def ask(self, operation: str, **request: Any) -> dict[str, Any]:
+    async def ask(
+        self, operation: str, stop: asyncio.Event | None = None, /, **request: Any
+    ) -> dict[str, Any]:
         """The answer of some worker; raises `RunError`."""
+        quick = operation in QUICK
+        idle, every = self._idle[quick], self._all[quick]
         if self.waiting >= MOST_WAITING:
             raise RunError("Too many runs are waiting; try again in a moment.")
         self.waiting += 1
         try:
-            if self._idle.empty() and len(self._all) < WORKERS:
-                self._all.append(self.worker())
-                self._idle.put_nowait(self._all[-1])
-            worker = await self._idle.get()
+            if idle.empty() and len(every) < (1 if quick else WORKERS):
+                every.append(self.worker())
+                idle.put_nowait(every[-1])
+            worker = await _unless(stop, idle.get())
+            if worker is None:
+                raise RunError("You stopped it before it began.")
             try:
-                return await worker.ask({"operation": operation, **request}, self.seconds)
+                return await worker.ask({"operation": operation, **request}, self.seconds, stop)  # type: ignore[no-any-return]
             finally:
-                self._idle.put_nowait(worker)
+                idle.put_nowait(worker)
         finally:
             self.waiting -= 1
 
@@ -134,5 +178,5 @@ class Pool:
 
     async def close(self) -> None:
         """Kill all."""
-        for worker in self._all:
+        for worker in (*self._all[0], *self._all[1]):
             await worker.end()

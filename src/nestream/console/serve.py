@@ -16,6 +16,7 @@ from nestream.console.app import application
 from nestream.console.asked import Asked
 from nestream.console.guard import Guard
 from nestream.console.job import Job
+from nestream.console.patience import PatientProtocol
 from nestream.console.watch import Watch
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -77,8 +78,8 @@ async def _serve(
         server_header=False,
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=32 << 10,
-        limit_concurrency=200,
-        http="h11",
+        limit_concurrency=1000,
+        http=PatientProtocol,
         ws="none",
     )
     server = uvicorn.Server(config)

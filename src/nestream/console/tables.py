@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -147,26 +147,25 @@ def _fitted(value: Any, kind: pa.DataType) -> Any:
         return None
 
 
-def rows_of(name: str, matches: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Matches of one query in the form that those of a set have: events with variables, and values."""
-    return [_row(name, match) for match in matches]
+def match_of(row: Mapping[str, Any], only: str) -> dict[str, Any]:
+    """A match as the pages get it: its query, its times, its events by variable, and its values.
 
-
-def rows_of_set(matches: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Matches of a set as plain data."""
-    return [{**plain(match), "values": dict(match["values"])} for match in matches]
-
-
-def _row(name: str, match: dict[str, Any]) -> dict[str, Any]:
-    row: dict[str, Any] = {"query": name, "events": [], "values": {}}
-    for column, value in match.items():
-        if column in ("match_start", "match_end"):
-            row[column] = plain(value)
-        elif isinstance(value, dict):
-            row["events"].append({"variable": column, "event": plain(value)})
-        elif value is not None:
-            row["values"][column] = plain(value)
-    return row
+    Those of a set have these as columns. Those of a single query, whose name `only` the caller knows, have a
+    column for each variable and each value.
+    """
+    if "query" in row and "events" in row:
+        values = row.get("values")
+        return {**plain(dict(row)), "values": dict(values) if isinstance(values, list) else values}
+    found: dict[str, Any] = {"query": row.get("query", only), "events": [], "values": {}}
+    for name, value in row.items():
+        members = value if isinstance(value, list) else [value]
+        if name in ("match_start", "match_end", "version"):
+            found[name] = plain(value)
+        elif members and all(isinstance(member, dict) for member in members):
+            found["events"] += [{"variable": name, "event": plain(member)} for member in members]
+        elif value is not None and name != "query":
+            found["values"][name] = plain(value)
+    return found
 
 
 def plain(value: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Who is where on the floor, and in which state of hygiene: what the ward's plan shows.
+"""Who is where on the plan, and in which state: what a job with a floor plan shows besides.
 
-Events say where a worker is. A composite event with a worker and a `state` says how they are: what a job
-calls *clean* or *due* is in its queries. A worker is in *violation* from a match of a rule with an event of
-theirs until a composite event says anything but due.
+Events say where an entity is. A composite event with the entity and a `state` says how they are: what a job
+calls *clean* or *due* is in its queries. An entity is in *violation* from a match with an event of theirs
+until a composite event says anything but due. A composite event with a `rule` is an opportunity to keep it.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-WORKER, ROOM, STATE, RULE = "wID", "room", "state", "rule"
-"""The attributes that the ward reads, of events and of composite events."""
+from nestream.console.counts import Tally
+
+STATE, RULE = "state", "rule"
+"""The attributes that are read of composite events."""
 DUE, VIOLATION = "due", "violation"
 
 
 @dataclass
 class Worker:
-    """One worker on the floor."""
+    """One entity on the plan."""
 
     name: str
     room: str
@@ -27,29 +29,40 @@ class Worker:
     """When a composite event or a violation gave the state."""
 
     def row(self) -> list[Any]:
-        """The worker for the browser: name, room, state, time."""
+        """The entity for the browser: name, room, state, time."""
         return [self.name, self.room, self.state, self.ts]
 
 
 @dataclass
 class Ward:
-    """The workers, up to a number, and those that have changed since they were last told."""
+    """The entities, up to a number, and those that have changed since they were last told."""
 
+    entity: str = "wID"
+    place: str = "room"
     most: int = 2_000
     workers: dict[str, Worker] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     left_out: int = 0
-    """How many events were those of workers beyond that number."""
+    """How many events were those of entities beyond that number."""
+    opportunities: dict[str, Tally] = field(default_factory=dict)
+    """How often a rule applied, by rule, place and entity, as composite events say."""
+    broken: dict[str, Tally] = field(default_factory=dict)
+    """How often such a rule was broken then."""
+
+    def __post_init__(self) -> None:
+        names = (RULE, self.place, self.entity)
+        self.opportunities = {name: Tally() for name in names}
+        self.broken = {name: Tally() for name in names}
 
     def move(self, event: dict[str, Any], ts: float | None) -> None:
-        """Take an event of a worker, which may move them."""
-        worker = self._worker(event.get(WORKER), event.get(ROOM))
+        """Take an event of an entity, which may move them."""
+        worker = self._worker(event.get(self.entity), event.get(self.place))
         if worker is not None:
-            worker.room, worker.ts = event[ROOM][:80], ts
+            worker.room, worker.ts = event[self.place][:80], ts
             self.changed.add(worker.name)
 
     def is_in(self, who: Any, where: Any, state: str, ts: float) -> None:
-        """A composite event says the state of a worker; one that hygiene is due for stays in violation."""
+        """A composite event says the state of an entity; one for whom it is due stays in violation."""
         worker = self._worker(who, where)
         if worker is None or (worker.since is not None and worker.since > ts):
             return
@@ -58,7 +71,7 @@ class Ward:
         self.changed.add(worker.name)
 
     def _worker(self, who: Any, where: Any) -> Worker | None:
-        """The worker, a new one in that room; None where there is no room for one more."""
+        """The entity, a new one in that place; None where there is no room for one more."""
         if who is None or not isinstance(where, str):
             return None
         name = str(who)[:80]
@@ -67,8 +80,25 @@ class Ward:
             return None
         return self.workers.setdefault(name, Worker(name, where[:80]))
 
+    def applied(self, values: dict[str, Any]) -> None:
+        """A composite event says that a rule applied."""
+        for what, tally in self.opportunities.items():
+            if values.get(what) is not None:
+                tally.add(values[what])
+
+    def matched(self, match: dict[str, Any]) -> None:
+        """A rule has matched."""
+        for name in match["entities"]:
+            self.violated(name, match["end"])
+        if match["query"] in self.opportunities[RULE].counts:
+            last = match["events"][-1]["event"] if match["events"] else {}
+            for what, tally in self.broken.items():
+                value = match["query"] if what == RULE else last.get(what)
+                if value is not None:
+                    tally.add(value)
+
     def violated(self, name: str, ts: float | None) -> None:
-        """A rule has matched events of the worker; unless they have been cleaned since."""
+        """A rule has matched events of the entity; unless they have been cleaned since."""
         worker = self.workers.get(name)
         if worker is None:
             return
@@ -77,8 +107,15 @@ class Ward:
             worker.state, worker.since = VIOLATION, ts
             self.changed.add(name)
 
+    def compliance(self) -> dict[str, dict[str, list[int]]]:
+        """Opportunities and violations, by rule, place and entity."""
+        return {
+            what: {name: [held, self.broken[what].counts[name]] for name, held in tally.counts.items()}
+            for what, tally in self.opportunities.items()
+        }
+
     def moved(self) -> list[list[Any]]:
-        """The workers that have changed, once."""
+        """The entities that have changed, once."""
         rows = [self.workers[name].row() for name in sorted(self.changed)]
         self.changed.clear()
         return rows

@@ -10,17 +10,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from nestream.console.follow import Follower, match_row, read_progress
+from nestream.console.health import health_of
 from nestream.console.hub import Hub
 from nestream.console.job import Job
-from nestream.console.live import Live
-from nestream.console.tail import FileTail, FolderTail, SetTail
+from nestream.console.live import Live, identity
 from nestream.console.trial import Trial
+from nestream.source import SourceError
 
 TICK = 0.25
 """Seconds between two looks. Movements in between are told as one."""
-FILES_BEFORE = 40
-"""How many of the newest event files that were there before are read; matches are read from the first."""
 MOST_IN_MESSAGE = 200
+FINDING = 20.0
+"""The seconds that a sink is searched for a match."""
 Take = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 
 
@@ -29,28 +31,27 @@ class Watch:
 
     def __init__(self, job: Job | None) -> None:
         self.job = job
-        self.live = Live()
+        self.live = Live.of(job)
         self.lock = threading.Lock()
         self.trials: list[Trial] = []
-        self.skipped = 0
-        self.problem: str | None = None
+        self.problems: dict[str, str] = {}
+        """What cannot be read, by the part of the job."""
         self.hub = Hub(self.snapshot)
-        self._tails: dict[str, Any] = {}
+        self._parts: dict[str, Follower] = {}
         self._told: dict[str, Any] = {}
         self._sampled = 0.0
         if job is not None:
             self._follow(job)
 
     def _follow(self, job: Job) -> None:
-        self.live.time, self.live.type = job.time, job.type
-        self.live.rules = job.read_rules()
-        kinds = {"events": FolderTail, "matches": FolderTail, "late": SetTail, "progress": FileTail}
-        for name, kind in kinds.items():
-            path = getattr(job, name)
-            if path is not None:
-                self._tails[name] = kind(path)
-        if "events" in self._tails:
-            self.skipped = self._tails["events"].skip_to_last(FILES_BEFORE)
+        about = job.about
+        if about.events is not None:
+            how = {"format": about.format, "schemas": about.schemas}
+            self._parts["events"] = Follower(about.events, about.time, about.type, newest=True, **how)
+        if about.matches is not None:
+            self._parts["matches"] = Follower(about.matches, "match_end", None)
+        if about.late is not None:
+            self._parts["late"] = Follower(about.late, about.time, about.type, newest=True)
 
     async def run(self) -> None:
         """Look, tell, wait, for ever."""
@@ -59,12 +60,12 @@ class Watch:
             try:
                 message, number, events = await asyncio.to_thread(self.look)
             except Exception as error:  # whatever it is, the next look may do better
-                self.problem = self._told_problem(error)
+                self._note("console", error)
                 message, number, events = {}, 0, []
             for trial in self.trials:
                 trial.take(number, events)
             self._tell(message)
-            behind = any(tail.has_more for tail in self._tails.values())
+            behind = any(part.has_more for part in self._parts.values())
             await asyncio.sleep(0.01 if behind else max(0.02, TICK - (time.monotonic() - begin)))
 
     def look(self) -> tuple[dict[str, Any], int, list[dict[str, Any]]]:
@@ -73,58 +74,100 @@ class Watch:
         Each part is read and taken for itself: what is wrong with one keeps no other from being told.
         """
         live = self.live
-        problems: list[Exception] = []
-        events = self._part("events", live.take_events, problems)
-        late = self._part("late", live.take_late, problems)
-        progress = self._part("progress", live.take_progress, problems)
+        self.problems.pop("console", None)
+        events = self._part("events", live.take_events)
+        late = self._part("late", live.take_late)
         # Last, so that the events of a match are there when it is.
-        matches = self._part("matches", live.take_matches, problems)
-        self.problem = self._told_problem(problems[0]) if problems else None
+        matches = self._part("matches", self._take_matches)
+        due = time.monotonic() - self._sampled >= 1
+        if due:
+            self._read_progress()
         with self.lock:
-            message: dict[str, Any] = {"moves": live.ward.moved(), "matches": matches}
+            message: dict[str, Any] = {"matches": matches}
+            if live.ward is not None:
+                message["moves"] = live.ward.moved()
             if late:
                 message["late"] = late[-50:]
-            if progress:
-                message["progress"] = live.progress
-            if time.monotonic() - self._sampled >= 1:
+            if due:
                 self._sampled = time.monotonic()
-                message["point"] = live.sample()
+                message |= {"point": live.sample(), "progress": live.progress, "health": self.health()}
                 if self._told.get("matches") != (live.matches_in, live.composites_in):
                     self._told["matches"] = (live.matches_in, live.composites_in)
                     message["statistics"] = live.statistics()
             message["totals"] = live.totals()
             return message, live.events_in - len(events), events
 
-    def _part(self, name: str, take: Take, problems: list[Exception]) -> list[dict[str, Any]]:
+    @property
+    def _only(self) -> str | None:
+        """The rule of matches that name none, where there is only one."""
+        return next(iter(self.live.rules)) if len(self.live.rules) == 1 else None
+
+    def _take_matches(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return self.live.take_matches([match_row(row, self._only) for row in rows])
+
+    def find_match(self, wanted: str) -> dict[str, Any] | None:
+        """The match of an identity: one that is held, or else one of the sink, which is read once more."""
+        with self.lock:
+            held = next((match for match in self.live.matches if match["id"] == wanted), None)
+        if held is not None or self.job is None or self.job.about.matches is None:
+            return held
+        sink, end = Follower(self.job.about.matches, "match_end", None), time.monotonic() + FINDING
+        try:
+            while (rows := sink.new()) and time.monotonic() < end:
+                for row in (match_row(one, self._only) for one in rows):
+                    if identity(row) == wanted:
+                        return {**self.live.shown(row), "number": 0}
+        finally:
+            sink.close()
+        return None
+
+    def _part(self, name: str, take: Take) -> list[dict[str, Any]]:
         """What is new of one part of the job, as it was taken."""
-        tail = self._tails.get(name)
-        if tail is None:
+        part = self._parts.get(name)
+        if part is None:
             return []
-        found = tail.new()
-        if tail.failed is not None:
-            problems.append(tail.failed)
+        found = part.new()
+        failed, taken = part.failed, []
         try:
             with self.lock:
-                return take(found)
+                taken = take(found)
         except Exception as error:
-            problems.append(error)
-            return []
+            failed = error
+        self._note(name, failed)
+        return taken
 
-    def _told_problem(self, error: Exception) -> str:
-        """The problem in words; the first time, with where it came from on stderr."""
-        where = f"{Path(error.filename).name}: " if isinstance(error, OSError) and error.filename else ""
-        what = error.strerror if where and isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-        told = f"the job's folder could not be read: {where}{what}"[:500]
-        if told != self.problem:
+    def _read_progress(self) -> None:
+        try:
+            told = read_progress(None if self.job is None else self.job.about.progress)
+            if told is not None:
+                with self.lock:
+                    self.live.take_progress(told)
+            self._note("progress", None)
+        except Exception as error:
+            self._note("progress", error)
+
+    def _note(self, part: str, error: Exception | None) -> None:
+        """Keep the problem in words; one that nobody foresaw is printed with where it came from, once."""
+        if error is None:
+            self.problems.pop(part, None)
+            return
+        folder = "" if self.job is None else f"{self.job.about.folder.absolute()}/"
+        if isinstance(error, OSError) and error.filename:
+            what = f"{Path(error.filename).name}: {error.strerror}"
+        else:
+            known = isinstance(error, SourceError | ValueError)
+            what = str(error) if known else f"{type(error).__name__}: {error}"
+        told = what.replace(folder, "")[:500]
+        if told != self.problems.get(part) and not isinstance(error, SourceError | OSError):
             traceback.print_exception(error)
-        return told
+        self.problems[part] = told
 
     def _tell(self, message: dict[str, Any]) -> None:
         """Put the message on the line, in parts where many matches came at once."""
         if self.trials:
             message["trials"] = [trial.json() for trial in self.trials]
-        if self.problem is not None:
-            message["problem"] = self.problem
+        if self.problems:
+            message["problems"] = dict(self.problems)
         if not any(message.get(part) for part in message if part != "totals"):
             return
         matches = message.pop("matches", [])
@@ -142,27 +185,44 @@ class Watch:
         for start in range(0, len(found), MOST_IN_MESSAGE):
             self.hub.publish("update", {"matches": found[start : start + MOST_IN_MESSAGE]})
 
+    def close(self) -> None:
+        """Let the places of the job go."""
+        for part in self._parts.values():
+            part.close()
+
     # -- what pages ask for ----------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
         """All that a browser needs to begin."""
         with self.lock:
-            found = self.live.snapshot()
-        return {**found, "job": self.described(), "trials": [trial.json() for trial in self.trials]}
+            found = {**self.live.snapshot(), "health": self.health()}
+        told = {"job": self.described(), "trials": [trial.json() for trial in self.trials]}
+        return {**found, **told, "problems": dict(self.problems)}
 
-    def described(self) -> dict[str, Any] | None:
-        """The job, for the browser; no paths."""
+    def health(self) -> dict[str, Any] | None:
+        """The state of the job, and which of its places have nothing yet."""
         if self.job is None:
             return None
+        about = self.job.about
+        found = health_of(self.live.progress, expected=about.progress is not None, runtime=about.runtime)
+        missing = [name for name, part in self._parts.items() if part.is_missing]
+        unreadable = {name: part.unreadable for name, part in self._parts.items() if part.unreadable}
+        return {**found, "missing": missing, "unreadable": unreadable}
+
+    def described(self) -> dict[str, Any] | None:
+        """The job, for the browser; no paths but those that job.json has."""
+        if self.job is None:
+            return None
+        about = self.job.about
+        folder = f"{about.folder}/"
+        shown = ("title", "runtime", "time", "type", "trigger", "watermark", "metrics", "spark")
+        places = {name: getattr(about, name) for name in ("rules", "events", "matches", "late")}
         return {
-            "name": self.job.name,
-            "time": self.job.time,
-            "type": self.job.type,
-            "trigger": self.job.trigger,
-            "watermark": self.job.watermark,
-            "floor": self.job.floor,
+            **{name: getattr(about, name) for name in (*shown, "entity", "place", "notes")},
+            "facets": list(about.facets),
+            "where": {name: place and place.removeprefix(folder) for name, place in places.items()},
+            "plan": self.job.plan,
             "rules": [rule.json() for rule in self.live.rules.values()],
-            "skipped": self.skipped,
         }
 
     def recent(self) -> tuple[int, list[dict[str, Any]]]:
@@ -178,5 +238,5 @@ class Watch:
                 **self.live.totals(),
                 "messages": self.hub.number,
                 "browsers": self.hub.browsers,
-                "unreadable": {name: tail.lines.unreadable for name, tail in self._tails.items()},
+                "unreadable": {name: part.unreadable for name, part in self._parts.items()},
             }

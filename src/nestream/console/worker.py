@@ -65,10 +65,15 @@ def main() -> None:
     warnings.simplefilter("ignore")
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not come between the answers
+
+    def send(message: object) -> None:
+        answers.write(frame(message))
+        answers.flush()
+
     operations = Operations(settings["files"], settings["time"], settings["type"])
+    operations.partly = lambda found: send({"partial": found})
     load()
-    answers.write(frame({"ok": True}))  # ready for requests
-    answers.flush()
+    send({"ok": True})  # ready for requests
     while (request := read_frame(sys.stdin.buffer)) is not None:
         limit_time(request["seconds"] + GRACE)
         try:
@@ -76,8 +81,7 @@ def main() -> None:
         except Exception as error:  # the process goes on; what went wrong is for the one who asked
             answer = {"ok": False, "error": f"{type(error).__name__}: {error}"[:2000]}
         limit_time(0)
-        answers.write(frame(answer))
-        answers.flush()
+        send(answer)
 
 
 if __name__ == "__main__":

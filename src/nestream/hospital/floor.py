@@ -17,6 +17,8 @@ PACE = 1.7
 """How fast people walk, in metres a second."""
 LEAST_WALL = 1.0
 """The wall that two rooms must share to have a door in it."""
+STATES = {"clean": "clean hands", "due": "hygiene due", "violation": "in violation"}
+"""What the states of a worker are called on the plan."""
 KINDS = ("operating", "patient", "break", "sanitiser", "sterile", "hall")
 
 
@@ -85,7 +87,8 @@ class Floor:
     def as_json(self) -> dict[str, Any]:
         """The plan as the console reads it."""
         rooms = [asdict(room) for room in self.rooms]
-        return {"title": self.title, "width": self.width, "height": self.height, "rooms": rooms}
+        size = {"width": self.width, "height": self.height}
+        return {"title": self.title, **size, "states": dict(STATES), "rooms": rooms}
 
     def _way(self, start: str, end: str) -> tuple[float, tuple[str, ...]]:
         if start not in self._ways:

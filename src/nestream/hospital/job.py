@@ -7,7 +7,7 @@ events/          files of events, complete once they are visible
 truth.jsonl      the planted violations: the rule, and the numbers of the events of the match
 matches/         what the stream finds
 late/            events that it could not take
-progress.jsonl   a line for each of its micro-batches
+progress.json    how far the stream is
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WATERMARK_SECONDS = 1
 """How late an event may be, in simulated time. The simulator's are in order, so it need not be long."""
 WATERMARK = f"{WATERMARK_SECONDS} seconds"
 _ANEW = "use another folder, or start over with --fresh"
-_PARTS = ("rules", "events", "matches", "late", "progress.jsonl", "floor.json", "truth.jsonl", "job.json")
+_PARTS = ("rules", "events", "matches", "late", "progress.json", "floor.json", "truth.jsonl", "job.json")
 
 
 class JobError(Exception):
@@ -73,8 +73,8 @@ class Job:
 
     @property
     def progress(self) -> Path:
-        """The file with a line for each micro-batch."""
-        return self.folder / "progress.jsonl"
+        """The file that says how far the stream is."""
+        return self.folder / "progress.json"
 
     @property
     def truth(self) -> Path:
@@ -116,7 +116,8 @@ def prepare(
 def _describe(path: Path, settings: Settings, trigger: float) -> None:
     """Write job.json, whole or not at all."""
     about = {
-        "name": "hospital",
+        "title": "hospital",
+        "runtime": "spark",
         "time": "ts",
         "type": "type",
         "trigger": trigger,
@@ -125,8 +126,11 @@ def _describe(path: Path, settings: Settings, trigger: float) -> None:
         "events": "events",
         "matches": "matches",
         "late": "late",
-        "progress": "progress.jsonl",
-        "floor": "floor.json",
+        "progress": "progress.json",
+        "plan": "floor.json",
+        "entity": "wID",
+        "place": "room",
+        "facets": ["room", "wID"],
         "simulation": asdict(settings),
     }
     hidden = path.with_name(HIDDEN)

@@ -1,13 +1,13 @@
 // The frame of the console: which page an address shows, and how one goes to another without loading anew.
 
-import { h, replace, text } from "./dom.js";
-import { begin, listen, state } from "./store.js";
-import { ward } from "./ward.js";
+import { h, number, replace, text } from "./dom.js";
+import { begin, giveUp, listen, state } from "./store.js";
+import { overview } from "./overview.js";
 import { queries } from "./queries.js";
 import { matches } from "./matches.js";
 import { health } from "./health.js";
 
-const pages = { "/ward": ["Ward", ward], "/queries": ["Queries", queries], "/matches": ["Matches", matches], "/health": ["Health", health] };
+const pages = { "/overview": ["Overview", overview], "/matches": ["Matches", matches], "/queries": ["Queries", queries], "/health": ["Health", health] };
 let leave = () => {};
 
 function go(address) {
@@ -16,10 +16,11 @@ function go(address) {
 }
 
 function show(moved) {
-  const path = location.pathname in pages ? location.pathname : state.job ? "/ward" : "/queries";
+  const path = location.pathname in pages ? location.pathname : state.job ? "/overview" : "/queries";
   const [title, page] = pages[path];
   leave();
-  document.title = `${title} – nestream console`;
+  giveUp();
+  document.title = `${title} – ${state.job ? state.job.title : "nestream console"}`;
   for (const link of document.querySelectorAll("header nav a")) {
     if (link.getAttribute("href") === path) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -29,6 +30,17 @@ function show(moved) {
   replace(main, content);
   leave = page(content, new URLSearchParams(location.search), go) || (() => {});
   if (moved) main.focus({ preventScroll: true });
+}
+
+// The state of the job in the header: what the job says of itself, and whether the console is there to say it.
+function status(now) {
+  const shown = document.getElementById("connection");
+  const lost = shown.dataset.line === "lost";
+  shown.dataset.state = lost ? "lost" : now.job ? now.health?.state ?? "unknown" : "none";
+  if (lost) text(shown, "connection lost, trying again");
+  else if (!now.job) text(shown, "no job");
+  else text(shown, `${now.health?.state ?? "connecting"}, ${number(now.totals.matches ?? 0)} matches`);
+  for (const link of document.querySelectorAll("header nav a")) link.classList.toggle("alert", link.pathname === "/health" && (["stalled", "failed"].includes(now.health?.state) || Object.keys(now.problems).length > 0));
 }
 
 document.addEventListener("click", (event) => {
@@ -44,12 +56,9 @@ window.nestream = state;
 
 try {
   await begin();
-  text(document.getElementById("job-name"), state.job ? state.job.name : "");
-  listen((now) => {
-    const connection = document.getElementById("connection");
-    if (now.problem) text(connection, now.problem);
-    else if (connection.dataset.state === "live") text(connection, now.job ? `live, ${now.totals.events?.toLocaleString("en") ?? 0} events` : "no job");
-  });
+  text(document.getElementById("job-name"), state.job ? state.job.title : "");
+  if (!state.job) for (const path of ["/overview", "/health"]) document.querySelector(`header nav a[href="${path}"]`).hidden = true;
+  listen(status);
   show(false);
 } catch (problem) {
   replace(document.getElementById("page"), h("p", { class: "problem" }, `The console could not be reached: ${problem.message}`));

@@ -1,44 +1,47 @@
-// One violation, opened: the events that make it, its timeline, its rule, and where to go on from there.
+// One match, opened: the events that make it, its timeline, its rule, and where to go on from there.
 
-import { attributesOf, h, replace, when } from "./dom.js";
+import { attributesOf, h, replace, table, value, when } from "./dom.js";
 import { ask, state } from "./store.js";
 import { highlighted } from "./highlight.js";
 import { timeline } from "./timeline.js";
 
 function eventTable(parts, caption) {
   const { time, type } = state.job || { time: "ts", type: "type" };
-  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
-    h("table", {}, h("caption", { class: "visually-hidden" }, caption),
-      h("thead", {}, h("tr", {}, ["variable", "time", "type", "attributes"].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, parts.map(({ variable, event }) => h("tr", {},
-        h("th", { scope: "row" }, h("code", {}, variable)), h("td", { class: "moment" }, when(event[time])),
-        h("td", {}, String(event[type] ?? "")), h("td", {}, attributesOf(event, time, type)))))));
+  return table(caption, ["variable", "time", "type", "attributes"], parts.map(({ variable, event }) => [
+    h("code", {}, variable), when(event[time]), value(event[type] ?? ""), attributesOf(event, time, type)]), { tall: false });
 }
 
 export function row(match) {
   return { query: match.query, match_start: stamp(match.start), match_end: stamp(match.end), events: match.events, values: match.values };
 }
 
+export const addressOf = (match) => `/matches?match=${encodeURIComponent(match.id)}`;
+
 const stamp = (value) => (typeof value === "number" && value > 1e11 ? new Date(value).toISOString() : value);
 
-export async function openMatch(match, go) {
+export async function openMatch(match, go, closed = () => {}) {
   const trial = state.trials.find((one) => one.number === match.trial);
   const rule = match.trial && trial ? { ...trial, title: match.title } : state.rules.get(match.query);
   const drawn = h("div", { class: "drawn" }, h("p", { class: "hint" }, "Drawing the timeline."));
-  const dialog = h("dialog", { class: "detail", "aria-labelledby": "detail-title", onclose: () => dialog.remove() },
+  const dialog = h("dialog", { class: "detail", "aria-labelledby": "detail-title", onclose: () => { dialog.remove(); closed(); } },
     h("div", { class: "head" },
-      h("h2", { id: "detail-title" }, match.title),
+      h("h2", { id: "detail-title" }, h("bdi", {}, match.title)),
       h("button", { type: "button", onclick: () => dialog.close() }, "Close")),
     h("p", {}, h("span", { class: `severity ${match.severity}` }, match.severity),
       ` from ${when(match.start)} to ${when(match.end)}`,
-      match.workers.length ? `, worker ${match.workers.join(", ")}` : "", match.rooms.length ? `, in ${match.rooms.join(", ")}` : ""),
+      match.entities.length ? [`, ${state.job.entity} `, value(match.entities.join(", "))] : null,
+      match.places.length ? [`, ${state.job.place} `, value(match.places.join(", "))] : null,
+      match.version ? `, version ${match.version} of the rule` : null),
     h("h3", {}, "The events that make it"), eventTable(match.events, "Events of the match"),
     Object.keys(match.values).length ? h("p", {}, attributesOf(match.values)) : null,
     h("h3", {}, "On a timeline"), drawn,
     rule ? [h("h3", {}, "The rule"), h("pre", { class: "query", tabindex: "0", role: "group", "aria-label": "The rule" }, highlighted(rule.text))] : null,
     h("p", { class: "actions" },
+      match.trial ? null : h("a", { class: "button", href: addressOf(match) }, "Address of this match"),
       rule ? h("button", { type: "button", class: "primary", onclick: () => leave(`/queries?rule=${encodeURIComponent(match.query)}`) }, "Edit this rule") : null,
       rule ? h("button", { type: "button", onclick: () => leave(`/matches?rule=${encodeURIComponent(match.query)}`) }, "Ask about other events") : null));
+
+  dialog.addEventListener("click", (event) => { if (event.target.closest("a[href]")) dialog.close(); });
 
   function leave(address) {
     dialog.close();

@@ -100,10 +100,72 @@ export function turns() {
   };
 }
 
+const MOST_CHARACTERS = 60;
+
+// A value of the data, kept to itself: a right-to-left override in it turns nothing around it, and a long one is cut, with a
+// button that shows the rest.
+export function value(given, most = MOST_CHARACTERS) {
+  const whole = String(given ?? "–");
+  const characters = [...whole];
+  if (characters.length <= most) return h("bdi", {}, whole);
+  const shown = h("bdi", {}, `${characters.slice(0, most).join("")}…`);
+  const more = h("button", {
+    type: "button", class: "link more", "aria-expanded": "false", "aria-label": "Show the whole value",
+    onclick: (event) => {
+      event.stopPropagation();
+      const open = more.getAttribute("aria-expanded") === "true";
+      more.setAttribute("aria-expanded", String(!open));
+      more.setAttribute("aria-label", open ? "Show the whole value" : "Show less");
+      text(more, open ? "all" : "less");
+      text(shown, open ? `${characters.slice(0, most).join("")}…` : whole);
+    },
+  }, "all");
+  return [shown, " ", more];
+}
+
 // What an event holds beside its time and type, in one line.
 export function attributesOf(event, ...without) {
   return Object.entries(event)
-    .filter(([name, value]) => value !== null && !without.includes(name))
-    .map(([name, value]) => `${name} ${value}`)
+    .filter(([name, held]) => held !== null && !without.includes(name))
+    .map(([name, held], at) => [at ? ", " : "", h("bdi", { class: "attribute" }, name), " ", value(held)]);
+}
+
+// The same as text, for what has to be one: the label of a button, a title.
+export function attributesText(event, ...without) {
+  return Object.entries(event)
+    .filter(([name, held]) => held !== null && !without.includes(name))
+    .map(([name, held]) => `${name} ${isolated(held)}`)
     .join(", ");
 }
+
+// A value inside of a text: cut, and between marks that keep the direction of its letters to itself.
+export function isolated(given, most = MOST_CHARACTERS) {
+  const characters = [...String(given)];
+  const shown = characters.length > most ? `${characters.slice(0, most).join("")}…` : characters.join("");
+  return /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069]/.test(shown) ? `\u2068${shown}\u2069` : shown;
+}
+
+// A table that a narrow screen shows as cards: each cell has the name of its column. The roles stay those of a table.
+export function table(caption, heads, rows, { tall = true } = {}) {
+  return h("div", { class: tall ? "scroll tall" : "scroll", tabindex: "0", role: "group", "aria-label": caption },
+    h("table", { role: "table" }, h("caption", { class: "visually-hidden" }, caption),
+      h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, heads.map((name) => h("th", { scope: "col", role: "columnheader" }, name)))),
+      h("tbody", { role: "rowgroup" }, rows.map((cells) => h("tr", { role: "row" }, cells.map((cell, at) =>
+        labelled(h("td", { role: "cell", "data-label": typeof heads[at] === "string" ? heads[at] : heads[at]?.textContent ?? "" }, h("div", {}, cell)))))))));
+}
+
+// A short cell is not broken over lines.
+function labelled(cell) {
+  if (cell.textContent.length <= 20) cell.classList.add("short");
+  return cell;
+}
+
+// Puts something in an element if what it is made of has changed.
+export function keyed(element, key, make) {
+  const words = JSON.stringify(key);
+  if (element.dataset.shown === words) return;
+  element.dataset.shown = words;
+  replace(element, make());
+}
+
+export const ago = (milliseconds, now = Date.now()) => (milliseconds ? `${span(Math.max(0, (now - milliseconds) / 1000))} ago` : "–");

@@ -1,41 +1,62 @@
-// The matches page: a query's matches as a table and a timeline, and why picked events did not match.
+// The matches page: the matches of the job under the filter, or those of a query over other events, as a table and a timeline; and
+// why events that one picks did not match.
 
-import { attributesOf, h, number, replace, select, showing, text, turns, when } from "./dom.js";
-import { ask, state } from "./store.js";
+import { attributesOf, fillSelect, h, keyed, number, replace, select, showing, table as tableOf, text, turns, value, when } from "./dom.js";
+import { ask, listen, state } from "./store.js";
+import { addressOf, openMatch } from "./detail.js";
+import { accepts, example, parsed, remarks } from "./filter.js";
 import { editorText } from "./queries.js";
 import { highlighted } from "./highlight.js";
 import { leftOut, matchTable, notes } from "./results.js";
+import { about } from "./match-list.js";
+import { problems } from "./first-minute.js";
 import { timeline } from "./timeline.js";
 import { answered } from "./why.js";
 
 const EDITOR = "";
+const JOB = "job";
 const MOST_PICKED = 50;
+const MOST_SHOWN = 100;
 
-export function matches(page, address) {
+export function matches(page, address, go) {
   const picked = new Map();
-  const view = { rule: address.get("rule") || ([...state.rules.keys()][0] ?? EDITOR), data: address.get("data") || (state.job ? "live" : "hospital"), kind: "", text: "" };
+  const view = { rule: address.get("rule") ?? "", data: address.get("data") || (state.job ? JOB : "hospital"), filter: address.get("filter") || "", kind: "", text: "" };
+  if (!state.job && view.data === JOB) view.data = "hospital";
   if (!state.rules.has(view.rule)) view.rule = EDITOR;
+  if (view.data !== JOB && !address.has("rule")) view.rule = [...state.rules.keys()][0] ?? EDITOR;
   let columns = { time: "ts", type: "type" };
 
-  const query = () => (view.rule ? state.rules.get(view.rule).text : editorText() || "");
-  const named = [...[...state.rules.values()].map((rule) => [rule.name, rule.title]), [EDITOR, "the query of the editor"]];
-  const rule = select("Query", named, view.rule, (name) => { view.rule = name; remember(); find(); });
-  const data = select("Events", state.data.map((source) => [source.name, source.title]), view.data, (name) => {
+  const isJob = () => view.data === JOB;
+  const events = () => (isJob() ? "live" : view.data);
+  const textOf = (name) => (name ? state.rules.get(name).text : editorText() || "");
+  const named = [...state.rules.values()].map((rule) => [rule.name, rule.title]);
+  const sources = [...(state.job ? [[JOB, "the job's own matches"]] : []), ...state.data.map((source) => [source.name, source.title])];
+  const rule = select("Query", [], "", (name) => { view.rule = name; if (name) asked.lastChild.value = name; remember(); find(); });
+  const data = select("Events", sources, view.data, (name) => {
+    const before = events();
     view.data = name;
     view.kind = "";
-    forget();
     remember();
+    if (events() !== before) forget();
     find();
-    list();
+    if (events() !== before) list();
   });
+  const filter = h("input", { type: "search", value: view.filter, maxlength: 300, spellcheck: "false", autocomplete: "off", "aria-describedby": "filter-remarks", placeholder: example(),
+    oninput: () => { view.filter = filter.value; remember(); find(); } });
+  const filterField = h("label", { class: "field wide" }, h("span", {}, "Filter"), filter);
+  const remarked = h("p", { class: "hint", id: "filter-remarks", role: "status" });
   const shown = h("pre", { class: "query", tabindex: "0", role: "group", "aria-label": "The query" });
   const status = h("p", { class: "hint", role: "status" });
+  const cancel = h("button", { type: "button", onclick: () => ask("run/stop", { run: running }), hidden: true }, "Cancel");
+  let running = "";
+  const wrong = h("div", {});
   const drawn = h("div", {});
   const table = h("div", {});
-  const kind = select("Type", [["", "all"]], "", (value) => { view.kind = value; list(); });
+  const asked = select("Query to ask", [...named, [EDITOR, "the query of the editor"]], view.rule || named[0]?.[0] || EDITOR, () => { asking(); replace(answer); });
+  const kind = select("Type", [["", "all"]], "", (chosen) => { view.kind = chosen; list(); });
   const search = h("input", { type: "search", maxlength: 100, oninput: () => { view.text = search.value; clearTimeout(timer); timer = setTimeout(list, 250); } });
   let timer = 0;
-  const choices = h("div", { class: "scroll tall", tabindex: "0", role: "group", "aria-label": "Events to pick from" });
+  const choices = h("div", {});
   const basket = h("ul", { class: "picked", "aria-label": "Picked events" });
   const why = h("button", { type: "button", class: "primary", disabled: true, onclick: question }, "Why did these not match?");
   const limit = h("p", { class: "hint", role: "status" });
@@ -43,26 +64,58 @@ export function matches(page, address) {
   const answer = h("div", { class: "answer", role: "region", "aria-label": "Answer", "aria-live": "polite" });
 
   replace(page,
-    h("h1", { class: "visually-hidden" }, "Matches"),
-    h("div", { class: "controls" }, rule, data, h("button", { type: "button", onclick: () => { find(); list(); } }, "Refresh")),
+    h("h1", { class: "visually-hidden" }, "Matches"), wrong,
+    h("form", { class: "controls", "aria-label": "View control", onsubmit: (event) => event.preventDefault() }, filterField, rule, data, h("button", { type: "button", onclick: () => { find(); list(); } }, "Refresh")),
+    remarked,
     h("section", { class: "panel", "aria-labelledby": "found-title" },
-      h("div", { class: "head" }, h("h2", { id: "found-title" }, "Matches"), status), shown, drawn, table),
+      h("div", { class: "head" }, h("h2", { id: "found-title" }, "Matches"), status, cancel), shown, drawn, table),
     h("section", { class: "panel", "aria-labelledby": "why-title" },
       h("h2", { id: "why-title" }, "Why did this not match?"),
       h("p", { class: "hint" }, "Pick the events that you expected to be a match, then ask."),
-      h("div", { class: "controls" }, kind, h("label", { class: "field" }, h("span", {}, "Search"), search)),
+      h("div", { class: "controls" }, asked, kind, h("label", { class: "field" }, h("span", {}, "Search"), search)),
       choices, limit, basket, h("p", { class: "actions" }, why, h("button", { type: "button", onclick: () => { forget(); list(); } }, "Clear")), answer));
 
   function remember() {
-    const parameters = new URLSearchParams({ ...(view.rule ? { rule: view.rule } : {}), data: view.data });
-    history.replaceState(null, "", `/matches?${parameters}`);
+    const parameters = new URLSearchParams(Object.entries({ rule: view.rule, filter: isJob() ? view.filter : "", data: isJob() ? "" : view.data }).filter(([, chosen]) => chosen));
+    history.replaceState(null, "", parameters.size ? `/matches?${parameters}` : "/matches");
   }
 
-  async function find() {
+  function find() {
+    fillSelect(rule.lastChild, isJob() ? [["", "all rules"], ...named] : [...named, [EDITOR, "the query of the editor"]], view.rule);
+    filterField.hidden = remarked.hidden = !isJob();
+    shown.hidden = drawn.hidden = isJob();
+    if (isJob()) {
+      finding();
+      cancel.hidden = true;
+      delete table.dataset.shown;
+      committed();
+    } else run();
+  }
+
+  // The matches that the job has written, those that the page holds.
+  function committed() {
+    problems(wrong);
+    if (!isJob()) return;
+    const terms = parsed(view.filter);
+    const found = state.matches.filter((match) => !match.trial && (!view.rule || match.query === view.rule) && accepts(terms, match));
+    const filtered = Boolean(terms.length || view.rule);
+    text(remarked, remarks(terms, state.matches).join("; "));
+    text(status, filtered ? `${number(found.length)} of the last ${number(state.matches.length)} matches` : `${number(state.totals.matches ?? 0)} matches, the newest first`);
+    const some = found.slice(-MOST_SHOWN).reverse();
+    keyed(table, [view.filter, view.rule, some.map((match) => match.number), state.ready], () => (some.length
+      ? [tableOf("Matches", ["time", "rule", "severity", "about", "values"], some.map((match) => [
+        h("a", { href: addressOf(match), "aria-label": `Open the match of ${when(match.end)}` }, when(match.end)), h("bdi", {}, match.title),
+        h("span", { class: `severity ${match.severity}` }, match.severity), about(match), Object.keys(match.values).length ? attributesOf(match.values) : "–"])),
+      found.length > some.length ? h("p", { class: "hint" }, showing(some.length, found.length, "matches")) : null]
+      : h("p", { class: "hint" }, state.job.where.matches ? "None yet." : "job.json names no place of matches.")));
+  }
+
+  async function run() {
     const current = finding();
-    const written = query();
+    const written = textOf(view.rule);
     drawing(); // what is being drawn is of the matches before
     replace(shown, highlighted(written));
+    delete table.dataset.shown;
     if (!written) {
       text(status, "There is no query in the editor yet.");
       replace(drawn);
@@ -70,10 +123,13 @@ export function matches(page, address) {
       return;
     }
     text(status, "running");
-    const found = await ask("run", { text: written, data: view.data, name: view.rule || "query" });
+    running = crypto.randomUUID();
+    cancel.hidden = false;
+    const found = await ask("run", { text: written, data: view.data, name: view.rule || "query", run: running });
     if (!current()) return;
+    cancel.hidden = true;
     drawing();
-    text(status, found.ok ? `${found.told} in ${number(found.events)} events${leftOut(found)}` : "");
+    text(status, found.ok ? `${found.stopped ? `${found.stopped} So far: ` : ""}${found.told} in ${number(found.events)} events${leftOut(found)}` : "");
     replace(drawn, found.ok && found.rows.length ? timeline(found.timeline, "Timeline of the matches") : null);
     replace(table, found.ok ? [notes(found), matchTable(found.rows, found, "Matches", (row) => one(row, written), found)] : h("p", { class: "problem" }, found.error));
   }
@@ -88,23 +144,20 @@ export function matches(page, address) {
 
   async function list() {
     const current = listing();
-    const found = await ask("events", { data: view.data, kind: view.kind, text: view.text });
+    const found = await ask("events", { data: events(), kind: view.kind, text: view.text });
     if (!current()) return;
     if (!found.ok) {
       replace(choices, h("p", { class: "problem" }, found.error));
       return;
     }
     columns = { time: found.time, type: found.type };
-    const options = [["", "all"], ...found.types];
-    if (view.kind && !found.types.includes(view.kind)) options.push(view.kind);
-    replace(kind.lastChild, options.map((option) => { const [value, name] = Array.isArray(option) ? option : [option, option]; return h("option", { value }, name); }));
-    kind.lastChild.value = view.kind;
-    replace(choices, h("table", {}, h("caption", { class: "visually-hidden" }, "Events"),
-      h("thead", {}, h("tr", {}, ["pick", "row", "time", "type", "attributes"].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, found.rows.map(({ place, event }) => h("tr", {},
-        h("td", {}, h("input", { type: "checkbox", checked: picked.has(place), "aria-label": `Pick ${event[columns.type]} at ${when(event[columns.time])}, row ${place}`, onchange: (change) => choose(place, event, change.target) })),
-        h("td", {}, number(place)), h("td", { class: "moment" }, when(event[columns.time])), h("td", {}, String(event[columns.type] ?? "–")), h("td", {}, attributesOf(event, columns.time, columns.type)))))),
-      h("p", { class: "hint" }, `${showing(found.rows.length, found.total, "events")}; search for others`));
+    const options = [["", "all"], ...found.types.map((name) => [name, name])];
+    if (view.kind && !found.types.includes(view.kind)) options.push([view.kind, view.kind]);
+    fillSelect(kind.lastChild, options, view.kind);
+    replace(choices, tableOf("Events to pick from", ["pick", "row", "time", "type", "attributes"], found.rows.map(({ place, event }) => [
+      h("input", { type: "checkbox", checked: picked.has(place), "aria-label": `Pick ${event[columns.type]} at ${when(event[columns.time])}, row ${place}`, onchange: (change) => choose(place, event, change.target) }),
+      number(place), when(event[columns.time]), value(event[columns.type]), attributesOf(event, columns.time, columns.type)])),
+    h("p", { class: "hint" }, found.total || events() !== "live" ? `${showing(found.rows.length, found.total, "events")}; search for others` : "The console holds no events of the job."));
   }
 
   function choose(place, event, box) {
@@ -128,20 +181,39 @@ export function matches(page, address) {
     text(limit, "");
     why.disabled = !picked.size;
     replace(basket, [...picked].sort(([a], [b]) => a - b).map(([place, event]) => h("li", {},
-      h("strong", {}, String(event[columns.type] ?? "–")), ` ${when(event[columns.time])} `, attributesOf(event, columns.time, columns.type), " ",
+      h("strong", {}, value(event[columns.type])), ` ${when(event[columns.time])} `, attributesOf(event, columns.time, columns.type), " ",
       h("button", { type: "button", class: "link", "aria-label": `Put back row ${place}`, onclick: () => { picked.delete(place); pickedNow(); list(); } }, "put back"))));
   }
 
   async function question() {
     const current = asking();
-    const written = query();
+    const written = textOf(asked.lastChild.value);
     const names = columns;
     replace(answer, h("p", { class: "hint" }, "Looking."));
     const places = [...picked.keys()].sort((a, b) => a - b);
-    const found = await ask("why", { text: written, data: view.data, picked: places });
+    const found = await ask("why", { text: written, data: events(), picked: places });
     if (!current()) return;
     replace(answer, found.ok ? answered(found, written, names) : h("p", { class: "problem" }, found.error));
   }
 
-  list().then(find);
+  // A match by its address: one that the page holds, or one that the console finds in the sink.
+  async function open(id) {
+    const found = state.matches.find((match) => match.id === id) ?? (await ask("match", { id })).match;
+    if (found) openMatch(found, go, () => { if (location.search.includes(id)) remember(); });
+    else replace(wrong, h("p", { class: "problem" }, "There is no match with this address in the sink of the job."));
+  }
+
+  const wanted = address.get("match");
+  let opened = !wanted;
+  function refresh() {
+    committed();
+    if (opened || !state.ready) return;
+    opened = true;
+    open(wanted);
+  }
+
+  list().then(() => { if (!isJob()) find(); });
+  if (isJob()) find();
+  refresh();
+  return listen(refresh);
 }

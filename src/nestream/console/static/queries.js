@@ -43,6 +43,8 @@ export function queries(page, address) {
     editor.check();
   });
   const run = h("button", { type: "button", class: "primary", onclick: runIt }, "Run");
+  const cancel = h("button", { type: "button", onclick: () => ask("run/stop", { run: running }), hidden: true }, "Cancel");
+  let running = "";
   const plan = h("button", { type: "button", onclick: planIt }, "Plan");
   const tryIt = h("button", { type: "button", onclick: start }, "Try on the live stream");
   const stop = h("button", { type: "button", onclick: () => ask("trial/stop", { name: "trial" }), hidden: true }, "Stop the trial");
@@ -51,7 +53,7 @@ export function queries(page, address) {
   const results = tabs({ matches: "Matches", nested: "Plan", rewritten: "Rewritten plan", explain: "Explanation", trial: "Live trial" });
   replace(results.panels.matches, h("p", { class: "hint" }, "Run the query to see its matches."));
   for (const name of ["nested", "rewritten", "explain"]) replace(results.panels[name], h("p", { class: "hint" }, "Ask for the plan to see it."));
-  const untried = () => h("p", { class: "hint" }, "Try the query on the live stream to see its matches here and on the ward as they come.");
+  const untried = () => h("p", { class: "hint" }, "Try the query on the live stream to see its matches here and on the overview as they come.");
   replace(results.panels.trial, untried());
 
   replace(page,
@@ -60,7 +62,7 @@ export function queries(page, address) {
       h("section", { class: "panel", "aria-label": "Editor" },
         h("div", { class: "controls" }, state.rules.size ? rules : null, data),
         editor.element,
-        h("p", { class: "actions" }, run, plan, state.job ? [tryIt, stop] : null),
+        h("p", { class: "actions" }, run, cancel, plan, state.job ? [tryIt, stop] : null),
         trial),
       h("section", { class: "panel", "aria-label": "Results" }, status, results.element)));
 
@@ -71,9 +73,12 @@ export function queries(page, address) {
     const current = asking();
     text(status, "running");
     results.show("matches");
-    const answer = await ask("run", { text: editor.value, data: kept.data, name: kept.rule || "query" });
+    running = crypto.randomUUID();
+    cancel.hidden = false;
+    const answer = await ask("run", { text: editor.value, data: kept.data, name: kept.rule || "query", run: running });
     if (!current()) return;
-    text(status, answer.ok ? `${answer.told} in ${number(answer.events)} events${leftOut(answer)}, ${number(1000 * answer.seconds)} ms` : "");
+    cancel.hidden = true;
+    text(status, answer.ok ? `${answer.stopped ? `${answer.stopped} So far: ` : ""}${answer.told} in ${number(answer.events)} events${leftOut(answer)}, ${number(1000 * answer.seconds)} ms` : "");
     replace(results.panels.matches, answer.ok
       ? [notes(answer), answer.rows.length ? timeline(answer.timeline, "Timeline of the matches") : null, matchTable(answer.rows, answer, "Matches", null, answer)]
       : h("p", { class: "problem" }, answer.error));
@@ -81,6 +86,7 @@ export function queries(page, address) {
 
   async function planIt() {
     const current = asking();
+    cancel.hidden = true;
     text(status, "planning");
     results.show("nested");
     const answer = await ask("plan", { text: editor.value, data: kept.data });

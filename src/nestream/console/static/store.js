@@ -4,12 +4,14 @@ import { text } from "./dom.js";
 
 const MOST_MATCHES = 1000;
 const MOST_LATE = 100;
-const MOST_POINTS = 300;
+const LEVELS = [[1, 300], [15, 240], [300, 288]]; // of the series: seconds between two points, and how many are kept
+const BUCKETS = 180;
+const CLOCK = 1e11;
 
 export const state = {
-  job: null, data: [], rules: new Map(), workers: new Map(), matches: [], late: [], series: [], trials: [],
-  statistics: { rule: {}, room: {}, worker: {}, hour: {}, compliance: {} }, totals: {}, progress: null, problem: null,
-  received: 0, missed: 0, expected: null,
+  job: null, data: [], rules: new Map(), workers: new Map(), matches: [], late: [], series: LEVELS.map(() => []), trials: [],
+  statistics: { rule: {}, facets: {}, compliance: {} }, rates: [], totals: {}, progress: null, health: null, problems: {},
+  received: 0, missed: 0, expected: null, ready: false,
 };
 
 const listeners = new Set();
@@ -42,17 +44,35 @@ function takeJob(job) {
   state.rules = new Map((job ? job.rules : []).map((rule) => [rule.name, rule]));
 }
 
+// All tabs share one line where the browser can share; else each has its own.
 function connect() {
-  const shown = document.getElementById("connection");
+  if (!("SharedWorker" in window)) {
+    alone();
+    return;
+  }
+  const worker = new SharedWorker("/static/line-worker.js", { name: "nestream line" });
+  worker.port.addEventListener("message", ({ data }) => heard(data));
+  worker.port.start();
+  window.addEventListener("pagehide", () => worker.port.postMessage("leave"));
+  window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+}
+
+function alone() {
   const line = new EventSource("/api/stream");
-  line.addEventListener("open", () => { text(shown, state.job ? "live" : "no job"); shown.dataset.state = "live"; });
+  line.addEventListener("open", () => heard({ kind: "open" }));
   line.addEventListener("error", () => {
-    text(shown, "reconnecting");
-    shown.dataset.state = "lost";
-    if (line.readyState === EventSource.CLOSED) setTimeout(connect, 2000);
+    heard({ kind: "lost" });
+    if (line.readyState === EventSource.CLOSED) setTimeout(alone, 2000);
   });
-  line.addEventListener("snapshot", (event) => snapshot(JSON.parse(event.data)));
-  line.addEventListener("update", (event) => update(JSON.parse(event.data)));
+  for (const kind of ["snapshot", "update"]) line.addEventListener(kind, (event) => heard({ kind, data: event.data }));
+}
+
+function heard({ kind, data }) {
+  const shown = document.getElementById("connection");
+  if (kind === "snapshot") snapshot(JSON.parse(data));
+  else if (kind === "update") update(JSON.parse(data));
+  else shown.dataset.line = kind;
+  tell();
 }
 
 function snapshot(found) {
@@ -61,9 +81,9 @@ function snapshot(found) {
   state.matches = [...found.matches, ...state.matches.filter((match) => match.trial)];
   state.received = found.totals.matches;
   state.expected = found.totals.matches;
-  for (const name of ["late", "statistics", "progress", "series", "trials", "totals"]) state[name] = found[name];
+  for (const name of ["late", "statistics", "rates", "progress", "health", "series", "trials", "totals", "problems"]) state[name] = found[name];
+  state.ready = true;
   bound();
-  tell();
 }
 
 // Keeps of the matches so many, and of those of trials only what the trials of now have found.
@@ -82,30 +102,62 @@ function update(found) {
     if (state.expected !== null && match.number !== state.expected + 1) state.missed += 1;
     state.expected = match.number;
     state.received += 1;
+    counted(match);
   }
   if (state.matches.length > MOST_MATCHES) state.matches.splice(0, state.matches.length - MOST_MATCHES);
   if (found.late) state.late = [...state.late, ...found.late].slice(-MOST_LATE);
-  if (found.point) state.series = [...state.series, found.point].slice(-MOST_POINTS);
-  for (const name of ["statistics", "progress", "totals"]) if (found[name]) state[name] = found[name];
+  if (found.point) added(found.point);
+  for (const name of ["statistics", "progress", "health", "totals"]) if (found[name]) state[name] = found[name];
   // A message with only matches, as those of a trial come, tells nothing of the trials that there are.
-  if (found.totals || found.problem) {
+  if (found.totals || found.problems) {
     state.trials = found.trials || [];
-    state.problem = found.problem || null;
+    state.problems = found.problems || {};
     bound();
   }
-  tell();
+}
+
+function added(point) {
+  LEVELS.forEach(([seconds, most], at) => {
+    const level = state.series[at];
+    if (level.length && point.at - level[level.length - 1].at < 1000 * seconds - 500) return;
+    level.push(point);
+    if (level.length > most) level.shift();
+  });
+}
+
+// Counts a match in the rates by rule, as the server does.
+function counted(match) {
+  if (match.end === null) return;
+  for (const level of state.rates) {
+    const bucket = Math.floor(match.end / (level.width * (match.end > CLOCK ? 1000 : 1)));
+    const counts = (level.buckets[bucket] ??= {});
+    counts[match.query] = (counts[match.query] || 0) + 1;
+    const kept = Object.keys(level.buckets);
+    if (kept.length > BUCKETS) delete level.buckets[Math.min(...kept.map(Number))];
+  }
+}
+
+// What a page has asked for and has no answer to yet is given up when it is left, and the server cancels it.
+let asking = new AbortController();
+
+export function giveUp() {
+  asking.abort();
+  asking = new AbortController();
 }
 
 export async function ask(name, body) {
+  const { signal } = asking;
   try {
     const answer = await fetch(`/api/${name}`, {
       method: "POST",
+      signal,
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
     if (answer.headers.get("content-type") === "application/json") return await answer.json();
     return { ok: false, error: (await answer.text()).slice(0, 500) };
   } catch (problem) {
+    if (signal.aborted) return new Promise(() => {}); // nobody is there to be told
     return { ok: false, error: `The console did not answer (${problem.message}).` };
   }
 }

@@ -1,13 +1,61 @@
-// The floor plan as SVG: rooms, and in them the workers, each with a shape, a colour and its number.
-// How many are drawn is bounded by what the rooms have space for; the rest of a room is told as a number.
+// A plan of the place as SVG: rooms, and in them the entities of the job, each with a shape, a colour and its name; and how often
+// rules were kept. How many are drawn is bounded by what the rooms have space for; the rest of a room is told as a number.
 
-import { h, replace, s, text } from "./dom.js";
+import { h, keyed, number, s, text, when } from "./dom.js";
+import { state } from "./store.js";
+import { accepts } from "./filter.js";
 
 const CELL = 2.3;
+const FRESH = 20000;
 const STATES = ["violation", "due", "clean", "unknown"];
-export const STATE_NAMES = {
-  clean: "clean hands", due: "hygiene due", violation: "in violation", unknown: "not seen yet",
-};
+const byNumber = new Intl.Collator("en", { numeric: true });
+
+// The section of the plan, and the bars of compliance; `toggle` adds a value of an attribute to the filter.
+export function plan(job, toggle) {
+  const clock = h("p", { class: "clock" });
+  const people = h("p", { class: "hint", id: "people" });
+  const compliance = h("div", { class: "statistics", id: "compliance" });
+  const named = (name) => job.plan.states[name] ?? (name === "unknown" ? "not seen yet" : name);
+  const floor = new Floor(job.plan, (room) => toggle(job.place, room), named);
+  const element = h("section", { class: "panel", "aria-labelledby": "floor-title" },
+    h("div", { class: "head" }, h("h2", { id: "floor-title" }, job.plan.title || "Plan"), clock),
+    h("div", { class: "map" }, floor.element), legend(Object.keys(job.plan.states), named), people);
+
+  function show({ found, terms, counts }) {
+    const own = terms.filter((term) => [job.entity, job.place].includes(term.name));
+    const rows = [...state.workers.values()].filter(([name, room]) => accepts(own, { values: { [job.entity]: name, [job.place]: room }, events: [] }));
+    const chosen = own.find((term) => term.name === job.place)?.wanted;
+    const { totals } = floor.show(rows, counts, chosen, recent(found));
+    text(people, Object.entries(totals).filter(([, many]) => many).map(([key, many]) => `${many} ${named(key)}`).join(" · ")
+      + (state.totals.left_out ? " · there are more, who are left out" : ""));
+    text(clock, state.totals.latest ? `event time ${when(state.totals.latest)}` : "no events yet");
+    complied(compliance, state.statistics.compliance, job);
+  }
+
+  return { element, compliance, show };
+}
+
+// The rooms of matches that were seen in the last seconds.
+function recent(matches) {
+  const since = Date.now() - FRESH;
+  return new Set(matches.slice(-200).filter((match) => match.seen > since).map((match) => match.places[match.places.length - 1]));
+}
+
+// How often rules were kept, of all the times that they applied: the lowest first.
+function complied(element, counts, job) {
+  const kinds = [["rule", "rule"], [job.place, job.place], [job.entity, job.entity]];
+  keyed(element, counts, () => kinds.filter(([kind]) => Object.keys(counts?.[kind] || {}).length).map(([kind, name]) => {
+    const rows = Object.entries(counts[kind]).map(([value, [held, broken]]) => [value, held, 1 - broken / held]);
+    rows.sort(([a, , x], [b, , y]) => x - y || byNumber.compare(a, b));
+    return h("div", {}, h("h3", {}, `compliance by ${name}`), h("div", { class: "bars" }, rows.slice(0, 8).map(([value, held, share]) => {
+      const bar = h("span", { class: "bar" });
+      bar.style.width = `${100 * share}%`;
+      const label = kind === "rule" ? state.rules.get(value)?.title ?? value : value;
+      return h("div", { class: "barrow", title: `${label}: ${number(held)} opportunities` }, h("bdi", { class: "name" }, label),
+        h("span", { class: "track" }, bar), h("span", { class: "value" }, `${number(100 * share, 1)}%`));
+    })));
+  }));
+}
 
 function shape(name) {
   if (name === "clean") return s("circle", { r: 0.95, class: "mark" });
@@ -16,14 +64,15 @@ function shape(name) {
   return s("circle", { r: 0.8, class: "mark" });
 }
 
-export function legend() {
-  return h("ul", { class: "legend", "aria-label": "Legend" }, ["clean", "due", "violation"].map((name) =>
+function legend(names, named) {
+  return h("ul", { class: "legend", "aria-label": "Legend" }, names.map((name) =>
     h("li", {}, s("svg", { viewBox: "-1.5 -1.5 3 3", width: 18, height: 18, "aria-hidden": "true" },
-      s("g", { class: `worker ${name}` }, shape(name))), STATE_NAMES[name])));
+      s("g", { class: `worker ${name}` }, shape(name))), named(name))));
 }
 
-export class Floor {
-  constructor(plan, chosen) {
+class Floor {
+  constructor(plan, chosen, named) {
+    this.named = named;
     this.drawn = new Map();
     this.rooms = new Map();
     const rooms = s("g", {});
@@ -49,7 +98,7 @@ export class Floor {
     this.summary = s("desc", {}, "");
     this.element = s("svg", {
       class: "floor", viewBox: `-0.5 -0.5 ${plan.width + 1} ${plan.height + 1}`, role: "img",
-      "aria-label": `Floor plan: ${plan.title}`,
+      "aria-label": `Plan: ${plan.title}`,
     }, this.summary, rooms, this.people);
   }
 
@@ -72,7 +121,7 @@ export class Floor {
         this.drawn.delete(name);
       }
     }
-    text(this.summary, Object.entries(STATE_NAMES).map(([key, name]) => `${totals[key]} ${name}`).join(", "));
+    text(this.summary, Object.entries(totals).map(([key, many]) => `${many} ${this.named(key)}`).join(", "));
     return { totals, hidden };
   }
 
@@ -104,7 +153,7 @@ export class Floor {
       mark.element.querySelector(".mark")?.remove();
       mark.element.querySelector("title").after(shape(state));
       mark.element.setAttribute("class", `worker ${state}`);
-      text(mark.element.querySelector("title"), `worker ${name}: ${STATE_NAMES[state] || state}`);
+      text(mark.element.querySelector("title"), `${name}: ${this.named(state)}`);
       mark.state = state;
     }
     const at = `translate(${x.toFixed(2)}px, ${y.toFixed(2)}px)`;
@@ -113,8 +162,4 @@ export class Floor {
       mark.at = at;
     }
   }
-}
-
-export function noFloor(element) {
-  replace(element, h("p", { class: "hint" }, "This job has no floor plan; violations and statistics are shown without one."));
 }

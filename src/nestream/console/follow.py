@@ -1,0 +1,155 @@
+"""Follows the places of a job: each look gives the rows that are new, read as a stream would read them.
+
+Nothing is given twice and nothing is left out, whatever the place is: files of any format, a file that grows,
+a Kafka topic. A look that fails gives what it read before, and the next one goes on after that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nestream.console.tables import match_of, plain
+from nestream.source import Batch, Source, SourceError, open_source
+
+MANY = 10_000
+"""How many rows one look reads at most, or one batch more; the rest waits for the next."""
+
+
+class Follower:
+    """The rows of one place, as they come; `how` are further settings of `open_source`."""
+
+    def __init__(self, place: str, time: str, type: str | None, **how: Any) -> None:
+        self.place = place
+        self.failed: Exception | None = None
+        """What ended the last look before its time, if something did."""
+        self.unreadable = 0
+        """How many rows were no objects."""
+        self.has_more = False
+        """Whether the last look ended before all that was there was read."""
+        self._columns, self._how = (time, type), how
+        self._source: Source | None = None
+        self._opening: Future[Source] | None = None
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is nothing at the place yet; of an address nobody knows."""
+        return "://" not in self.place and not os.path.exists(self.place)
+
+    def new(self) -> list[dict[str, Any]]:
+        """What has come since the last look; where that cannot all be read, what could, and `failed`."""
+        found: list[dict[str, Any]] = []
+        self.failed, self.has_more = None, False
+        try:
+            source = self._opened()
+            while source is not None and (batch := source.read(0)) is not None:
+                found.extend(self._rows(batch))
+                if len(found) >= MANY:
+                    self.has_more = True
+                    break
+        except Exception as error:
+            self.failed = error
+        return found
+
+    def close(self) -> None:
+        """Let files and connections go."""
+        if self._source is not None:
+            self._source.close()
+
+    def _opened(self) -> Source | None:
+        if self._source is None and not self.is_missing:
+            if "://" not in self.place:
+                self._source = self._open()
+            else:  # it may take long to find out that nobody is there
+                self._source = self._open_aside()
+        return self._source
+
+    def _open(self) -> Source:
+        time, type = self._columns
+        return open_source(self.place, time, type, moments=(), **self._how)
+
+    def _open_aside(self) -> Source | None:
+        if not self.place.startswith("kafka://"):
+            raise SourceError(f"{self.place} cannot be read again. Write to files or to Kafka to see it here")
+        if self._opening is None:
+            thread = ThreadPoolExecutor(1)
+            self._opening = thread.submit(self._open)
+            thread.shutdown(wait=False)
+        if not self._opening.done():
+            return None
+        done, self._opening = self._opening, None
+        return done.result()
+
+    def _rows(self, batch: Batch) -> Iterator[dict[str, Any]]:
+        yield from rows_of_table(batch.events)
+        for letter in batch.dead:  # one that does not fit the others is shown as it is
+            try:
+                row = json.loads(letter.raw)
+            except (ValueError, RecursionError):
+                row = None
+            if isinstance(row, dict):
+                yield row
+            else:
+                self.unreadable += 1
+
+
+def rows_of_table(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """The rows as plain data; what is absent in a row is not in it."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+            coarser = pc.cast(table.column(place), pa.timestamp("us", field.type.tz), safe=False)
+            table = table.set_column(place, field.name, coarser)
+    for batch in table.to_batches():
+        try:
+            rows = batch.to_pylist()
+        except (ValueError, OverflowError):  # beyond the years that Python knows
+            rows = [row for at in range(batch.num_rows) for row in _row_as_text(batch.slice(at, 1))]
+        yield from (plain(row) for row in rows)
+
+
+def _row_as_text(row: pa.RecordBatch) -> list[dict[str, Any]]:
+    try:
+        return row.to_pylist()  # type: ignore[no-any-return]
+    except (ValueError, OverflowError):
+        found = {}
+        for name, column in zip(row.schema.names, row.columns, strict=True):
+            try:
+                found[name] = column[0].as_py()
+            except (ValueError, OverflowError):
+                found[name] = "(a time beyond all years)"
+        return [found]
+
+
+def match_row(row: dict[str, Any], only: str | None) -> dict[str, Any]:
+    """A row of a sink as a match. JSON lines are read with nested values as text."""
+    nested = ("events", "values") if "query" in row and "events" in row else tuple(row)
+    return match_of({**row, **{name: _decoded(row.get(name)) for name in nested}}, only or "query")
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def read_progress(path: str | None) -> dict[str, Any] | None:
+    """What a job says of itself: the object of progress.json, None where there is none yet."""
+    if path is None:
+        return None
+    try:
+        found = json.loads(Path(path).read_bytes()[: 4 << 20])
+    except FileNotFoundError:
+        return None
+    except (ValueError, RecursionError):
+        raise ValueError(f"{Path(path).name} is not JSON") from None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,49 @@
+"""HTTP with patience for so long: a connection whose request does not come whole is closed.
+
+Otherwise whoever opens connections and sends half a request holds them for ever, until there are no more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+PATIENCE = 10.0
+"""The seconds that a request may take to come, from the connection or from the answer before it."""
+
+
+class PatientProtocol(H11Protocol):
+    """A connection that waits for the whole of a request, but not for ever."""
+
+    _waits: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Somebody connects."""
+        super().connection_made(transport)
+        self._attend()
+
+    def data_received(self, data: bytes) -> None:
+        """A part of a request comes; the first part starts no new wait."""
+        super().data_received(data)
+        self._attend()
+
+    def on_response_complete(self) -> None:
+        """An answer is sent; the next request may come."""
+        super().on_response_complete()
+        self._attend()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone."""
+        super().connection_lost(exc)
+        if self._waits is not None:
+            self._waits.cancel()
+
+    def _attend(self) -> None:
+        waiting = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        if waiting and self._waits is None:
+            self._waits = self.loop.call_later(PATIENCE, self.transport.abort)
+        elif not waiting and self._waits is not None:
+            self._waits.cancel()
+            self._waits = None
