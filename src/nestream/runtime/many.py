@@ -175,8 +175,8 @@ class SetRun:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no event is held."""
-        return not len(self.store)
+        """Whether no event is held, and nothing of earlier matches is remembered."""
+        return not len(self.store) and not any(member.remembers for member in self.matchers.members)
 
     @property
     def decided(self) -> list[list[int]]:

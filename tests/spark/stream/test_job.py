@@ -104,6 +104,19 @@ def test_a_key_that_no_event_can_meet_any_more_leaves_no_state(tmp_path: Path) -
     assert job.job.progress.state_rows == job.job.progress.state_bytes == 0
 
 
+def test_what_keep_has_chosen_is_remembered_when_no_event_is_held_any_more(tmp_path: Path) -> None:
+    job = SimulatedJob(f"{KEYED} KEEP FIRST PER a.id", events().schema, tmp_path)
+    for part in (
+        events((0, "A", 1), (1, "B", 1)),
+        events((100, "Z", 1)),
+        events((200, "A", 1), (201, "B", 1), (202, "A", 2), (203, "B", 2)),
+        events((300, "Z", 1)),
+    ):
+        job.run(part)
+        job.number += 1
+    assert [match["a"]["id"] for match in job.matches.to_pylist()] == [1, 2]
+
+
 def test_state_stays_within_a_few_files_over_many_micro_batches(tmp_path: Path) -> None:
     job = SimulatedJob(
         "SEQ(A a, B b, C c) WHERE [id] WITHIN 100 seconds", events().schema, tmp_path, buckets=1
