@@ -195,3 +195,23 @@ def test_a_compacted_topic_says_that_it_has_no_history(broker: Broker) -> None:
     assert back.exit_code == 1
     assert "does not keep all versions" in back.stderr
 
+
+def test_the_command_runs_the_rules_of_a_topic_and_refuses_what_is_wrong_in_it(
+    broker: Broker, tmp_path: Path
+) -> None:
+    topic = compacted(broker)
+    put(broker, topic, pair=PAIR, bad="SEQ(A a")
+    write(tmp_path / "in.jsonl", (1, "A", 7))
+    command = ["stream", broker.url(topic), "--local", "--once"]
+    command += ["--from", str(tmp_path / "in.jsonl"), "--to", str(tmp_path / "out.jsonl")]
+    first = call(*command)
+    assert first.exit_code == 1
+    assert "query bad:" in first.stderr
+    put(broker, topic, bad=None)
+    assert call(*command).exit_code == 0
+    write(tmp_path / "in.jsonl", (2, "B", 7))
+    put(broker, topic, quick=QUICK, bad="SEQ(A a")
+    second = call(*command)
+    assert second.exit_code == 0
+    assert "rules version 5: bad refused" in second.stderr
+    assert found(tmp_path) == [("pair", 1, "7"), ("quick", 4, "7")]

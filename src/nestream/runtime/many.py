@@ -74,6 +74,10 @@ class SetRun:
         yield from self._named(self.matchers.decide(watermark, in_order=in_order))
         self.matchers.expire()
 
+    def expire(self) -> None:
+        """Forget the events that no query needs any more, as after others have left the set."""
+        self.matchers.expire()
+
     def pass_over(self, watermark: int) -> None:
         """Take the matches that a watermark decides as emitted: they were found elsewhere."""
         self.matchers.pass_over(watermark)
