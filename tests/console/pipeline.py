@@ -114,5 +114,5 @@ def running_pipeline(folder: Path, seed: int = 4) -> Iterator[Pipeline]:
         made = Pipeline(job, console, seed)
         made.go_on(3)
         with running_stream(job) as made.stream:
-            made.committed_at(made.planted, 300)  # Spark's start is part of it
+            made.committed_at(made.planted, 1200)  # Spark's start is part of it
             yield made

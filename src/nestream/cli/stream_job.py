@@ -34,8 +34,9 @@ class StreamJob:
         """Describe the stream while it runs: its rules by their place, or written if they are text."""
         if self.folder is None:
             return nullcontext()
-        place = Path(self.query)
-        rules = place if _is_there(place) else self.folder.keep_rules({"query": self.query})
+        rules: Any = self.query
+        if "://" not in self.query and not _is_there(Path(self.query)):
+            rules = self.folder.keep_rules({"query": self.query})
         places = {name: _read(value) for name, value in more.items()}
         return self.folder.running(rules=rules, **self.decided, **places)
 
