@@ -204,3 +204,15 @@ def test_ctrl_c_ends_a_stream_cleanly_and_the_same_command_goes_on(folder: Folde
     found = folder.found()
     assert rows(found.cast(expected.schema)) == rows(expected)
     assert pa.compute.count_distinct(found.column("match_end")).as_py() > 5
+
+
+def test_the_reason_of_a_failure_in_java_is_its_last_cause() -> None:
+    text = (
+        "An error occurred while calling o7.getResult.\n: org.apache.spark.SparkException: in awaitResult:\n"
+    )
+    text += (
+        "\tat x.y(Z.scala:70)\nCaused by: org.apache.spark.SparkException: Job aborted\n\tat x.y(Z.scala:7)\n"
+    )
+    assert (
+        why(text + "Caused by: java.io.IOException: No space left on device\n") == "No space left on device"
+    )

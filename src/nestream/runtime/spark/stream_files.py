@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -67,7 +68,7 @@ class RunningStream:
             if ended and self.ends and self.progress.state is not State.FINISHED:
                 self.job.finish(lambda rows: self.spark.createDataFrame(rows, PACK), flush=self.flush)
                 self.progress.state = State.FINISHED
-        except (PySparkException, EventError) as problem:
+        except (PySparkException, Py4JError, EventError) as problem:
             failed = self.job.problem or problem
             self.progress.error = str(failed) if isinstance(failed, EventError) else why(str(failed))
             self._tell(State.FAILED)
