@@ -207,12 +207,12 @@ def test_ctrl_c_ends_a_stream_cleanly_and_the_same_command_goes_on(folder: Folde
 
 
 def test_the_reason_of_a_failure_in_java_is_its_last_cause() -> None:
-    text = (
-        "An error occurred while calling o7.getResult.\n: org.apache.spark.SparkException: in awaitResult:\n"
-    )
-    text += (
-        "\tat x.y(Z.scala:70)\nCaused by: org.apache.spark.SparkException: Job aborted\n\tat x.y(Z.scala:7)\n"
-    )
-    assert (
-        why(text + "Caused by: java.io.IOException: No space left on device\n") == "No space left on device"
-    )
+    lines = [
+        "An error occurred while calling o7.getResult.",
+        ": org.apache.spark.SparkException: Exception thrown in awaitResult:",
+        "\tat x.y(Z.scala:70)",
+        "Caused by: org.apache.spark.SparkException: Job aborted",
+        "Caused by: java.io.IOException: No space left on device",
+        "\t... 1 more",
+    ]
+    assert why("\n".join(lines)) == "No space left on device"
