@@ -37,6 +37,6 @@ def public_parts() -> Iterator[Any]:
             yield pytest.param(part, id=name)
 
 
-@pytest.mark.parametrize("part", public_parts())
+@pytest.mark.parametrize("part", list(public_parts()))
 def test_all_that_builds_queries_has_an_example(part: Any) -> None:
     assert ">>> " in inspect.getdoc(part)

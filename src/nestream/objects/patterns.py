@@ -231,7 +231,7 @@ class Pattern:
         PATTERN SEQ(A a, (SEQ(B b, C c) WITHIN 2 s))
         WITHIN 1 hour
         """
-        window = window_of(length._tree if isinstance(length, Expr) else length)
+        window = window_of(_unwrapped(length))
         if inner:
             return self._with(pattern=windowed(self._query.pattern, window))
         if self._query.window is not None:  # both hold: the first becomes the component's
@@ -310,7 +310,7 @@ class Pattern:
                 'write .keep("first", per=a)',
             )
         listed = [per] if isinstance(per, Pattern | Expr | str) else list(per)
-        again = None if every is None else length_of(every._tree if isinstance(every, Expr) else every)
+        again = None if every is None else length_of(_unwrapped(every))
         clause = KeepClause(Kept(kind.upper()), tuple(map(_kept_item, listed)), again)
         return self._with(keep=clause)
 
@@ -323,7 +323,7 @@ class Pattern:
         LIMIT 10
         """
         self._refuse_second("LIMIT", self._query.limit)
-        most = number._tree if isinstance(number, Expr) else number
+        most = _unwrapped(number)
         whole = isinstance(most, int) and not isinstance(most, bool) and 0 <= most <= GREATEST_INTEGER
         if not whole and not isinstance(most, Parameter):
             raise mistake(
@@ -468,6 +468,11 @@ def component(source: Any) -> Tree:
     if query.where is not None:
         tree = filtered(tree, conjuncts(query.where))
     return tree if query.window is None else windowed(tree, query.window)
+
+
+def _unwrapped(value: Any) -> Any:
+    """The parameter of an object that is one; anything else is left as it is."""
+    return value._tree if isinstance(value, Expr) and isinstance(value._tree, Parameter) else value
 
 
 def _kept_item(item: Any) -> str | Expression:
