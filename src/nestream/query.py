@@ -12,7 +12,8 @@ from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
 from nestream.compose.base import Matching
-from nestream.language.ast import Dialect, HasTree
+from nestream.language.ast import Dialect
+from nestream.language.ast import HasTree as HasTree
 from nestream.language.ast import Query as Tree
 from nestream.language.literals import UnreadableError as UnreadableError  # for the command line
 from nestream.language.literals import shortened
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from nestream.compose.as_of import complete_up_to
     from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
+    from nestream.compose.inputs import held
     from nestream.compose.missing_attributes import counted, lacking, read_by_several
     from nestream.compose.run import Run, refuse_endless
     from nestream.compose.settings import How, Settings
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
 else:  # loaded when they are used: parsing and printing a query needs none of them
     pa = Lazy("pyarrow")
     (complete_up_to,) = lazy("nestream.compose.as_of", "complete_up_to")
+    (held,) = lazy("nestream.compose.inputs", "held")
     analyzed, as_operators, explained = lazy(
         "nestream.compose.explaining", "analyzed", "as_operators", "explained"
     )
@@ -238,13 +241,15 @@ class Query(Matching):
         """The attributes that variables of several types read, where SASE must know which types have them."""
         return () if self.types else tuple(sorted({name for _, name in read_by_several(self.plan)}))
 
-    def infer_types(self, events: Any, type: str = "type") -> tuple[Query, list[Diagnostic]]:
+    def infer_types(
+        self, events: Any, type: str = "type", time: str = "ts"
+    ) -> tuple[Query, list[Diagnostic]]:
         """The query with attributes of types guessed from all the events, and a warning for each guess.
 
         An attribute that a variable of several types reads is taken as missing from a type that is NULL in
         it throughout, where another of the types is not. Nothing is guessed if the query declares its types.
         """
-        table = events if is_dataframe(events) else to_table(events, type)
+        table = events if is_dataframe(events) else to_table(held(events, time, type), type)
         columns = list(table.columns if is_dataframe(events) else table.column_names)
         read = [name for name in self.undeclared if name in columns]
         if not read or type not in columns:
@@ -279,6 +284,8 @@ class Query(Matching):
 
     def show(self, events: Any, **options: Any) -> Shown:
         """The matches for a notebook, as a `table` and a `timeline`. Takes the options of `match`."""
+        if not is_dataframe(events):
+            events = held(events, options.get("time", "ts"), options.get("type", "type"))
         return show_matches(self, events, **options)
 
     def explain(

@@ -31,9 +31,11 @@ OTHER = {"c.next()": {"c": event("Click", "c")}, "o.directly()": {"o": event("Lo
 
 def pairs() -> Iterator[tuple[str, str]]:
     """The code and the text of all tables; a method alone stands for the one before it."""
+    inside = False
     for line in PAGE.splitlines():
+        inside = line == "| objects | text |" or (inside and line.startswith("|"))
         cells = [cell.replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)]
-        if len(cells) != 4 or "`" not in line or "EVENT` in place" in line:
+        if not inside or "`" not in line or "EVENT` in place" in line:
             continue
         codes, texts = (re.findall(r"`([^`]+)`", cell) for cell in cells[1:3])
         if len(texts) == 1:

@@ -6,6 +6,7 @@ import copy
 import pickle
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -311,11 +312,11 @@ def test_python_operators_are_those_of_the_language() -> None:
     assert str(+a.x) == "a.x"
     assert str(abs(a.x) + round(a.x) + round(a.x, 2)) == "abs(a.x) + round(a.x) + round(a.x, 2)"
     assert str(a.x**2 + 2**a.x) == "power(a.x, 2) + power(2, a.x)"
-    assert str(5 < a.x) == "a.x > 5"
+    assert str(5 < a.x) == "a.x > 5"  # noqa: SIM300
     assert str(lit(5) < a.x) == "5 < a.x"
     assert str(7 % a.x) == "7 % a.x"
     assert str(7 / a.x) == "7 / a.x"
-    assert str("x" == a.x) == 'a.x = "x"'
+    assert str("x" == a.x) == 'a.x = "x"'  # noqa: SIM300
 
 
 def test_own_functions_are_called_by_their_names() -> None:
@@ -326,7 +327,7 @@ def test_own_functions_are_called_by_their_names() -> None:
 
 
 def test_windows_are_written_in_every_form() -> None:
-    for length, text in [
+    forms: list[tuple[Any, str]] = [
         ("1.5 hours", "90 minutes"),
         (timedelta(hours=1), "1 hour"),
         (10, "10"),
@@ -335,7 +336,8 @@ def test_windows_are_written_in_every_form() -> None:
         ("INTERVAL '5' MINUTE", "5 minutes"),
         (param("length"), "$length"),
         ("$n EVENTS", "$n EVENTS"),
-    ]:
+    ]
+    for length, text in forms:
         assert one_line(seq(a, b).within(length)) == f"SEQ(A a, B b) WITHIN {text}"
 
 

@@ -39,4 +39,4 @@ def public_parts() -> Iterator[Any]:
 
 @pytest.mark.parametrize("part", list(public_parts()))
 def test_all_that_builds_queries_has_an_example(part: Any) -> None:
-    assert ">>> " in inspect.getdoc(part)
+    assert ">>> " in (inspect.getdoc(part) or "")

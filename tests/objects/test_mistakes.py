@@ -1,5 +1,7 @@
 """Mistakes with objects are reported where they are made, with what to write instead."""
 
+# ruff: noqa: E501 - messages are shown as they are
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -142,7 +144,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
         "  hint: declare them for the whole query: nestream.query(pattern).with_types(...)",
     ),
     "types in a component that is checked": (
-        lambda: seq(nestream.query("A a").with_types("A(id)"), b),  # type: ignore[arg-type]
+        lambda: seq(nestream.query("A a").with_types("A(id)"), b),
         "a part of a query declares the attributes of event types\n"
         "  hint: declare them for the whole query: nestream.query(pattern).with_types(...)",
     ),
@@ -185,7 +187,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
         'in brackets, as in o["count"], and lit(True) for a constant',
     ),
     "an attribute that has the name of a method": (
-        lambda: seq(a, b, a.limit == 5),  # type: ignore[arg-type]
+        lambda: seq(a, b, a.limit == 5),  # type: ignore[arg-type,comparison-overlap]
         "the condition is False before there are events\n"
         "  hint: Python has compared the objects themselves: write an attribute that has the name of a method "
         'in brackets, as in o["count"], and lit(True) for a constant',
@@ -294,7 +296,7 @@ def test_a_mistake_is_reported_with_what_to_write(name: str) -> None:
 ASKED = [
     lambda: a.x == 1 and a.y == 1,
     lambda: a.x == 1 or a.y == 1,
-    lambda: not a.x == 1,
+    lambda: not a.x == 1,  # noqa: SIM201
     lambda: a.x == a.y == a.z,
     lambda: 1 < a.x < 5,
     lambda: a.x in [1, 2],
@@ -326,12 +328,12 @@ def test_calling_a_function_as_a_method_says_how_functions_are_called() -> None:
 
 
 def test_an_unknown_function_is_guessed_at() -> None:
-    with pytest.raises(AttributeError, match="unknown function `lowr`\n  hint: did you mean `lower`?"):
+    with pytest.raises(AttributeError, match=r"unknown function `lowr`\n  hint: did you mean `lower`\?"):
         fn.lowr(a.x)
 
 
 def test_a_wrong_number_of_arguments_is_reported_with_its_place() -> None:
-    with pytest.raises(QueryError, match="the function `coalesce` takes at least .*, not 0"):
+    with pytest.raises(QueryError, match=r"the function `coalesce` takes at least .*, not 0"):
         a.where(fn.coalesce() == 1).query()
 
 
@@ -348,7 +350,7 @@ def test_fields_of_a_computed_value_are_refused() -> None:
 def test_expressions_and_patterns_are_not_iterated() -> None:
     for made in (a.x, a, seq(a, b)):
         with pytest.raises(TypeError, match="not iterable"):
-            list(made)
+            list(made)  # type: ignore[call-overload]
 
 
 def test_what_binding_finds_is_shown_in_the_text_of_the_objects() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from nestream.language.ast import Exists, Negation, Operator, Primitive, Query
 from nestream.language.ast import Pattern as Tree
@@ -14,8 +14,13 @@ from nestream.objects.expressions import Expr, checked_name, condition_of, joine
 from nestream.objects.names import Key, Variable, implied_name, mistake
 from nestream.objects.patterns import Event, Pattern, component, composite, pattern_of
 
-AnyPart = Pattern | str
-"""What a pattern is made of: patterns, or text that is read as one."""
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from nestream.query import Query as CheckedQuery
+
+    AnyPart: TypeAlias = Pattern | CheckedQuery | str
+    """What a pattern is made of: patterns, checked queries, or text that is read as a pattern."""
 
 
 def event(type: str | Iterable[str] | None = None, name: str | None = None) -> Event:
@@ -135,7 +140,7 @@ def not_(part: AnyPart | Expr) -> Pattern | Expr:
     return Pattern(Query(Negation(component(part))))
 
 
-def exists(hidden: AnyPart | Sequence[AnyPart], part: AnyPart) -> Pattern:
+def exists(hidden: Pattern | str | Sequence[Pattern | str], part: AnyPart) -> Pattern:
     """The pattern without some of its events in the matches: `EXISTS b : SEQ(A a, B b)`.
 
     >>> from nestream import event, exists, seq
@@ -143,7 +148,7 @@ def exists(hidden: AnyPart | Sequence[AnyPart], part: AnyPart) -> Pattern:
     >>> exists(b, seq(a, b))
     Pattern('EXISTS b : SEQ(A a, B b)')
     """
-    listed = [hidden] if isinstance(hidden, Pattern | str) else list(hidden)
+    listed: list[Any] = [hidden] if isinstance(hidden, Pattern | str) else list(hidden)
     if not listed:
         raise mistake("bad-name", "exists names no event", "write exists(b, seq(a, b))")
     names = tuple(

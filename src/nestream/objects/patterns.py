@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack, overload
 
 from nestream.language.ast import (
     Composite,
@@ -35,6 +35,11 @@ from nestream.objects.values import length_of, return_item, window_of
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from nestream.model.results import AnySparkFrame, Form, MatchOptions
     from nestream.query import Query as CheckedQuery
 
 AnyPattern = TypeVar("AnyPattern", bound="Pattern")
@@ -349,16 +354,46 @@ class Pattern:
 
     # ---- running ----
 
-    def match(self, events: Any, **options: Any) -> Any:
+    @overload
+    def match(
+        self, events: AnySparkFrame, *, to: None = None, **options: Unpack[MatchOptions]
+    ) -> AnySparkFrame: ...
+
+    @overload
+    def match(
+        self, events: Mapping[str, AnySparkFrame], *, to: None = None, **options: Unpack[MatchOptions]
+    ) -> AnySparkFrame: ...
+
+    @overload
+    def match(
+        self, events: Any, *, to: Literal["arrow"] | None = None, **options: Unpack[MatchOptions]
+    ) -> pa.Table: ...
+
+    @overload
+    def match(
+        self, events: Any, *, to: Literal["pandas"], **options: Unpack[MatchOptions]
+    ) -> pd.DataFrame: ...
+
+    @overload
+    def match(
+        self, events: Any, *, to: Literal["polars"], **options: Unpack[MatchOptions]
+    ) -> pl.DataFrame: ...
+
+    @overload
+    def match(
+        self, events: Any, *, to: Literal["pylist"], **options: Unpack[MatchOptions]
+    ) -> list[dict[str, Any]]: ...
+
+    def match(self, events: Any, *, to: Form | None = None, **options: Any) -> Any:
         """All matches, the same as `nestream.query(pattern).match(events)`.
 
         >>> from nestream import event, seq
         >>> a, b = event("A"), event("B")
-        >>> found = seq(a, b).within(10).match([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}])
-        >>> found["match_end"].to_pylist()
-        [3]
+        >>> query = seq(a, b).within(10).returning(took=b.ts - a.ts)
+        >>> query.match([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}], to="pylist")
+        [{'took': 2, 'match_start': 1, 'match_end': 3}]
         """
-        return self.query().match(events, **options)
+        return self.query().match(events, to=to, **options)
 
     def stream(self, events: Any = None, **options: Any) -> Any:
         """Match events as they arrive, the same as `nestream.query(pattern).stream(events)`.

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any, TypeVar
-from uuid import UUID
 
 from nestream.language.ast import AnyWindow, Query, ReturnExpression, ReturnVariable, WindowParameter
 from nestream.language.literals import UnreadableError, shortened
@@ -25,8 +24,6 @@ T = TypeVar("T")
 
 def constant(value: Any) -> Literal:
     """A Python value as a constant; raises for one that the language does not have."""
-    if isinstance(value, UUID):
-        value = str(value)
     if isinstance(value, Decimal) and value.is_finite():
         value = _number_of(value)
     if isinstance(value, datetime) and (value.utcoffset() or timedelta()) % timedelta(minutes=1):

@@ -107,7 +107,7 @@ def timeline(
     built = _Building({"": query}, time, type, order, most_events)
     built.take(rows, table.num_rows)
     if events is not None:
-        built.surround(to_table(events, type))
+        built.surround(to_table(events, type, time))
     return built.done()
 
 
