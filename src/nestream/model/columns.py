@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from nestream.model.arithmetic import DIGITS
 from nestream.model.frames import are_batches, from_pandas, is_of, is_unread, read
 from nestream.model.iso_times import with_times
-from nestream.model.plain import plain_column
+from nestream.model.plain import is_uuid, plain_column, uuid_texts
 from nestream.model.python_values import a, names_of_rows, python_column
 from nestream.model.schema import EventError, Kind, Schema, kind_of, path_of, refuse_repeated
 from nestream.model.widening import converted, mixing, widened
@@ -223,6 +223,8 @@ def computable(column: pa.Array | pa.ChunkedArray, unit: str, name: str = "") ->
                 return column.cast(pa.int64())
             case Kind.FLOAT:
                 return _without_nan(column.cast(pa.float64()))
+            case Kind.STRING if is_uuid(column.type):
+                return uuid_texts(column)
             case Kind.STRING:
                 return column.cast(pa.large_string())
             case Kind.TIMESTAMP | Kind.ZONED:

@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nestream.model.plain import is_uuid
 from nestream.model.schema import EventError, Kind, kind_of
 
 _CLOCK: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?)?"
@@ -17,7 +18,8 @@ _ZONED: Final = rf"^{_CLOCK} ?(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)$"
 def with_times(table: pa.Table, time: str) -> pa.Table:
     """The events with timestamps for times that are text; raises an `EventError` for a text that is none."""
     place = table.schema.get_field_index(time)
-    if place < 0 or kind_of(table.schema.field(place).type) is not Kind.STRING:
+    datatype = pa.null() if place < 0 else table.schema.field(place).type
+    if kind_of(datatype) is not Kind.STRING or is_uuid(datatype):
         return table
     return table.set_column(place, time, _timestamps(table.column(place), time))
 

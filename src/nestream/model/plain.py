@@ -3,7 +3,7 @@
 Arrow cannot take rows of views or run-end encoded arrays, nor join dictionaries that hold NULL or nested
 values. So each column is brought once, when the events arrive, to a type for which every operation works.
 Values stay the same: views become strings, bytes and lists, runs are written out, and of dictionaries only
-those of strings remain. UUIDs, which Arrow cannot compare, become their text.
+those of strings remain.
 """
 
 from __future__ import annotations
@@ -51,8 +51,6 @@ def _without_dictionaries(datatype: pa.DataType) -> pa.DataType:
     if types.is_union(datatype):
         fields = [_field(datatype.field(place)) for place in range(datatype.num_fields)]
         return pa.union(fields, datatype.mode, datatype.type_codes)
-    if _is_uuid(datatype):
-        return pa.string()
     if isinstance(datatype, pa.BaseExtensionType):
         storage = _without_dictionaries(datatype.storage_type)
         return datatype if storage == datatype.storage_type else storage
@@ -97,8 +95,6 @@ def plain_array(array: pa.Array, wanted: pa.DataType) -> pa.Array:
             return _lists_of_one_size(array, wanted)
         case pa.UnionArray():
             return _union(array, wanted)
-        case pa.ExtensionArray() if _is_uuid(array.type):
-            return _uuid_texts(array.storage)
         case pa.ExtensionArray():
             return plain_array(array.storage, wanted)
         case pa.ListArray() | pa.LargeListArray() | pa.ListViewArray() | pa.LargeListViewArray():
@@ -115,21 +111,6 @@ def _without_null_words(array: pa.DictionaryArray) -> pa.DictionaryArray:
     renumbered = pa.array(numbers, mask=array.dictionary.is_null().to_numpy(zero_copy_only=False))
     indices = renumbered.take(array.indices).cast(array.type.index_type)
     return pa.DictionaryArray.from_arrays(indices, words, ordered=array.type.ordered)
-
-
-def _is_uuid(datatype: pa.DataType) -> bool:
-    return getattr(datatype, "extension_name", "") == "arrow.uuid"
-
-
-def _uuid_texts(array: pa.Array) -> pa.Array:
-    """UUIDs as people write them: 16 bytes in hexadecimal digits, with four hyphens."""
-    known = array.is_valid().to_numpy(zero_copy_only=False)
-    values = np.frombuffer(b"".join(value.as_py() or bytes(16) for value in array), np.uint8).reshape(-1, 16)
-    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
-    texts = np.full((len(values), 36), ord("-"), np.uint8)
-    places = [place for place in range(36) if place not in (8, 13, 18, 23)]
-    texts[:, places] = digits[np.stack([values >> 4, values & 15], axis=2).reshape(-1, 32)]
-    return pa.array(texts.reshape(-1).view("S36").astype("U36"), pa.string(), mask=~known)
 
 
 def _lists(array: Any, wanted: pa.DataType) -> pa.Array:
@@ -171,6 +152,23 @@ def _union(array: pa.UnionArray, wanted: pa.DataType) -> pa.Array:
 
 def _of_slice(array: pa.Array, buffer: int, dtype: Any) -> pa.Array:
     return pa.array(np.frombuffer(array.buffers()[buffer], dtype)[array.offset : array.offset + len(array)])
+
+
+def is_uuid(datatype: pa.DataType) -> bool:
+    """Whether the values are UUIDs, which are compared as text."""
+    return getattr(datatype, "extension_name", "") == "arrow.uuid"
+
+
+def uuid_texts(array: pa.Array) -> pa.Array:
+    """UUIDs as people write them: 16 bytes in hexadecimal digits, with four hyphens."""
+    known = array.is_valid().to_numpy(zero_copy_only=False)
+    storage = b"".join(value or bytes(16) for value in array.storage.to_pylist())
+    values = np.frombuffer(storage, np.uint8).reshape(-1, 16)
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
+    texts = np.full((len(values), 36), ord("-"), np.uint8)
+    places = [place for place in range(36) if place not in (8, 13, 18, 23)]
+    texts[:, places] = digits[np.stack([values >> 4, values & 15], axis=2).reshape(-1, 32)]
+    return pa.array(texts.reshape(-1).view("S36").astype("U36"), pa.large_string(), mask=~known)
 
 
 def empty_table(schema: pa.Schema) -> pa.Table:

@@ -62,7 +62,7 @@ def _alike(values: Sequence[Any], name: str) -> pa.Array:
             f"attribute `{name}`: a value is nested more than {DEEPEST} levels deep\n"
             "  hint: flatten it, or pass it as text"
         )
-    if type(next(iter(values), None)) not in _SIMPLE:
+    if isinstance(next(iter(values), None), dict | list):
         values = [_with_texts(value) for value in values]
     try:
         column = pa.array(values)
@@ -81,7 +81,7 @@ def _alike(values: Sequence[Any], name: str) -> pa.Array:
 
 
 def _with_texts(value: Any) -> Any:
-    """The value with the texts of UUIDs, which Arrow cannot compare, in their places."""
+    """A value with parts, with texts in place of UUIDs: Arrow has no type for them inside others."""
     match value:
         case UUID():
             return str(value)
