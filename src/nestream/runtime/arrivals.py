@@ -138,7 +138,7 @@ class Arrivals:
     def look(self, table: pa.Table, progress: Progress | None) -> Arrival:
         """Sort out the events. Raises where they do not fit; changes nothing."""
         dead: list[tuple[int, str]] = []
-        table, rows = self._readable(with_times(table, self.time), None, dead)
+        table, rows = self._readable(self._timed(table, progress), None, dead)
         known = progress is not None and table.schema.equals(progress.run.schema.arrow)
         if table.num_rows and not known:
             table = table.select([name for name in table.column_names if self._is_used(name)])
@@ -160,6 +160,12 @@ class Arrivals:
         on_time = table.filter(pa.array(~behind))
         late = np.flatnonzero(behind) if rows is None else rows[behind]
         return Arrival(progress, on_time, times[~behind], dead, late.tolist())
+
+    def _timed(self, table: pa.Table, progress: Progress | None) -> pa.Table:
+        """The events with timestamps for times that are text, unless times are known to be integers."""
+        columns = self._declared if progress is None else progress.run.schema.columns
+        known = columns.get(self.time)
+        return table if known is not None and pa.types.is_integer(known) else with_times(table, self.time)
 
     def _readable(self, table: pa.Table, rows: Any, dead: list[tuple[int, str]]) -> tuple[pa.Table, Any]:
         """The events with a time and a type, and their row numbers, None for all; the others are dead."""
