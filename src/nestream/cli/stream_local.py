@@ -42,6 +42,7 @@ class LocalStream:
     future: str | None
     format: StreamFormat | None
     input_format: str | None
+    schemas: tuple[str, ...]
     log: ProgressFile | None
     metrics: str | None
     strategy: str = "auto"
@@ -92,6 +93,7 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
                 wanted.time,
                 wanted.type,
                 format=wanted.input_format,
+                schemas=wanted.schemas,
                 once=wanted.once or wanted.flush,
                 whole=wanted.flush,
                 moments=moments,
