@@ -80,6 +80,17 @@ def parsed_queries(
     return found, used
 
 
+def stream_rules(live: Any, spark: Any, source: str, sink: str, **options: Any) -> Any:
+    """Match files or topics on Spark with rules that change while the stream runs.
+
+    `live` binds the rules and starts with a query set. Takes the options of `stream_files` and returns what
+    that returns.
+    """
+    from nestream.compose.spark import stream_rules as start
+
+    return start(Queries._fixed_compiler, live, spark, source, sink, **options)
+
+
 def unknown_parameters(unused: Iterable[str], members: Mapping[str, Query]) -> QueryError:
     """What to say of values that no query of a set names."""
     known = sorted({name for member in members.values() for name in member.parameters})
@@ -417,6 +428,12 @@ class Queries(Matching):
             return (rules if isinstance(rules, Queries) else queries(rules))._compiler(settings)
 
         return compiler_of
+
+    def _fixed_compiler(self, df: Any, schema: Schema, settings: Settings) -> Compiler:
+        """How the set is compiled for the events of a DataFrame, whose columns stay what they are."""
+        zone = zone_that_matters(self._typed, schema, df)
+        known = self._compiler(settings)
+        return replace(known, identity=known.identity + zone, whole=True, fixed=True)
 
     def _check_stream(self) -> None:
         self._without_limits("a stream of a set")

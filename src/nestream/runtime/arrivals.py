@@ -34,6 +34,7 @@ class Compiler:
     with. `attributes` are those that the query reads, `computed` those that it does not only show, and
     `types` the event types that it names. With `whole` a match shows events with all their columns; otherwise
     those that the query does not read do not matter. `members` are the identities of the queries of a set.
+    With `fixed` the columns are known and stay, and events that no query reads never arrive.
     """
 
     compiled: Callable[[Schema, Begin | None], Compiled]
@@ -44,6 +45,7 @@ class Compiler:
     whole: bool
     members: Mapping[str, str]
     limit: int | None = None
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,11 @@ class Arrivals:
         """
         held = progress.run.schema.columns
         columns = {**self._declared, **{name: kind for name, kind in held.items() if self._is_used(name)}}
-        columns |= {name: pa.null() for name in self._mentioned if name not in columns}
+        if not self.compiler.fixed:
+            columns |= {name: pa.null() for name in self._mentioned if name not in columns}
         members = self.compiler.members
         staying = {name for name, identity in before.members.items() if members.get(name) == identity}
-        joining = Joining(progress, staying, columns, whole=before.whole)
+        joining = Joining(progress, staying, columns, whole=before.whole, fixed=before.fixed)
         run = started(self.compiler.compiled(self._schema(columns), joining))
         return progress.going_on(run, self.lateness, self.compiler.computed, staying), joining.joined
 
