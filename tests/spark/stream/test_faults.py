@@ -234,6 +234,7 @@ def going_on(folder: Folder, table: pa.Table) -> Iterator[Callable[[pa.Table, fl
     finally:
         if running is not None:
             running.stop()
+    assert running is not None
     expected = query.match(table)
     assert (running.progress.late, running.progress.malformed) == (0, 0)
     assert rows(folder.found().cast(expected.schema)) == rows(expected)
