@@ -13,6 +13,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from nestream.compose.base import Matching
+from nestream.compose.inputs import held
 from nestream.compose.run import refuse_endless
 from nestream.compose.settings import DEFAULTS, How, Settings
 from nestream.compose.spark import is_dataframe, planned_from, refuse_to_count, zone_that_matters
@@ -24,7 +25,7 @@ from nestream.model.memory import collected_each
 from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 from nestream.model.text import print_name
-from nestream.query import Query, known_parameters, own_parameters, query
+from nestream.query import HasTree, Query, known_parameters, own_parameters, query
 from nestream.runtime.arrivals import Compiler
 from nestream.runtime.compiled import (
     Begin,
@@ -174,7 +175,7 @@ class Queries(Matching):
     def adding(
         self,
         name: str,
-        text: str | Query,
+        text: str | HasTree,
         dialect: str | None = None,
         *,
         parameters: Mapping[str, Any] | None = None,
@@ -201,12 +202,15 @@ class Queries(Matching):
                     )
         return Queries({name: member.as_of(time) for name, member in self.members.items()})
 
-    def infer_types(self, events: Any, type: str = "type") -> tuple[Queries, list[Diagnostic]]:
+    def infer_types(
+        self, events: Any, type: str = "type", time: str = "ts"
+    ) -> tuple[Queries, list[Diagnostic]]:
         """The set with attributes of types guessed from the events, as `Query.infer_types` has it."""
         members: dict[str, Query] = {}
         told: list[Diagnostic] = []
+        events = events if is_dataframe(events) else held(events, time, type)
         for name, member in self.members.items():
-            members[name], own = member.infer_types(events, type)
+            members[name], own = member.infer_types(events, type, time)
             told += own
         return (Queries(members) if told else self), list(dict.fromkeys(told))
 
