@@ -46,6 +46,15 @@ def read_flat(lines: Sequence[bytes], schema: pa.Schema) -> pa.Table | None:
     return table if len(table) == len(lines) and all(map(_are_plain, floats)) else None
 
 
+def written_type(wanted: pa.DataType) -> pa.DataType:
+    """What the values of a type are in JSON: numbers, booleans, or else strings."""
+    if pa.types.is_integer(wanted):
+        return pa.int64()
+    if pa.types.is_floating(wanted):
+        return pa.float64()
+    return wanted if pa.types.is_boolean(wanted) else pa.string()
+
+
 def _is_flat(data: bytes, lines: int) -> bool:
     """Whether each line has one opening brace, its first letter, and one closing brace, its last.
 
