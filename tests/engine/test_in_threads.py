@@ -48,7 +48,7 @@ def test_no_more_is_made_than_is_taken_and_a_little_ahead(threads: int) -> None:
 
     found = in_threads(make, count(), threads)
     assert list(islice(found, 5)) == [0, 1, 2, 3, 4]
-    found.close()  # type: ignore[attr-defined]
+    found.close()
     assert len(made) < 100 * threads
 
 
@@ -63,7 +63,7 @@ def test_what_is_no_longer_wanted_is_not_begun() -> None:
     found = in_threads(make, count(), 2)
     assert next(found) == 0
     go_on.set()
-    found.close()  # type: ignore[attr-defined]
+    found.close()
     assert len(begun) <= 4
 
 

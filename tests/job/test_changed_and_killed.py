@@ -6,6 +6,7 @@ import json
 import random
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -98,14 +99,14 @@ def survive(tmp_path: Path, seed: int, kills: int) -> None:
     for _ in range(kills):
         before = job.told()
         job.start(interval=randomness.choice([0.01, 0.3, 2]))
-        job.wait_for(lambda before=before: job.told() != before)  # type: ignore[misc]
+        job.wait_for_change(job.told, before)
         some, lines = lines[:share], lines[share:]
         feeder = Thread(target=_feed_slowly, args=[feed_file, source, some, randomness.random(), False])
         feeder.start()
         change(rules, randomness)
         if randomness.random() < 0.7:  # the others are killed before they have looked, or while they do
             version = RuleFolder(rules).read(None).version
-            job.wait_for(lambda version=version: _version(job) >= version)  # type: ignore[misc]
+            job.wait_for(partial(_has_version, job, version))
         time.sleep(randomness.choice([0, 0, 0.01, 0.2]))
         job.kill()
         feeder.join()
@@ -122,6 +123,10 @@ def survive(tmp_path: Path, seed: int, kills: int) -> None:
     assert written(sink) == wanted
     assert sum(wanted.values()) > 50 * kills
     assert len(told["changes"]) >= kills // 2
+
+
+def _has_version(job: Killed, version: int) -> bool:
+    return _version(job) >= version
 
 
 def _version(job: Killed) -> int:

@@ -82,6 +82,15 @@ def test_files_that_a_folder_has_prepared_are_published_after_a_failure(tmp_path
     assert [path.name for path in (tmp_path / "out").iterdir()] == [published.name]
 
 
+def test_a_file_of_the_last_checkpoint_that_is_gone_is_refused_by_its_name(tmp_path: Path) -> None:
+    write(tmp_path / "in.jsonl", (1, "A", 7), (2, "B", 7))
+    run(tmp_path, sink="out")
+    [published] = (tmp_path / "out").glob("part-*")
+    published.unlink()
+    with pytest.raises(SinkError, match=f"{published} of the last checkpoint is missing"):
+        run(tmp_path, sink="out")
+
+
 def test_a_damaged_checkpoint_is_refused_by_its_name(tmp_path: Path) -> None:
     write(tmp_path / "in.jsonl", (1, "A", 7))
     run(tmp_path)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from threading import Thread
 
@@ -59,6 +60,10 @@ class Killed:
         """What the job tells of itself, which changes when it has begun."""
         path = self.checkpoint / "progress.json"
         return path.read_bytes() if path.exists() else b""
+
+    def wait_for_change(self, look: Callable[[], object], before: object) -> None:
+        """Wait until something looks another way than before."""
+        self.wait_for(lambda: look() != before)
 
     def wait_for(self, reached: Callable[[], bool]) -> None:
         """Wait for a state; a job that ends by itself has failed."""
@@ -117,13 +122,13 @@ def survive(tmp_path: Path, seed: int, kills: int, *, folder: bool) -> None:
     for number in range(kills):
         before = job.told()
         job.start(interval=randomness.choice([0.01, 0.3]) if number else 600)  # first without any checkpoint
-        job.wait_for(lambda before=before: job.told() != before)  # type: ignore[misc]
+        job.wait_for_change(job.told, before)
         some, text = text[:share], text[share:]
         feeder = Thread(target=_feed_slowly, args=[feed, source, some, randomness.random(), folder])
         feeder.start()
         if randomness.random() < 0.8 or not number:  # the others are killed while they begin
             size = _written(sink) if number or not folder else None
-            job.wait_for(lambda size=size: _written(sink) != size)  # type: ignore[misc]
+            job.wait_for_change(partial(_written, sink), size)
             for _ in range(randomness.randrange(8)):
                 _wait_for_change(job, sink, randomness.randrange(2))
         time.sleep(randomness.choice([0, 0, 0.001, 0.01]))
@@ -138,6 +143,7 @@ def survive(tmp_path: Path, seed: int, kills: int, *, folder: bool) -> None:
     assert written(sink) == wanted
     letters = [json.loads(line)["raw"] for line in job.aside.read_bytes().splitlines()]
     assert len(letters) == len(set(letters)) == malformed
+    print(f"killed {kills} times: {len(wanted):,} matches and {malformed} dead letters, each once")
 
 
 def _feed_slowly(

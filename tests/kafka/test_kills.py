@@ -93,6 +93,7 @@ def survive(
     assert len({message.key() for message in messages}) == len(wanted)
     letters = [json.loads(value)["raw"] for value in broker.values(aside)]
     assert len(letters) == len(set(letters)) == malformed
+    print(f"hit {kills} times: {len(wanted):,} matches and {malformed} dead letters, each once")
 
 
 def kill_the_job(job: Killed, randomness: random.Random) -> None:

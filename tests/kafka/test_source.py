@@ -180,6 +180,26 @@ def test_partitions_that_are_added_are_read_from_their_beginning(
     assert run(broker.url(topic) + "?start=end", tmp_path).matches == 2
 
 
+def test_reading_once_ends_before_a_transaction_that_stays_open_and_says_so(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nestream.source.kafka.OPEN", 0.5)
+    topic = broker.topic()
+    with broker.producer(**{"transactional.id": topic}) as producer:
+        producer.init_transactions(30)
+        for n in range(2):
+            producer.begin_transaction()
+            producer.produce(topic, event(n, "AB"[n], 7), partition=0)
+            if n == 0:
+                producer.commit_transaction(30)
+        producer.flush(30)
+        with pytest.warns(UserWarning, match=r"offsets 2 to 2 belong to a transaction that is still open"):
+            assert run(broker.url(topic), tmp_path).events == 1
+        producer.commit_transaction(30)
+    progress = run(broker.url(topic), tmp_path)
+    assert (progress.events, progress.matches) == (2, 1)
+
+
 def test_reading_ends_where_the_topic_ended_at_the_start_also_after_transactions(
     broker: Broker, tmp_path: Path
 ) -> None:

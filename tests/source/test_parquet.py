@@ -48,6 +48,11 @@ def test_times_written_as_text_are_read_as_times(tmp_path: Path) -> None:
     assert reader.reasons == {"time": 1}
 
 
+def test_a_file_whose_times_are_all_nonsense_has_dead_letters_alone(tmp_path: Path) -> None:
+    reader = opened(tmp_path, {"ts": ["soon", "later"], "type": ["A", "B"]})
+    assert (reader.read_all().num_rows, reader.malformed) == (0, 2)
+
+
 def test_dates_become_timestamps_and_small_integers_64_bits(tmp_path: Path) -> None:
     dates = pa.table({"ts": pa.array([datetime.date(2026, 1, 1)]), "type": ["A"]})
     assert opened(tmp_path, dates).schema.field("ts").type == pa.timestamp("us")

@@ -110,8 +110,21 @@ class Cluster:
     """A standalone master with workers of one core each."""
 
     url: str
-    workers: list[subprocess.Popen[bytes]]
     processes: Processes
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start_worker(self) -> None:
+        """Start one more."""
+        number = len(self.workers)
+        self.workers.append(
+            self.processes.start(
+                f"worker{number}",
+                str(HOME / "bin" / "spark-class"),
+                "org.apache.spark.deploy.worker.Worker",
+                *("--host", LOOPBACK, "--webui-port", str(free_port()), "--cores", "1", "--memory", "1g"),
+                *("--work-dir", str(self.processes.folder / f"work{number}"), self.url),
+            )
+        )
 
     def kill_worker(self, number: int) -> None:
         self.processes.kill(self.workers[number])
@@ -127,18 +140,10 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Cluster]:
         address = ["--host", LOOPBACK, "--port", str(port), "--webui-port", str(free_port())]
         master = processes.start("master", program, "org.apache.spark.deploy.master.Master", *address)
         wait_for(port, master)
-        url = f"spark://{LOOPBACK}:{port}"
-        started = [
-            processes.start(
-                f"worker{number}",
-                program,
-                "org.apache.spark.deploy.worker.Worker",
-                *("--host", LOOPBACK, "--webui-port", str(free_port())),
-                *("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work{number}"), url),
-            )
-            for number in range(workers)
-        ]
-        yield Cluster(url, started, processes)
+        cluster = Cluster(f"spark://{LOOPBACK}:{port}", processes)
+        for _ in range(workers):
+            cluster.start_worker()
+        yield cluster
     finally:
         processes.end()
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import nestream
-from nestream.model.formats import SUFFIXES
+from nestream.model.formats import SUFFIXES, WRITTEN_SUFFIXES
 from nestream.model.lengths import seconds_of
 from nestream.query import STRATEGIES, UnreadableError, own_parameters, read_value, switches
 
@@ -35,7 +35,7 @@ class AnswerFormat(StrEnum):
 
 
 class FileFormat(StrEnum):
-    """What a file of events or matches holds. json is one object a line; jsonl is the same."""
+    """What is written to a file. json is one object a line; jsonl is the same."""
 
     CSV = "csv"
     JSON = "json"
@@ -44,8 +44,27 @@ class FileFormat(StrEnum):
 
     @property
     def stored(self) -> str:
-        """The name of the format in the readers and writers."""
-        return "jsonl" if self is FileFormat.JSON else self.value
+        """The name of the format in the writers."""
+        return _stored(self)
+
+
+class EventFormat(StrEnum):
+    """What is read from a file. json is one object a line; jsonl is the same."""
+
+    CSV = "csv"
+    JSON = "json"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+    AVRO = "avro"
+
+    @property
+    def stored(self) -> str:
+        """The name of the format in the readers."""
+        return _stored(self)
+
+
+def _stored(format: StrEnum) -> str:
+    return "jsonl" if format.value == "json" else format.value
 
 
 class Order(StrEnum):
@@ -104,7 +123,7 @@ TypeOption = Annotated[
     str, typer.Option("--type", metavar="COLUMN", help="Column with the type of an event.")
 ]
 InputFormatOption = Annotated[
-    FileFormat | None,
+    EventFormat | None,
     typer.Option(
         "--input-format", help="Format of the events; by default from the file's suffix.", show_default=False
     ),
@@ -278,9 +297,9 @@ def output_format(path: str, wanted: FileFormat | None, option: str) -> FileForm
     if path == "-":
         return FileFormat.JSON
     suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
+    if suffix not in WRITTEN_SUFFIXES:
         raise typer.BadParameter(
-            f"{path!r} has no known suffix. Use {', '.join(SUFFIXES)}, or add --format.",
+            f"{path!r} has no known suffix. Use {', '.join(WRITTEN_SUFFIXES)}, or add --format.",
             param_hint=option,
         )
-    return FileFormat(SUFFIXES[suffix])
+    return FileFormat(WRITTEN_SUFFIXES[suffix])

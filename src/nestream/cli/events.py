@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from nestream.cli.arguments import FileFormat
+from nestream.cli.arguments import EventFormat
 from nestream.cli.console import ReadingProgress, count, measured, note, working
 from nestream.source import EventFiles, event_files
 
 
 def load_events(
-    places: Sequence[str], time: str, type: str, format: FileFormat | None, dead_letter: str | None
+    places: Sequence[str], time: str, type: str, format: EventFormat | None, dead_letter: str | None
 ) -> tuple[EventFiles, pa.Table]:
     """All events of some places, and the readers that know what was wrong with the others."""
     reader = open_events(places, time, type, format, dead_letter)
@@ -29,7 +29,7 @@ def read_all(reader: EventFiles) -> pa.Table:
 
 
 def open_events(
-    places: Sequence[str], time: str, type: str, format: FileFormat | None, dead_letter: str | None
+    places: Sequence[str], time: str, type: str, format: EventFormat | None, dead_letter: str | None
 ) -> EventFiles:
     """The events of some places, looked at once and not read yet."""
     with measured("reading") as progress:
@@ -45,7 +45,7 @@ def note_unseen(told: Iterable[str]) -> None:
 
 
 def columns_of(
-    places: Sequence[str], time: str, type: str, format: FileFormat | None
+    places: Sequence[str], time: str, type: str, format: EventFormat | None
 ) -> tuple[pa.Schema, pa.ChunkedArray]:
     """The columns of files of events, which every row decides on, and the types that occur in them."""
     with measured("reading") as progress:
@@ -59,7 +59,7 @@ def _open(
     places: Sequence[str],
     time: str,
     type: str,
-    format: FileFormat | None,
+    format: EventFormat | None,
     dead_letter: str | None,
     progress: ReadingProgress | None,
 ) -> EventFiles:

@@ -24,6 +24,7 @@ from pathlib import Path
 import typer
 
 from nestream.job import Progress
+from nestream.sink.stream_sinks import cannot_write
 
 TOTALS = ("events", "matches", "late", "malformed")
 OTHERS = (
@@ -79,8 +80,11 @@ class ProgressFile:
             "leaves": None,
         }
         line |= {name: value for name, value in progress.json().items() if name in OTHERS}
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(f"{self._open_line}{json.dumps(line)}\n")
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(f"{self._open_line}{json.dumps(line)}\n")
+        except OSError as error:
+            raise cannot_write(str(self.path), error) from error
         self._open_line = ""
 
 

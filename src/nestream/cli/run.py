@@ -58,7 +58,7 @@ def run(
         list[str],
         typer.Argument(
             metavar="EVENTS...",
-            help="CSV, JSON lines or Parquet files, also compressed, folders or patterns of them, "
+            help="CSV, JSON lines, Parquet or Avro files, also compressed, folders or patterns of them, "
             "TYPE=FILE for a file with events of one type, or - for standard input.",
             show_default=False,
         ),

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from nestream import EventError, Queries, Query
-from nestream.cli.arguments import FileFormat
+from nestream.cli.arguments import EventFormat
 from nestream.cli.console import working
 from nestream.cli.events import load_events
 from nestream.cli.types import with_inferred_types
@@ -58,7 +58,7 @@ def run_on_spark(
     query: Query | Queries,
     places: list[str],
     master: str,
-    format: FileFormat | None,
+    format: EventFormat | None,
     dead_letter: str | None,
     **options: Any,
 ) -> SparkRun:

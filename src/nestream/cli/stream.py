@@ -36,6 +36,7 @@ from nestream.cli.stream_options import (
     OnceOption,
     PackagesOption,
     ProgressOption,
+    SchemaOption,
     StreamFormat,
     StreamFormatOption,
     ToOption,
@@ -71,6 +72,7 @@ def stream(
     dialect: DialectOption = None,
     set: SetOption = None,
     input_format: InputFormatOption = None,
+    schema: SchemaOption = None,
 ) -> None:
     """Match events as they arrive: in this process with --local, or on Spark.
 
@@ -83,12 +85,8 @@ def stream(
         _apart(source, {"--to": sink, "--late": late, "--checkpoint": checkpoint})
     if sink is not None and is_topic(sink):
         _check_topic(format, checkpoint)
-    if source is not None and is_topic(source):
-        for option, used in (("--files", files), ("--input-format", input_format)):
-            if used is not None:
-                raise typer.BadParameter(
-                    "it is for files, and the messages of topics are JSON.", param_hint=option
-                )
+    if source is not None and is_topic(source) and files is not None:
+        raise typer.BadParameter("it is for files, and not for topics.", param_hint="--files")
     log = None if progress is None else ProgressFile(progress_path(progress))
     read_as = None if input_format is None else input_format.stored
     if local:
@@ -109,6 +107,7 @@ def stream(
             future=future,
             format=format,
             input_format=read_as,
+            schemas=tuple(schema or ()),
             log=log,
             metrics=metrics,
             strategy=strategy,
@@ -146,6 +145,7 @@ def stream(
             if given is not None
         },
         format=None if input_format is None else input_format.value,
+        schemas=tuple(schema or ()),
     )
 
 

@@ -43,6 +43,7 @@ class LocalStream:
     future: str | None
     format: StreamFormat | None
     input_format: str | None
+    schemas: tuple[str, ...]
     log: ProgressFile | None
     metrics: str | None
     strategy: str = "auto"
@@ -93,6 +94,7 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
                 wanted.time,
                 wanted.type,
                 format=wanted.input_format,
+                schemas=wanted.schemas,
                 once=wanted.once or wanted.flush,
                 whole=wanted.flush,
                 moments=moments,

@@ -113,6 +113,16 @@ MetricsOption = Annotated[
         show_default=False,
     ),
 ]
+SchemaOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--schema",
+        metavar="FILE.avsc",
+        help="With --input-format avro: schema of the messages of topics, or ID=FILE.avsc with its id in a "
+        "schema registry; repeat for more ids.",
+        show_default=False,
+    ),
+]
 StreamFormatOption = Annotated[
     StreamFormat | None,
     typer.Option(

@@ -33,7 +33,7 @@ def why(
         str,
         typer.Argument(
             metavar="EVENTS",
-            help="A CSV, JSON lines or Parquet file, or - for standard input.",
+            help="A CSV, JSON lines, Parquet or Avro file, or - for standard input.",
             show_default=False,
         ),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from queue import SimpleQueue
@@ -20,7 +20,7 @@ _END = object()
 
 def in_threads(
     make: Callable[[_Given], Iterable[_Made]], given: Iterator[_Given], threads: int
-) -> Iterator[_Made]:
+) -> Generator[_Made, None, None]:
     """All that is made of each thing given, in order; by several threads where there are several things.
 
     Memory stays bounded: at most two things a thread are begun, and a thread waits when it is too far ahead.

@@ -103,17 +103,24 @@ class Checkpoint:
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Replace a file as a whole: at any moment it has its old or its new content."""
+    """Replace a file as a whole: at any moment it has its old or its new content.
+
+    An OSError names the file, also if the disk is full.
+    """
     beside = path.with_name(f".{path.name}.new")
-    with open(beside, "wb") as file:
-        file.write(data)
-        file.flush()
+    try:
+        with open(beside, "wb", buffering=0) as file:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[file.write(rest) :]
+            if durable:
+                os.fsync(file.fileno())
+        os.replace(beside, path)
         if durable:
-            os.fsync(file.fileno())
-    os.replace(beside, path)
-    if durable:
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error

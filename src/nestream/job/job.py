@@ -11,9 +11,12 @@ from __future__ import annotations
 import json
 import os
 import time as clock
+import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -25,11 +28,12 @@ from nestream.job.background import Background
 from nestream.job.checkpoint import Checkpoint, CheckpointError, Saved
 from nestream.job.live_rules import Change, LiveRules
 from nestream.job.progress import FILE, Progress, State
+from nestream.model.by_rule import matches_by_rule
 from nestream.model.diagnostics import QueryError
 from nestream.model.lengths import length_of_time
 from nestream.model.schema import EventError
 from nestream.model.time import Duration
-from nestream.sink import Sink, plain
+from nestream.sink import Sink, SinkError, plain
 from nestream.source import Batch, Source
 
 WAIT = 0.1
@@ -86,6 +90,8 @@ class Job:
         """When it was begun."""
         self._committed: dict[str, Any] = {}
         """The place of the source that it has."""
+        self._is_told = True
+        """Whether progress.json could be written last."""
         self._ticked, self._counted, self._worked = 0.0, 0, 0.0
         self.progress = Progress()
         self.first_problem: str | None = None
@@ -111,7 +117,7 @@ class Job:
             self.progress.error = str(problem) or type(problem).__name__
             if self._saving is not None and isinstance(problem, Exception):
                 self._saving.end()
-            with suppress(OSError):  # the disk may be full
+            with suppress(OSError, SinkError):  # the disk may be full
                 self._tick()
             raise
         finally:
@@ -268,10 +274,7 @@ class Job:
             found = self._rules.with_versions(found)
         self._sink.write(found)
         self.progress.matches += found.num_rows
-        if "query" in found.column_names and pa.types.is_string(found.schema.field("query").type):
-            for row in pc.value_counts(found.column("query").combine_chunks()).to_pylist():
-                by_rule = self.progress.by_rule
-                by_rule[row["values"]] = by_rule.get(row["values"], 0) + row["counts"]
+        self.progress.by_rule = dict(Counter(self.progress.by_rule) + matches_by_rule(found))
 
     def _note_time(self, column: pa.ChunkedArray) -> None:
         try:
@@ -410,9 +413,19 @@ class Job:
             if self._checkpoint is None:
                 progress.state_bytes = held["bytes"]
         if self._checkpoint is not None and self._checkpoint.folder.is_dir():
-            progress.write(self._checkpoint.folder / FILE)
+            self._tell(self._checkpoint.folder / FILE)
         if self._on_tick is not None:
             self._on_tick(progress)
+
+    def _tell(self, path: Path) -> None:
+        """Replace progress.json; where that fails the job goes on, and says so once."""
+        try:
+            self.progress.write(path)
+            self._is_told = True
+        except OSError as error:
+            if self._is_told:
+                warnings.warn(f"cannot write {path}: {error.strerror}; the job goes on", stacklevel=2)
+            self._is_told = False
 
 
 def _length(given: Any, what: str) -> Any:

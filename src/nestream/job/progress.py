@@ -128,6 +128,6 @@ def state_of(told: dict[str, Any], now: datetime | None = None) -> State:
 
 def _state_at(state: State, looked: datetime, now: datetime | None) -> State:
     if state in (State.STARTING, State.RUNNING):
-        age = ((now or datetime.now(UTC)) - looked) / timedelta(seconds=1)
+        age = abs((now or datetime.now(UTC)) - looked) / timedelta(seconds=1)  # clocks may be set back
         return State.STALLED if age > STALLED else state
     return state

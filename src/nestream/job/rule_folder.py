@@ -179,12 +179,7 @@ class RuleFolder:
         time = datetime.now(UTC).isoformat(timespec="seconds")
         line = json.dumps({"version": version, "time": time, "what": what, "rules": rules})
         kept = self._history.read_bytes() if self._history.exists() else b""
-        if kept and not kept.endswith(b"\n"):
-            replace_file(self._history, kept[: kept.rfind(b"\n") + 1])
-        with self._history.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        replace_file(self._history, kept[: kept.rfind(b"\n") + 1] + line.encode() + b"\n")
 
     # -- changing ------------------------------------------------------------------------------------------
 

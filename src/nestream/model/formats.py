@@ -1,11 +1,14 @@
-"""The formats of files of events and matches, and the suffixes that tell them."""
+"""The formats of files of events and matches, and the suffixes that tell them. Avro is read, not written."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-Format = Literal["csv", "jsonl", "parquet"]
-FORMATS: tuple[Format, ...] = ("csv", "jsonl", "parquet")
+Format = Literal["csv", "jsonl", "parquet", "avro"]
+FORMATS: tuple[Format, ...] = ("csv", "jsonl", "parquet", "avro")
+TYPED: tuple[Format, ...] = ("parquet", "avro")
+"""The formats whose columns have types of their own."""
+WRITTEN: tuple[Format, ...] = ("csv", "jsonl", "parquet")
 SUFFIXES: dict[str, Format] = {
     ".csv": "csv",
     ".jsonl": "jsonl",
@@ -13,4 +16,6 @@ SUFFIXES: dict[str, Format] = {
     ".json": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".avro": "avro",
 }
+WRITTEN_SUFFIXES = {suffix: format for suffix, format in SUFFIXES.items() if format in WRITTEN}

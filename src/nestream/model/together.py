@@ -10,17 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.model.output import (
-    UNBOUND,
-    EventColumn,
-    GroupColumn,
-    Members,
-    Output,
-    event_type,
-    events_at,
-    spanned,
-    values_at,
-)
+from nestream.model.match_table import events_at, spanned, values_at
+from nestream.model.output import UNBOUND, EventColumn, GroupColumn, Members, Output, event_type
 from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 

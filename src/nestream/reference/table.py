@@ -10,7 +10,8 @@ import pyarrow as pa
 from nestream.logical.nodes import Group, Plan, expressions, groups, targets_in_order
 from nestream.model.columns import computable, field_of
 from nestream.model.expression import COLUMN_MARK, PATH_MARK, attributes
-from nestream.model.output import UNBOUND, Members, ValueColumn, build_matches, output_schema
+from nestream.model.match_table import build_matches
+from nestream.model.output import UNBOUND, Members, ValueColumn, output_schema
 from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
 from nestream.model.vector import column_of

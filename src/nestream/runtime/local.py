@@ -17,8 +17,9 @@ from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import Matches
 from nestream.engine.program import Decided, Measure
 from nestream.model.expression import Aggregate
+from nestream.model.match_table import build_matches
 from nestream.model.memory import first_rows
-from nestream.model.output import ValueColumn, build_matches
+from nestream.model.output import ValueColumn
 from nestream.model.vector import Vector
 from nestream.runtime.compiled import CompiledQuery
 from nestream.runtime.held import (

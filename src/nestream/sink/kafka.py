@@ -166,6 +166,13 @@ class Transactions(_Topic):
                     raise self._cannot(problem) from None
                 clock.sleep(_PAUSE)
 
+    def has(self, number: int) -> bool:
+        """Whether the brokers have the group of a number."""
+        try:
+            return number <= self._sent or self._committed() >= number
+        except self._kafka.KafkaException as error:
+            raise self._cannot(error.args[0]) from None
+
     def _transact(self, number: int, lines: list[str], end: float) -> None:
         self._producer.begin_transaction()
         for line in lines:

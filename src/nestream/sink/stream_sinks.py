@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -91,7 +92,8 @@ class FileSink:
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # after a write that failed it is tried again, and was reported
+                self._file.close()
 
 
 class FolderSink:
@@ -158,7 +160,10 @@ class FolderSink:
 
     def commit(self, position: Position) -> None:
         """Give the files their names."""
-        self._publish(position["prepared"])
+        try:
+            self._publish(position["prepared"])
+        except OSError as error:
+            raise cannot_write(self.where, error) from error
         self._prepared = []
 
     def _publish(self, names: list[str]) -> None:
@@ -166,6 +171,12 @@ class FolderSink:
             hidden = self._folder / f".{name}"
             if hidden.exists():
                 os.replace(hidden, self._folder / name)
+            elif not (self._folder / name).exists():
+                raise SinkError(
+                    f"{self._folder / name} of the last checkpoint is missing, and so is {hidden.name}. "
+                    "Restore folder and checkpoint from copies of the same moment; if another program took "
+                    "the file away, put an empty file of that name there"
+                )
 
     def close(self) -> None:
         """Nothing is open."""

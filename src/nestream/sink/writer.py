@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nestream.model.formats import FORMATS, SUFFIXES
+from nestream.model.formats import WRITTEN, WRITTEN_SUFFIXES
 from nestream.sink.flat import csv_header, csv_rows, flatten
 from nestream.sink.json_text import json_lines
 
@@ -132,15 +132,15 @@ class _Unclosed:
 
 def _format(name: str, wanted: str | None) -> str:
     if wanted is not None:
-        if wanted not in FORMATS:
-            raise SinkError(f"unknown format {wanted!r}. The formats are {', '.join(FORMATS)}")
+        if wanted not in WRITTEN:
+            raise SinkError(f"unknown format {wanted!r}. The formats are {', '.join(WRITTEN)}")
         return wanted
     if name == "-":
         return "jsonl"
     suffix = Path(name).suffix.lower()
-    if suffix not in SUFFIXES:
+    if suffix not in WRITTEN_SUFFIXES:
         raise SinkError(
             f"the suffix of {name} is not known. "
-            f"Use one of {', '.join(SUFFIXES)}, or name the format: {', '.join(FORMATS)}"
+            f"Use one of {', '.join(WRITTEN_SUFFIXES)}, or name the format: {', '.join(WRITTEN)}"
         )
-    return SUFFIXES[suffix]
+    return WRITTEN_SUFFIXES[suffix]

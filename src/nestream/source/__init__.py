@@ -1,4 +1,4 @@
-"""Sources of events: files of CSV, JSON lines and Parquet, those that grow, pipes and sockets."""
+"""Sources of events: files of CSV, JSON lines, Parquet and Avro, those that grow, pipes and sockets."""
 
 from nestream.source.dead_letter import DeadLetter
 from nestream.source.errors import SourceError

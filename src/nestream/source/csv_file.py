@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import IO, Any
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from nestream.source.csv_records import Record, records
 from nestream.source.dead_letter import DeadLetters
 from nestream.source.ended_text import EndedText
 from nestream.source.errors import SourceError, check_columns, missing_column
-from nestream.source.input import Input
+from nestream.source.file_reader import FileReader
 from nestream.source.kinds import ARROW_TYPES, Kind, convert, find_misfits, non_empty, widen
 from nestream.source.times import (
     TimeOrder,
@@ -43,28 +43,15 @@ class _MalformedError(Exception):
     """The fast path met a row that it must not deliver."""
 
 
-class CsvFile:
-    """A CSV file with a header, ready to deliver events."""
+class CsvFile(FileReader):
+    """A CSV file with a header."""
 
-    def __init__(
-        self,
-        source: Input,
-        time: str,
-        type: str | None,
-        declared: Mapping[str, pa.DataType],
-        letters: DeadLetters,
-        batch_rows: int,
-        closed: bool = False,
-    ) -> None:
-        self._closed = closed
-        self._source, self._time, self._type, self._declared = source, time, type, declared
-        self._letters, self._batch_rows = letters, batch_rows
+    def _open(self) -> None:
         self._clean: IO[bytes] | None = None
-        self.in_order = False
-        """Whether the times never go back; of a small file nobody looks."""
         self._names, self._body = self._header()
         self._kinds = self._inspect()
-        self.schema = pa.schema([(name, self._arrow_type(name)) for name in self._names])
+        wanted = [name for name in self._names if name in self._declared or not self._closed]
+        self.schema = pa.schema([(name, self._arrow_type(name)) for name in wanted])
 
     @property
     def undecided(self) -> frozenset[str]:
@@ -81,7 +68,7 @@ class CsvFile:
     def _deliver(self) -> Iterator[pa.RecordBatch]:
         rows = 0
         for batch, position in self._texts():
-            columns = [self._converted(name, batch.column(i)) for i, name in enumerate(self._names)]
+            columns = [self._converted(name, batch.column(name)) for name in self.schema.names]
             converted = pa.record_batch(columns, schema=self.schema)
             for start in range(0, converted.num_rows, self._batch_rows):
                 part = converted.slice(start, self._batch_rows)
@@ -156,10 +143,7 @@ class CsvFile:
             missing = any(values.null_count or _has_blank(values) for values in needed)
             if missing or kinds[self._time] is Kind.TEXT:
                 if lenient:
-                    raise SourceError(
-                        f"{self._source.where}: the times are too far apart for nanoseconds. "
-                        "Nanoseconds cover the years 1677 to 2262"
-                    )
+                    raise self._too_far_apart()
                 raise _MalformedError
             first_kind = kinds[self._time] if first_kind is Kind.EMPTY else first_kind
             if self._source.is_large:  # where the kind changes on the way, the times are not compared
@@ -172,7 +156,7 @@ class CsvFile:
                 elif _declared_misfits(values, self._declared[name]):
                     raise _MalformedError
             self._source.inspected(position)
-        self.in_order = order.holds and self._source.is_large and self._time not in self._declared
+        self._in_order = order.holds and self._source.is_large and self._time not in self._declared
         return kinds
 
     def _texts(self) -> Iterator[tuple[pa.RecordBatch, int]]:

@@ -29,13 +29,10 @@ def missing_column(where: str, role: str, name: str, columns: Sequence[str]) -> 
 
 
 def check_columns(where: str, found: Sequence[str], wanted: Collection[str]) -> None:
-    """Refuse a file whose columns are not the wanted ones; their order does not matter."""
-    unknown = [name for name in found if name not in wanted]
+    """Refuse a file that lacks a wanted column; their order does not matter, and others are left out."""
     missing = [name for name in wanted if name not in found]
-    if unknown or missing:
-        parts = [f"has an unknown column {unknown[0]!r}"] if unknown else []
-        parts += [f"has no column {missing[0]!r}"] if missing else []
-        raise SourceError(f"{where} {' and '.join(parts)}; the columns are: {', '.join(wanted)}")
+    if missing:
+        raise SourceError(f"{where} has no column {missing[0]!r}; the columns are: {', '.join(wanted)}")
 
 
 _USUAL = {
@@ -50,3 +47,8 @@ def _foreign_separator(columns: Sequence[str]) -> str | None:
             if character in columns[0]:
                 return name
     return None
+
+
+def first_line(error: BaseException) -> str:
+    """What a library says, without what follows and without a full stop."""
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

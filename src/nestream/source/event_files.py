@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from nestream.model.formats import SUFFIXES
+from nestream.model.formats import SUFFIXES, TYPED
 from nestream.model.schema import EventError
 from nestream.model.widening import converted, shown, widened
 from nestream.source.dead_letter import DeadLetter
@@ -137,7 +137,7 @@ class EventFiles:
     def _can_be_text(self, name: str) -> bool:
         """Whether all files with the column are text files, or have text in it."""
         with_it = [reader for reader in self.readers if name in reader.schema.names]
-        return all(reader.format != "parquet" or _is_text(reader, name) for reader in with_it)
+        return all(reader.format not in TYPED or _is_text(reader, name) for reader in with_it)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         self.rows = 0

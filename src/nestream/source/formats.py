@@ -39,6 +39,11 @@ def known_format(wanted: str) -> Format:
     raise SourceError(f"unknown format {wanted!r}. The formats are {', '.join(FORMATS)}")
 
 
+def listed_formats() -> str:
+    """The names of the formats, for a sentence."""
+    return f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+
+
 def is_visible(path: Path, folder: Path) -> bool:
     """Whether a file below a folder counts: names that begin with `_` or `.` are left alone."""
     return not any(part.startswith(("_", ".")) for part in path.relative_to(folder).parts)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from nestream.model.formats import SUFFIXES, Format
 from nestream.source.errors import SourceError
-from nestream.source.formats import compression_of, decompressed, known_format, suffix_of
+from nestream.source.formats import compression_of, decompressed, known_format, listed_formats, suffix_of
 
 Progress = Callable[[int, int, int], None]
 """Called with (rows read, bytes read, total bytes)."""
@@ -159,7 +159,7 @@ def _format(name: str, wanted: str | None) -> Format:
     if wanted is not None:
         return known_format(wanted)
     if name == "-":
-        raise SourceError("standard input has no suffix. Name its format: csv, jsonl or parquet")
+        raise SourceError(f"standard input has no suffix. Name its format: {listed_formats()}")
     suffix = suffix_of(name)
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
@@ -170,5 +170,5 @@ def _format(name: str, wanted: str | None) -> Format:
     told = f"the suffix {suffix!r} is" if suffix else "it has no suffix, which is"
     raise SourceError(
         f"cannot tell the format of {name}: {told} none of {', '.join(SUFFIXES)}. "
-        "Rename it, or name the format: csv, jsonl or parquet"
+        f"Rename it, or name the format: {listed_formats()}"
     )

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from nestream.source.dead_letter import RAW_LIMIT, DeadLetter
 from nestream.source.errors import SourceError
 from nestream.source.json_table import EXACT, read_flat
-from nestream.source.json_values import json_kind, parse_line, parse_together, surrogates
+from nestream.source.json_values import json_kind, not_json, parse_line, parse_together, surrogates
 from nestream.source.kinds import ARROW_TYPES, Kind
 from nestream.source.protocol import Batch
 from nestream.source.times import INSTANT, INTEGER, TIMESTAMP, time_form, wrong_times
@@ -69,11 +69,21 @@ class JsonEvents:
     """Turns lines into events. Text is read as a time only in the time column and in the `moments`."""
 
     def __init__(self, time: str, type: str, moments: Collection[str] | None = None) -> None:
-        self._time, self._type, self._moments = time, type, moments
+        self.time = self._time = time
+        self._type, self._moments = type, moments
         self._time_kind: Kind | None = None
         self._holds: dict[str, Holds] = {}
         self._names = {time, type}
         """The attributes so far."""
+
+    def add_moment(self, name: str) -> None:
+        """Text of one more attribute may be a time."""
+        if self._moments is not None:
+            self._moments = {*self._moments, name}
+
+    def problem(self, value: bytes) -> str | None:
+        """What is wrong with a message that is no text."""
+        return not_json(value)
 
     def position(self) -> dict[str, Any]:
         """What the attributes hold so far."""
@@ -82,6 +92,8 @@ class JsonEvents:
 
     def seek(self, position: Mapping[str, Any]) -> None:
         """Go on with what the attributes held."""
+        if "holds" not in position:
+            raise SourceError("the checkpoint is of a stream of Avro. Start anew, or read Avro as before")
         self._time_kind = None if position["time"] is None else Kind(position["time"])
         self._holds = {name: Holds(held) for name, held in position["holds"].items()}
         self._names.update(self._holds)

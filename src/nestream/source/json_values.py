@@ -90,3 +90,15 @@ def json_kind(value: Any) -> str:
 def surrogates(text: str) -> bool:
     """Whether a text holds halves of characters, which are no Unicode."""
     return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def not_json(value: bytes) -> str | None:
+    """What is wrong with the value of a message that is no text."""
+    if not value or value.isspace():
+        return "the message has no value"
+    if value[0] == 0:  # the mark of a schema registry
+        return (
+            "its value begins with a zero byte, as that of a schema registry does. "
+            "If it is Avro, read it with --input-format avro --schema ID=FILE.avsc"
+        )
+    return None

@@ -10,7 +10,7 @@ import json
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -19,9 +19,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nestream.source.dead_letter import DeadLetters
 from nestream.source.errors import SourceError, missing_column
-from nestream.source.input import LARGE, Input
+from nestream.source.file_reader import FileReader
+from nestream.source.input import LARGE
 from nestream.source.json_columns import Column, array_column, cast_column, column_of
 from nestream.source.json_table import read_flat, written_type
 from nestream.source.json_values import json_kind, parse_line, parse_together, surrogates
@@ -84,22 +84,11 @@ class _Chunks:
             yield _Chunk(lines, columns)
 
 
-class JsonLinesFile:
-    """A file of JSON objects, ready to deliver events."""
+class JsonLinesFile(FileReader):
+    """A file of JSON objects."""
 
-    def __init__(
-        self,
-        source: Input,
-        time: str,
-        type: str | None,
-        declared: Mapping[str, pa.DataType],
-        letters: DeadLetters,
-        batch_rows: int,
-        closed: bool = False,
-    ) -> None:
-        self._closed = closed
-        self._source, self._time, self._type, self._declared = source, time, type, declared
-        self._letters, self._batch_rows = letters, batch_rows
+    def _open(self) -> None:
+        source, time, type, closed = self._source, self._time, self._type, self._closed
         self._names: dict[str, None] = {}
         chunks = _Chunks(self._parse())
         if not self._names and not self._letters.count and not closed:  # a quiet day
@@ -162,10 +151,7 @@ class JsonLinesFile:
                 else:
                     kinds[name] = join(kinds[name], column.kind)
         if kinds[self._time] is Kind.TEXT:
-            raise SourceError(
-                f"{self._source.where}: the times are too far apart for nanoseconds. "
-                "Nanoseconds cover the years 1677 to 2262"
-            )
+            raise self._too_far_apart()
         return kinds
 
     def _parse(self) -> Iterator[_Chunk]:
@@ -247,8 +233,8 @@ class JsonLinesFile:
             return "object", f"expected a JSON object, found {json_kind(value)}"
         names = self._names
         if self._closed and not value.keys() <= self._declared.keys():
-            unknown = next(name for name in value if name not in self._declared)
-            return "value", f"unknown attribute {unknown!r}; the columns are: {', '.join(self._declared)}"
+            for name in [name for name in value if name not in self._declared]:
+                del value[name]
         if not value.keys() <= names.keys():
             if len(names) + len(value) > _MAXIMUM_ATTRIBUTES and len(names | value) > _MAXIMUM_ATTRIBUTES:
                 return "value", f"the file has more than {_MAXIMUM_ATTRIBUTES} different attributes"

@@ -1,4 +1,4 @@
-"""Events from topics of Kafka: the value of each message is a JSON object.
+"""Events from topics of Kafka: the value of each message is a JSON object, or a record of Avro.
 
 The partitions are read by this process alone, so no group of consumers is involved. The place is the offset
 of each partition, which the checkpoint holds; what is reported to the brokers is for those who watch them.
@@ -7,7 +7,8 @@ of each partition, which the checkpoint holds; what is reported to the brokers i
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -27,10 +28,9 @@ from nestream.model.kafka import (
 )
 from nestream.source.dead_letter import RAW_LIMIT, DeadLetter
 from nestream.source.errors import SourceError
-from nestream.source.json_events import JsonEvents
-from nestream.source.kafka_attributes import ATTRIBUTES, Beside, added_to, attributes_of, not_json
+from nestream.source.kafka_attributes import ATTRIBUTES, Beside, added_to, attributes_of
 from nestream.source.partitions import Partitions
-from nestream.source.protocol import Batch, Position
+from nestream.source.protocol import Batch, Events, Position
 
 OPTIONS = (*ATTRIBUTES, "headers", "start", "missing", "group", "config")
 MOST = 10_000
@@ -39,6 +39,8 @@ MOST_HELD = 50_000
 """A partition that is so many events ahead of the others is not read on."""
 REFRESH = 5.0
 """The seconds between two looks for new partitions."""
+OPEN = 10.0
+"""The seconds that `once` waits for a transaction of somebody else to end."""
 LEAVING = 2.0
 """The seconds that brokers have to take the last report."""
 
@@ -54,6 +56,8 @@ class _Partition:
     at_end: bool = False
     """Whether there was nothing more when it was last read."""
     paused: bool = False
+    stuck: float | None = None
+    """Since when nothing more came, although the end is not reached."""
 
     @property
     def where(self) -> str:
@@ -72,11 +76,9 @@ class KafkaSource:
     def __init__(
         self,
         address: str,
-        time: str,
-        type: str,
+        events: Events,
         *,
         once: bool = False,
-        moments: Collection[str] | None = None,
     ) -> None:
         try:
             self._kafka = kafka_client()
@@ -91,12 +93,12 @@ class KafkaSource:
             raise SourceError(str(error)) from None
         self.where = self._place.where
         self._once = once
-        if moments is not None and "timestamp" in self._names:
-            moments = {*moments, self._names["timestamp"]}
-        self._json = JsonEvents(time, type, moments)
+        self._events = events
+        if "timestamp" in self._names:
+            events.add_moment(self._names["timestamp"])
         self._partitions: list[_Partition] = []
         self._numbers: dict[tuple[str, int], int] = {}
-        self._waiting = Partitions(time)
+        self._waiting = Partitions(events.time)
         self._looked = clock.monotonic()
         self._reported: object = None
         self._is_confirmed = True
@@ -139,7 +141,7 @@ class KafkaSource:
             self._group = position["group"]
             self._consumer.close()
             self._consumer = self._client()
-        self._json.seek(position["json"])
+        self._events.seek(position["json"])
         self._begin(position["offsets"])
 
     def _begin(self, saved: Mapping[str, Mapping[str, int]] | None) -> None:
@@ -213,7 +215,7 @@ class KafkaSource:
             "cluster": self._cluster(),
             "group": self._group,
             "offsets": offsets,
-            "json": self._json.position(),
+            "json": self._events.position(),
         }
 
     def commit(self, position: Position) -> None:
@@ -246,9 +248,28 @@ class KafkaSource:
         first = self._consumer.poll(wait)
         if first is not None:
             self._take([first, *self._consumer.consume(MOST, timeout=0)])
+        if self._once:
+            self._leave_open_transactions()
         batch = self._waiting.take([at for at, one in enumerate(self._partitions) if self._has_more(one)])
         self._pause()
         return batch
+
+    def _leave_open_transactions(self) -> None:
+        """End at messages that nobody has committed: they are for the next run."""
+        now = clock.monotonic()
+        for partition in self._partitions:
+            if partition.is_finished or not partition.at_end:
+                partition.stuck = None
+            elif partition.stuck is None:
+                partition.stuck = now
+            elif now > partition.stuck + OPEN:
+                assert partition.end is not None
+                warnings.warn(
+                    f"{partition.where}: offsets {partition.next:,} to {partition.end - 1:,} belong to a "
+                    "transaction that is still open; they are left to the next run",
+                    stacklevel=2,
+                )
+                partition.end = partition.next
 
     def _has_more(self, partition: _Partition) -> bool:
         if partition.is_finished or partition.at_end:
@@ -276,7 +297,7 @@ class KafkaSource:
         lines: list[bytes] = [message.value() or b"" for message in taken]
         added: list[Mapping[str, str | None]] = []
         for place, line in enumerate(lines):
-            if (problem := not_json(line)) is not None:
+            if (problem := self._events.problem(line)) is not None:
                 problems[place], lines[place] = problem, b""
         if self._names or self._headers:
             for place, message in enumerate(taken):
@@ -288,7 +309,7 @@ class KafkaSource:
                 added.append(more)
                 if problem is not None:
                     problems[place], lines[place] = problem, b""
-        batch = self._json.batch(self.where, lines, 2, added)  # 2: none is the beginning of a text
+        batch = self._events.batch(self.where, lines, 2, added)  # 2: none is the beginning of a text
         problems.update({letter.line - 2: letter.reason for letter in batch.dead})
         is_event = np.ones(len(taken), bool)
         for place, problem in sorted(problems.items()):

@@ -32,15 +32,6 @@ class Beside(NamedTuple):
     headers: Iterable[tuple[str, bytes | None]]
 
 
-def not_json(value: bytes) -> str | None:
-    """What is wrong with the value of a message that is no text."""
-    if not value or value.isspace():
-        return "the message has no value"
-    if value[0] == 0:  # the mark of a schema registry
-        return "its value begins with a zero byte, as that of a schema registry does; only JSON is read"
-    return None
-
-
 def added_to(
     message: Beside, names: Mapping[str, str], headers: Collection[str]
 ) -> tuple[dict[str, str | None], str | None]:

@@ -1,8 +1,7 @@
-"""The files of a stream, each read from where it is: JSON lines and CSV as they grow, Parquet as a whole."""
+"""The files of a stream, each read from where it is: JSON lines and CSV as they grow, others as a whole."""
 
 from __future__ import annotations
 
-import base64
 import os
 import time as clock
 from collections.abc import Collection, Iterator
@@ -16,9 +15,9 @@ from nestream.source.dead_letter import DeadLetter, HeldLetters
 from nestream.source.errors import SourceError
 from nestream.source.input import Fragment, Input
 from nestream.source.json_events import JsonEvents
-from nestream.source.parquet_file import ParquetFile
 from nestream.source.protocol import Batch, Position
-from nestream.source.reader import BATCH_ROWS
+from nestream.source.reader import READERS
+from nestream.source.saved_types import saved_types, types_of
 from nestream.source.text_file import TextFile
 
 UNFINISHED = 5.0
@@ -35,14 +34,12 @@ class Columns:
 
     def position(self) -> Position:
         """The types so far."""
-        schema = pa.schema(list(self.csv.items())).serialize().to_pybytes()
-        return {"json": self.json.position(), "csv": base64.b64encode(schema).decode()}
+        return {"json": self.json.position(), "csv": saved_types(self.csv)}
 
     def seek(self, position: Position) -> None:
         """Go on with these types."""
         self.json.seek(position["json"])
-        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(position["csv"])))
-        self.csv = dict(zip(schema.names, schema.types, strict=True))
+        self.csv = types_of(position["csv"])
 
 
 class Part(Protocol):
@@ -76,7 +73,7 @@ def part_of(path: str, format: Format, columns: Columns, *, alone: bool) -> Part
         return JsonPart(path, columns, alone)
     if format == "csv":
         return CsvPart(path, columns, alone)
-    return ParquetPart(path, columns, alone)
+    return WholePart(path, format, columns, alone)
 
 
 class JsonPart:
@@ -141,7 +138,7 @@ class CsvPart:
         columns = self._columns
         letters = HeldLetters(self._text.path, before)
         source = Fragment(self._text.path, "csv", self._header + data)
-        file = CsvFile(source, columns.time, columns.type, columns.csv, letters, BATCH_ROWS)
+        file = CsvFile(source, columns.time, columns.type, letters, declared=columns.csv)
         events = pa.Table.from_batches(list(file.batches()), schema=file.schema)
         for field in events.schema:
             if not pa.types.is_null(field.type) and events.num_rows:
@@ -170,11 +167,11 @@ def _with_header(data: bytes) -> tuple[bytes, bytes]:
             return data[:end], data[end:]
 
 
-class ParquetPart:
-    """A Parquet file, which is there as a whole or not at all."""
+class WholePart:
+    """A file that is there as a whole or not at all, such as Parquet."""
 
-    def __init__(self, path: str, columns: Columns, alone: bool) -> None:
-        self._path, self._columns, self._alone = path, columns, alone
+    def __init__(self, path: str, format: Format, columns: Columns, alone: bool) -> None:
+        self._path, self._format, self._columns, self._alone = path, format, columns, alone
         self._rows = 0
         self._done = False
         self._batches: Iterator[pa.RecordBatch] | None = None
@@ -203,9 +200,9 @@ class ParquetPart:
         """Whether the file can be read; one that is being written is tried again."""
         try:
             letters = HeldLetters(self._path)
-            source = Input(self._path, "parquet", None)
+            source = Input(self._path, self._format, None)
             columns = self._columns
-            file = ParquetFile(source, columns.time, columns.type, {}, letters, BATCH_ROWS)
+            file = READERS[self._format](source, columns.time, columns.type, letters)
             self._batches, self._dead = _after(file.batches(), self._rows), letters.letters
         except SourceError as problem:
             if self._alone:

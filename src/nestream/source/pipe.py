@@ -6,13 +6,11 @@ import os
 import selectors
 import socket
 import sys
-from collections.abc import Collection
 from pathlib import Path
 
 from nestream.model.address import read_address
 from nestream.source.errors import SourceError
-from nestream.source.json_events import JsonEvents
-from nestream.source.protocol import Batch, Position
+from nestream.source.protocol import Batch, Events, Position
 from nestream.source.text_file import BLOCK, LONGEST
 
 
@@ -47,8 +45,8 @@ class Pipe:
     where = "standard input"
     repeatable = False
 
-    def __init__(self, time: str, type: str, *, moments: Collection[str] | None = None) -> None:
-        self._json = JsonEvents(time, type, moments)
+    def __init__(self, events: Events) -> None:
+        self._events = events
         self._lines = _Lines()
         self._line = 1
         self._ended = False
@@ -75,15 +73,15 @@ class Pipe:
         if not lines:
             return None
         first, self._line = self._line, self._line + len(lines)
-        return self._json.batch(self.where, lines, first)
+        return self._events.batch(self.where, lines, first)
 
     def position(self) -> Position:
         """What the attributes hold; the lines themselves are gone."""
-        return {"json": self._json.position()}
+        return {"json": self._events.position()}
 
     def seek(self, position: Position) -> None:
         """Go on with what comes now."""
-        self._json.seek(position["json"])
+        self._events.seek(position["json"])
 
     def commit(self, position: Position) -> None:
         """Nobody is told."""
@@ -99,18 +97,10 @@ class Listener:
 
     repeatable = False
 
-    def __init__(
-        self,
-        address: str,
-        time: str,
-        type: str,
-        *,
-        once: bool = False,
-        moments: Collection[str] | None = None,
-    ) -> None:
+    def __init__(self, address: str, events: Events, *, once: bool = False) -> None:
         self.where = address
         self._once, self._ended = once, False
-        self._json = JsonEvents(time, type, moments)
+        self._events = events
         self._line = 2  # a connection may begin in the middle of what is sent
         self._path, self._server = _listening(address)
         self._selector = selectors.DefaultSelector()
@@ -136,7 +126,7 @@ class Listener:
         if not lines:
             return None
         first, self._line = self._line, self._line + len(lines)
-        return self._json.batch(self.where, lines, first)
+        return self._events.batch(self.where, lines, first)
 
     def _received(self, connection: socket.socket) -> list[bytes]:
         try:
@@ -155,11 +145,11 @@ class Listener:
 
     def position(self) -> Position:
         """What the attributes hold; the lines themselves are gone."""
-        return {"json": self._json.position()}
+        return {"json": self._events.position()}
 
     def seek(self, position: Position) -> None:
         """Go on with what comes now."""
-        self._json.seek(position["json"])
+        self._events.seek(position["json"])
 
     def commit(self, position: Position) -> None:
         """Nobody is told."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from nestream.model.formats import SUFFIXES
+from nestream.model.formats import SUFFIXES, Format
 from nestream.model.kafka import is_kafka
 from nestream.source.errors import SourceError
 from nestream.source.files import Files, is_pattern
-from nestream.source.formats import known_format, suffix_of
+from nestream.source.formats import known_format, listed_formats, suffix_of
+from nestream.source.json_events import JsonEvents
 from nestream.source.pipe import Listener, Pipe
-from nestream.source.protocol import Source
+from nestream.source.protocol import Events, Source
 
 
 def open_source(
@@ -20,33 +21,68 @@ def open_source(
     type: str = "type",
     *,
     format: str | None = None,
+    schemas: Sequence[str] = (),
     once: bool = False,
     whole: bool = False,
     moments: Collection[str] | None = None,
 ) -> Source:
     """The events of a place, as they come.
 
-    With `once` the source ends when what is there was read; with `whole` what is there is all there will
-    ever be. `moments` are the attributes whose text may be a time; by default all.
+    `schemas` are the files with the schemas of messages of Avro, each `FILE` or `ID=FILE` with its id in a
+    registry. With `once` the source ends when what is there was read; with `whole` what is there is all there
+    will ever be. `moments` are the attributes whose text may be a time; by default all.
     """
     if time == type:
         raise SourceError(f"time and type cannot both be column {time!r}. Name two columns")
     chosen = None if format is None else known_format(format)
+    if is_kafka(place):
+        from nestream.source.kafka import KafkaSource  # only those who use Kafka load it
+
+        return KafkaSource(place, message_events(place, time, type, chosen, schemas, moments), once=once)
+    if schemas:
+        raise SourceError(
+            f"a schema is for messages of Avro in Kafka, and {place} is read without: "
+            "an Avro file has its schema in it"
+        )
     if place == "-" or "://" in place:
         if chosen not in (None, "jsonl"):
-            what = "messages of JSON" if is_kafka(place) else "JSON lines, one event a line"
-            raise SourceError(f"{place} is read as {what}, and not as {chosen}")
-        if place == "-":
-            return Pipe(time, type, moments=moments)
-        if is_kafka(place):
-            from nestream.source.kafka import KafkaSource  # only those who use Kafka load it
-
-            return KafkaSource(place, time, type, once=once, moments=moments)
-        return Listener(place, time, type, once=once, moments=moments)
+            raise SourceError(f"{place} is read as JSON lines, one event a line, and not as {chosen}")
+        events = JsonEvents(time, type, moments)
+        return Pipe(events) if place == "-" else Listener(place, events, once=once)
     is_one = not os.path.isdir(place) and not is_pattern(place)
     if is_one and chosen is None and os.path.exists(place) and suffix_of(place) not in SUFFIXES:
         raise SourceError(
             f"cannot tell the format of {place} by its suffix: it is none of {', '.join(SUFFIXES)}. "
-            "Rename it, or name the format: csv, jsonl or parquet"
+            f"Rename it, or name the format: {listed_formats()}"
         )
     return Files(place, time, type, format=chosen, once=once, whole=whole, moments=moments)
+
+
+def message_events(
+    place: str,
+    time: str,
+    type: str,
+    format: Format | None,
+    schemas: Sequence[str],
+    moments: Collection[str] | None,
+) -> Events:
+    """What turns the messages of topics into events."""
+    if not is_avro(place, format, schemas):
+        return JsonEvents(time, type, moments)
+    from nestream.source.avro_messages import AvroDecoder, AvroEvents  # only those who use Avro load it
+
+    return AvroEvents(time, type, AvroDecoder.of(schemas))
+
+
+def is_avro(place: str, format: str | None, schemas: Sequence[str]) -> bool:
+    """Whether messages are Avro and not JSON; raises where a format and schemas do not go together."""
+    if format not in (None, "jsonl", "avro"):
+        raise SourceError(f"messages are JSON or Avro, and {place} cannot be read as {format}")
+    if format == "avro" and not schemas:
+        raise SourceError(
+            f"{place} cannot be read as Avro without its schema. Name the file that has it, "
+            "--schema FILE.avsc, or --schema ID=FILE.avsc with the id that it has in a schema registry"
+        )
+    if schemas and format != "avro":
+        raise SourceError("a schema is for messages of Avro. Add --input-format avro")
+    return format == "avro"

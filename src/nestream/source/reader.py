@@ -1,4 +1,4 @@
-"""Reading events: one call for CSV, JSON lines and Parquet, that never stops for a malformed row."""
+"""Reading events: one call for CSV, JSON lines, Parquet and Avro, that never stops for a malformed row."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from pathlib import Path
 import pyarrow as pa
 
 from nestream.model.formats import Format
+from nestream.source.avro_file import AvroFile
 from nestream.source.csv_file import CsvFile
 from nestream.source.dead_letter import DeadLetter, DeadLetters, dead_letter_path
 from nestream.source.errors import SourceError
+from nestream.source.file_reader import BATCH_ROWS, FileReader
 from nestream.source.input import Input, Progress
 from nestream.source.jsonl_file import JsonLinesFile
 from nestream.source.parquet_file import ParquetFile
 
-BATCH_ROWS = 65_536
-_READERS: dict[Format, builtins.type[CsvFile] | builtins.type[JsonLinesFile] | builtins.type[ParquetFile]] = {
+READERS: dict[Format, builtins.type[FileReader]] = {
     "csv": CsvFile,
     "jsonl": JsonLinesFile,
     "parquet": ParquetFile,
+    "avro": AvroFile,
 }
 
 
@@ -32,9 +34,7 @@ class EventReader:
     of the file, as often as wanted.
     """
 
-    def __init__(
-        self, reader: CsvFile | JsonLinesFile | ParquetFile, source: Input, letters: DeadLetters
-    ) -> None:
+    def __init__(self, reader: FileReader, source: Input, letters: DeadLetters) -> None:
         self._reader, self._source, self._letters = reader, source, letters
         self.schema: pa.Schema = reader.schema
         self.rows = 0
@@ -67,7 +67,7 @@ class EventReader:
 
     @property
     def format(self) -> Format:
-        """csv, jsonl or parquet."""
+        """csv, jsonl, parquet or avro."""
         return self._source.format
 
     @property
@@ -77,7 +77,7 @@ class EventReader:
 
     @property
     def reasons(self) -> dict[str, int]:
-        """Malformed rows by kind: fields, quote, encoding, json, object, time, type, value."""
+        """Malformed rows by kind: fields, quote, encoding, json, object, avro, time, type, value."""
         return dict(self._letters.kinds)
 
     @property
@@ -109,9 +109,9 @@ def read_events(
     column tells. `dead_letter`: where malformed rows
     go, True for `<input>.dead.jsonl`; they are counted in any case. `schema`: types of columns that
     should not be inferred; a value that does not fit makes its row malformed. `closed`: the schema has all
-    columns, so a file with other ones is refused; of JSON lines a line with an unknown attribute is
-    malformed, and an absent one is NULL. `progress` is called with
-    (rows read, bytes read, total bytes). Raises SourceError if the file cannot be read at all.
+    columns. Others are left out, and a file that lacks one is refused; in JSON lines an absent attribute is
+    NULL. `progress` is called with (rows read, bytes read, total bytes). Raises SourceError if the file
+    cannot be read at all.
     """
     if batch_rows < 1:
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")
@@ -126,7 +126,9 @@ def read_events(
         declared = dict(schema)
     letters = DeadLetters(source.name, dead_letter_path(dead_letter, source.name))
     try:
-        reader = _READERS[source.format](source, time, type, declared, letters, batch_rows, closed)
+        reader = READERS[source.format](
+            source, time, type, letters, declared=declared, batch_rows=batch_rows, closed=closed
+        )
     finally:
         letters.close()
     return EventReader(reader, source, letters)

@@ -38,6 +38,8 @@ def _rows(source: Input) -> Iterator[tuple[int, str]]:
                 for values in _dictionaries(batch):
                     row += 1
                     yield row, json.dumps(values, default=_shown, ensure_ascii=False)
+        elif source.format == "avro":
+            return  # what can be read is in the blocks, and those are read or dead letters
         elif source.format == "csv":
             found = records(file)
             next(found, None)  # the header

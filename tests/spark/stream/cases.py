@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from nestream.language.printer import print_query
 from nestream.model.expression import Literal, attributes
 from nestream.model.time import Duration, Window, WindowKind
 from tests.property.cases import Case, random_case
+from tests.property.harness import assert_same_matches
 from tests.property.sets import is_endless
 
 START = datetime(2024, 3, 1)
@@ -55,6 +57,12 @@ def stream_cases(seed: int, first: int = 0) -> Iterator[Case]:
         never = program.measure is Measure.NONE and Decided.WINDOW in program.decided
         if not never and not _computes_with_time(query) and not is_endless(query):
             yield changed
+
+
+def check_cases(run: Callable[..., pa.Table], seed: int, first: int, count: int) -> None:
+    """Compare the matches that a stream finds in random cases with those of the reference."""
+    for case in islice(stream_cases(seed, first), count):
+        assert_same_matches(case.text, case.table, run, order=case.order, seed=case.seed, name=case.name)
 
 
 def _of_time(window: Any) -> Any:

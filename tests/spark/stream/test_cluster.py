@@ -24,6 +24,7 @@ from tests.spark.stream.streams import Folder
 ROOT = Path(__file__).parents[3]
 QUERY = "SEQ(A a, !D d, B b, !C c) WHERE [id] WITHIN 20 seconds"
 FILES = 12
+KILLS = 20
 PATIENCE = 300
 
 
@@ -37,17 +38,17 @@ def history(events: int) -> pa.Table:
     )
 
 
-def fill(folder: Folder, table: pa.Table) -> None:
-    size = -(-table.num_rows // FILES)
+def fill(folder: Folder, table: pa.Table, files: int = FILES) -> None:
+    size = -(-table.num_rows // files)
     for begin in range(0, table.num_rows, size):
         folder.add(table.slice(begin, size))
     folder.add(later_events(table))
 
 
-def start(folder: Folder, master: str) -> subprocess.Popen[bytes]:
+def start(folder: Folder, master: str, way: str = "match") -> subprocess.Popen[bytes]:
     with (folder.path / "driver.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.spark.stream.driver", str(folder.path), QUERY, master],
+            [sys.executable, "-m", "tests.spark.stream.driver", str(folder.path), QUERY, master, way],
             env=environment(folder.path),
             cwd=ROOT,
             stdout=log,
@@ -87,6 +88,36 @@ def test_a_stream_on_a_cluster_that_loses_a_worker_gives_every_match_once(folder
     assert committed(folder) > done
     assert expected.num_rows > 20
     assert rows(folder.found().cast(expected.schema)) == rows(expected)
+
+
+@pytest.mark.slow
+def test_twenty_workers_of_a_cluster_are_killed_and_every_match_comes_once(folder: Folder) -> None:
+    """Each is killed with its executor and the Python processes in it; the driver stays."""
+    table, chance, kills = history(20 * 3 * KILLS), Random(5), 0
+    expected = nestream.query(QUERY).match(table)
+    fill(folder, table, 3 * KILLS)
+    with standalone(folder.path) as cluster:
+        driver = start(folder, cluster.url, "files")
+        for number in range(KILLS):
+            wait_for_batches(folder, driver, committed(folder) + 1)
+            time.sleep(chance.uniform(0, 1))
+            cluster.kill_worker(number)
+            kills += driver.poll() is None
+            cluster.start_worker()
+        assert driver.wait(10 * PATIENCE) == 0, said(folder)
+    print(
+        f"{kills} workers of a cluster were killed under one driver; {expected.num_rows} matches, each once"
+    )
+    assert kills == KILLS, "the stream ended before the last kill"
+    assert rows(folder.found().cast(expected.schema)) == rows(expected)
+
+
+@pytest.mark.slow
+def test_a_job_of_files_over_spark_connect_is_refused_with_what_to_do(folder: Folder) -> None:
+    fill(folder, history(60))
+    with connect_server(folder.path) as address:
+        assert start(folder, address, "files").wait(PATIENCE) != 0
+    assert "this is a session of Spark Connect" in said(folder)
 
 
 @pytest.mark.slow

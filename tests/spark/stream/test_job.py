@@ -6,7 +6,6 @@ import errno
 import tempfile
 from datetime import timedelta
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,9 +19,8 @@ from nestream.runtime.spark.stream_bucket import KEPT
 from nestream.runtime.spark.stream_commit import Commits
 from nestream.runtime.spark.stream_place import Place
 from nestream.runtime.state import StateError
-from tests.property.harness import assert_same_matches
 from tests.spark.same import rows
-from tests.spark.stream.cases import SECOND, lateness, later_events, stream_cases
+from tests.spark.stream.cases import SECOND, check_cases, lateness, later_events
 from tests.spark.stream.simulated_job import SimulatedJob
 from tests.spark.stream.test_operator import events
 
@@ -59,26 +57,20 @@ def simulated(text: str, table: pa.Table, *, order: str, seed: int, strategy: st
         return job.matches
 
 
-def check(first: int, count: int, strategy: str = "auto") -> None:
-    run = partial(simulated, strategy=strategy)
-    for case in islice(stream_cases(SEED, first), count):
-        assert_same_matches(case.text, case.table, run, order=case.order, seed=case.seed, name=case.name)
-
-
 def test_random_micro_batches_with_failures_give_the_matches_of_the_reference() -> None:
-    check(0, CASES)
+    check_cases(simulated, SEED, 0, CASES)
 
 
 @pytest.mark.parametrize("strategy", ["flat", "views-balanced"])
 def test_random_micro_batches_give_the_matches_of_the_reference_by_the_strategies_of_the_papers(
     strategy: str,
 ) -> None:
-    check(5 * CASES, 20, strategy)
+    check_cases(partial(simulated, strategy=strategy), SEED, 5 * CASES, 20)
 
 
 @pytest.mark.slow
 def test_many_random_micro_batches_give_the_matches_of_the_reference() -> None:
-    check(10 * CASES, MANY)
+    check_cases(simulated, SEED, 10 * CASES, MANY)
 
 
 def test_a_match_comes_in_the_micro_batch_that_passes_the_watermark(tmp_path: Path) -> None:
@@ -183,7 +175,8 @@ def test_a_driver_killed_before_and_after_any_file_operation_loses_and_repeats_n
                     job.job.close()
                 job = None
         assert job is not None
-        assert not list((path / "out").glob(".*")), "nothing is left half done"
+        for folder in ("out", "late", "check", "check/nestream"):
+            assert not list((path / folder).glob(".*")), "nothing is left half done"
         return job.matches.to_pylist(), job.late, kills
 
     expected, late, _ = run(tmp_path / "whole")
@@ -257,6 +250,23 @@ def test_state_that_is_behind_sparks_checkpoint_is_refused(tmp_path: Path) -> No
     job.number = 7
     with pytest.raises(nestream.EventError, match=r"Spark is at micro-batch 7, and \S* has no state for it"):
         job.run(HISTORY[0])
+
+
+def test_matches_of_the_last_commit_that_are_gone_are_refused_with_their_name(tmp_path: Path) -> None:
+    job = SimulatedJob(KEYED, events().schema, tmp_path)
+    job.run(HISTORY[0])
+    (tmp_path / "out" / "part-00000000.parquet").unlink()
+    with pytest.raises(nestream.EventError, match=r"the file \S*/part-00000000.parquet of .* is missing"):
+        job.start()
+
+
+def test_matches_that_another_program_took_after_they_were_reported_are_not_missed(tmp_path: Path) -> None:
+    job = SimulatedJob(KEYED, events().schema, tmp_path)
+    job.run(HISTORY[0])
+    job.job.tell()
+    (tmp_path / "out" / "part-00000000.parquet").unlink()
+    job.start()
+    assert job.job.progress.matches == 1
 
 
 def test_a_folder_with_matches_but_without_a_checkpoint_is_refused(tmp_path: Path) -> None:

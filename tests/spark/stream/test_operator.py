@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
-from itertools import islice
 from random import Random
 
 import pyarrow as pa
 import pytest
 
 from nestream.runtime.spark.stream_pack import GUARD
-from tests.property.harness import assert_same_matches
-from tests.spark.stream.cases import SECOND, START, lateness, later_events, stream_cases
+from tests.spark.stream.cases import SECOND, START, check_cases, lateness, later_events
 from tests.spark.stream.simulated import SimulatedStream
 
 SEED = 31
@@ -50,14 +48,8 @@ def simulated(text: str, table: pa.Table, *, order: str, seed: int, strategy: st
     return stream.matches
 
 
-def check(first: int, count: int, strategy: str = "auto") -> None:
-    run = partial(simulated, strategy=strategy)
-    for case in islice(stream_cases(SEED, first), count):
-        assert_same_matches(case.text, case.table, run, order=case.order, seed=case.seed, name=case.name)
-
-
 def test_random_micro_batches_with_failures_give_the_matches_of_the_reference() -> None:
-    check(0, CASES)
+    check_cases(simulated, SEED, 0, CASES)
 
 
 @pytest.mark.parametrize("strategy", ["flat", "views-balanced"])
@@ -67,12 +59,12 @@ def test_random_micro_batches_give_the_matches_of_the_reference_by_the_strategie
     """Each micro-batch is planned anew, however few its events are and however little they have changed."""
     monkeypatch.setattr("nestream.papers.flat.FEWEST", 1)
     monkeypatch.setattr("nestream.papers.flat.DRIFT", 1.0)
-    check(5 * CASES, 40, strategy)
+    check_cases(partial(simulated, strategy=strategy), SEED, 5 * CASES, 40)
 
 
 @pytest.mark.slow
 def test_many_random_micro_batches_give_the_matches_of_the_reference() -> None:
-    check(10 * CASES, MANY)
+    check_cases(simulated, SEED, 10 * CASES, MANY)
 
 
 def events(*rows: tuple[float, str, int]) -> pa.Table:

@@ -28,7 +28,7 @@ _NO_PYTHON = re.compile(r'Cannot run program "([^"]*)"')
 
 def shipped(function: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
     """The function for a worker that may lack nestream."""
-    data = cloudpickle.dumps(function)  # type: ignore[no-untyped-call]
+    data = cloudpickle.dumps(function)  # type: ignore[no-untyped-call]  # PySpark does not type it
     here = sys.executable
 
     def run(batches: Batches) -> Batches:

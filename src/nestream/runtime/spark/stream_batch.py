@@ -15,9 +15,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nestream.engine.matcher import END
+from nestream.model.by_rule import matches_by_rule
 from nestream.runtime.spark.columns import RAW
 from nestream.runtime.spark.stream_bucket import KEPT, Bucket, saved_state
 from nestream.runtime.spark.stream_pack import (
@@ -73,7 +73,8 @@ class _Pack(NamedTuple):
 
 @lru_cache(maxsize=4)
 def _task(data: bytes) -> StreamTask:
-    return pickle.loads(data)  # type: ignore[no-any-return]
+    task: StreamTask = pickle.loads(data)
+    return task
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ class _BucketBatch:
         if found.kind == MATCHES:
             assert found.data is not None
             self._matches.add(found.data)
-            self._count_rules(unpacked(found.data))
+            self._by_rule += matches_by_rule(unpacked(found.data))
         elif self._aside is not None and found.data is not None:
             self._aside.add_table(self._left_out(unpacked(found.data), found.reason))
 
@@ -179,11 +180,6 @@ class _BucketBatch:
         wanted = self._order.aside.schema
         arrays = [columns[name] if name in columns else events.column(name) for name in wanted.names]
         return pa.Table.from_arrays(arrays, names=wanted.names).cast(wanted)
-
-    def _count_rules(self, matches: pa.Table) -> None:
-        if "query" in matches.column_names and pa.types.is_string(matches.schema.field("query").type):
-            for row in pc.value_counts(matches.column("query").combine_chunks()).to_pylist():
-                self._by_rule[row["values"]] += row["counts"]
 
     def _report(self, told: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         spools = {MATCHES: self._matches, ASIDE: self._aside}

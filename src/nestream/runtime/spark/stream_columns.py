@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from nestream.model.formats import TYPED
 from nestream.model.schema import EventError, Kind, kind_of
 from nestream.runtime.spark.columns import spark_readable
 
@@ -71,7 +72,7 @@ def _common_type(files: Sequence[LookedAt], name: str, format: str, is_time: boo
             continue
         datatype = spark_readable(file.columns[name])
         wider = datatype if found is None else _wider(found, datatype)
-        if wider is None and (is_time or format == "parquet"):
+        if wider is None and (is_time or format in TYPED):
             raise EventError(
                 f"column `{name}` is {found} in {first} and {datatype} in {file.path}\n"
                 "  hint: write all files with the same types"

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from nestream.model.locked_folder import LockError, locked
 from nestream.model.schema import EventError
+from nestream.runtime.spark.stream_lease import Lease
 from nestream.runtime.spark.stream_place import Place
 from nestream.runtime.spark.stream_sink import Names
 from nestream.runtime.spark.stream_state import Version
 
 FOLDER = "nestream"
 """The folder in that of Spark's checkpoint."""
+IDENTITY_FILE = "nestream-job.json"
 _PREFIX = "commit-"
 _FORMAT = 1
 
@@ -79,13 +82,15 @@ class Commit:
 class Commits:
     """The folder of the commits and of the state, beside Spark's checkpoint.
 
-    No other job uses a checkpoint on this machine's file systems until `close`: opening it removes the files
-    that no commit names, and those of a micro-batch under way are such files.
+    No other job uses the checkpoint until `close`: opening it removes the files that no commit names, and
+    those of a micro-batch under way are such files. Folders of this machine are locked, others have a lease.
     """
 
     def __init__(self, checkpoint: str) -> None:
-        self.place = Place(checkpoint) / FOLDER
-        self._lock = _locked(checkpoint)
+        place = Place(checkpoint)
+        self.place = place / FOLDER
+        self._lock = _locked(place) if place.is_local else None
+        self._lease = None if place.is_local else Lease(place)
         try:
             self.last = self._opened()
             """The commit that was there at the start, if there was one."""
@@ -98,6 +103,9 @@ class Commits:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+        if self._lease is not None:
+            self._lease.close()
+            self._lease = None
 
     def _opened(self) -> Commit | None:
         """The last commit, None before the first; what it does not name is removed."""
@@ -120,6 +128,8 @@ class Commits:
 
     def add(self, commit: Commit, before: Commit | None) -> None:
         """Write a commit; then what only the one before needed can go."""
+        if self._lease is not None:
+            self._lease.check()
         self.place.write(_name(commit.number), commit.to_bytes())
         if before is not None:
             for name in before.files - commit.files:
@@ -128,10 +138,19 @@ class Commits:
                 self.place.remove(_name(before.number))
 
 
-def _locked(checkpoint: str) -> IO[bytes] | None:
-    place = Place(checkpoint)
+def identity_of(checkpoint: Place) -> str:
+    """A name that no other checkpoint has, from before the first micro-batch on."""
+    known = checkpoint.read(IDENTITY_FILE)
+    if known is None:
+        checkpoint.make()
+        known = json.dumps({"id": uuid.uuid4().hex[:16]}).encode()
+        checkpoint.write(IDENTITY_FILE, known)
+    return str(json.loads(known)["id"])
+
+
+def _locked(checkpoint: Place) -> IO[bytes]:
     try:
-        return locked(Path(place.where)) if place.is_local else None
+        return locked(Path(checkpoint.where))
     except LockError as problem:
         raise EventError(str(problem)) from None
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import time as clock
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -116,6 +117,7 @@ def stream_files(
     watermark: int,
     limit: int | None = None,
     format: str | None = None,
+    schemas: Sequence[str] = (),
     output: str = "parquet",
     late: str | None = None,
     once: bool = False,
@@ -126,15 +128,22 @@ def stream_files(
 ) -> RunningStream:
     """Start matching the files of a folder or the messages of topics, there and to come.
 
-    Matches go to the folder or topic `sink`, late events and dead letters to `late`.
+    Matches go to the folder or topic `sink`, late events and dead letters to `late`. `schemas` are the files
+    with the schemas of messages of Avro, each `FILE`, or `ID=FILE` with its id in a registry.
 
     The watermark is so many microseconds behind the greatest time. A micro-batch begins every `trigger`
     seconds, or when the one before has ended. With `flush`, all time has passed when the files are done.
     `partitions` is the number of key buckets; a checkpoint keeps the one that it was begun with.
     """
+    if builtins.type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise EventError(
+            "a job of files or topics runs in the driver of Spark, and this is a session of Spark Connect\n"
+            "  hint: give nestream stream the --master of the cluster, or write what query.match(df) gives "
+            "with writeStream"
+        )
     if output not in FORMATS:
         raise ValueError(f"unknown format {output!r} for matches: one of {', '.join(FORMATS)}")
-    found = Topics.at(source, time, type) if is_kafka(source) else Files.of(source, format, time, type)
+    found = _source(source, format, schemas, time, type)
     columns = _columns(spark, found, source, checkpoint)
     _check_columns(columns, time, type)
     df = found.events(spark, source, columns, files)
@@ -167,6 +176,17 @@ def stream_files(
         job.progress.state = State.RUNNING
         opened.pop_all()
         return running
+
+
+def _source(source: str, format: str | None, schemas: Sequence[str], time: str, type: str) -> Files:
+    """The files of a folder, or the messages of topics."""
+    if is_kafka(source):
+        return Topics.at(source, time, type, format, schemas)
+    if schemas:
+        raise EventError(
+            f"a schema is for messages of Avro in Kafka, and {source} is a folder: Avro files have their own"
+        )
+    return Files.of(source, format, time, type)
 
 
 def _written(where: str, prefix: str, format: str, schema: pa.Schema, checkpoint: str) -> BatchFiles:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time as clock
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable
 from copy import copy
@@ -28,7 +27,7 @@ from nestream.model.schema import EventError
 from nestream.runtime.spark.shipping import shipped, why
 from nestream.runtime.spark.stream_batch import ASIDE, STATE, Matching, Order
 from nestream.runtime.spark.stream_bucket import check_identity
-from nestream.runtime.spark.stream_commit import Commit, Commits
+from nestream.runtime.spark.stream_commit import Commit, Commits, identity_of
 from nestream.runtime.spark.stream_pack import COUNT, FOUND, MATCHES, unpacked
 from nestream.runtime.spark.stream_place import Place
 from nestream.runtime.spark.stream_sink import BatchFiles, Names
@@ -40,6 +39,8 @@ LOST_WORKERS = ("Python worker failed to connect back", "Python worker exited un
 """What Spark says of a worker that did not start within ten seconds, or that died."""
 MOST_TRIES = 6
 """How often a micro-batch is run that loses its workers; it begins from the same state each time."""
+_UNFINISHED = (f".{FILE}.", ".nestream-")
+"""What the hidden files of a write that was cut off begin with."""
 COUNTED = ("events", "matches", "late", "malformed")
 
 
@@ -70,11 +71,12 @@ class StreamJob:
         limit: int | None,
     ) -> None:
         self._task, self._buckets, self._writes = task, buckets, writes
-        self._shipped: bytes = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]
+        self._shipped: bytes = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]  # PySpark does not type it
         self._delay, self._limit = delay, limit
         self._commits, self._last = commits, commits.last
         self._place = Place(writes.checkpoint)
-        self.job = uuid.uuid4().hex[:8]
+        self.job = ""
+        """A name that no other checkpoint has."""
         self._ended: float | None = None
         """When the last micro-batch was done."""
         self.stopping = Event()
@@ -88,6 +90,7 @@ class StreamJob:
 
     def open(self) -> None:
         """Publish what the last commit has; raises where the checkpoint is not of this query."""
+        self.job = identity_of(self._place)[:8] if self._last is None else self._last.job
         for files in self._files():
             files.place.make()
         if self._last is None:
@@ -101,11 +104,20 @@ class StreamJob:
                 check_identity(self._last.identity, self._task.identity)
             except StateError as problem:
                 raise EventError(str(problem)) from None
-            self.job = self._last.job
-            self._publish(self._last)
+            self._publish(self._last, again=self._told() >= self._last.number)
             self._note(self._last)
         for files in self._files():
             files.sweep()
+        for name in self._place.names():
+            if name.startswith(_UNFINISHED):
+                self._place.remove(name)
+
+    def _told(self) -> int:
+        """The last micro-batch that was published for sure, as progress.json is written after that."""
+        try:
+            return int(json.loads(self._place.read(FILE) or b"{}").get("batch", -1))
+        except ValueError:
+            return -1
 
     def _files(self) -> Iterable[BatchFiles]:
         return [files for files in (self._writes.matches, self._aside()) if files is not None]
@@ -115,10 +127,10 @@ class StreamJob:
         aside = self._writes.aside
         return None if aside is None else replace(aside, prefix=f"{aside.prefix}-{self.job}")
 
-    def _publish(self, commit: Commit) -> None:
-        self._writes.matches.publish(commit.matches)
+    def _publish(self, commit: Commit, *, again: bool = False) -> None:
+        self._writes.matches.publish(commit.matches, again=again)
         if (aside := self._aside()) is not None:
-            aside.publish(commit.aside)
+            aside.publish(commit.aside, again=again)
 
     # -- micro-batches -------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """Topics of Kafka as source and sink of a stream on Spark.
 
-Spark's connector knows the offsets and hands messages to the workers, which read them as they read files of
-JSON lines. Matches wait in files of the checkpoint; when their micro-batch is committed the driver sends
-them, in a transaction with the number of the micro-batch, so each is in the topic once.
+Spark's connector knows the offsets and hands messages to the workers, which read them as they read files: of
+JSON lines, or of rows if the messages are Avro. Matches wait in files of the checkpoint; when their
+micro-batch is committed the driver sends them, in a transaction with the number of the micro-batch, so each
+is in the topic once.
 """
 
 from __future__ import annotations
@@ -10,29 +11,35 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-import uuid
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from nestream.model.formats import SUFFIXES, Format
 from nestream.model.kafka import KafkaPlace, check_topics, client_log, read_kafka, topics_of
 from nestream.model.schema import EventError
 from nestream.runtime.spark.stream_columns import LookedAt, common_columns
+from nestream.runtime.spark.stream_commit import identity_of
 from nestream.runtime.spark.stream_pack import Batches
 from nestream.runtime.spark.stream_place import Place
 from nestream.runtime.spark.stream_sink import BatchFiles, Names
 from nestream.runtime.spark.stream_source import Files
 from nestream.sink import SinkError
 from nestream.sink.kafka import Transactions, lines_of
-from nestream.source import DeadLetter, read_events
-from nestream.source.kafka_attributes import ATTRIBUTES, Beside, added_to, attributes_of, not_json
+from nestream.source import DeadLetter, SourceError, read_events
+from nestream.source.avro_messages import AvroDecoder, with_added
+from nestream.source.json_values import not_json
+from nestream.source.kafka_attributes import ATTRIBUTES, Beside, added_to, attributes_of
+from nestream.source.place import is_avro
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 SOURCE_OPTIONS = (*ATTRIBUTES, "headers", "start", "config")
@@ -41,27 +48,32 @@ MOST = 1_000_000
 """The messages of a micro-batch."""
 SAMPLE = 10_000
 """The messages that decide the columns."""
-_IDENTITY_FILE = "nestream-kafka.json"
 _NUMBER = re.compile(r"-(\d{8})(?:-\d{5})?\.json$")
 
 
 @dataclass(frozen=True)
 class Topics(Files):
-    """The messages of topics, each a JSON object; it travels to the workers."""
+    """The messages of topics, each a JSON object or a record of Avro; it travels to the workers."""
 
     kafka: KafkaPlace
+    decoder: AvroDecoder | None
 
     @classmethod
-    def at(cls, address: str, time: str, type: str) -> Topics:
-        """The topics of an address."""
+    def at(
+        cls, address: str, time: str, type: str, format: str | None = None, schemas: Sequence[str] = ()
+    ) -> Topics:
+        """The topics of an address; messages are JSON, or Avro of these schemas."""
         try:
             place = read_kafka(address, SOURCE_OPTIONS)
             attributes_of(place)
-        except ValueError as problem:
+            stored = None if format is None else SUFFIXES[f".{format}"]
+            decoder = AvroDecoder.of(schemas) if is_avro(address, stored, schemas) else None
+        except (ValueError, SourceError) as problem:
             raise EventError(str(problem)) from None
         if place.options.get("start", "beginning") not in ("beginning", "end"):
             raise EventError(f"cannot use {place.where}: write start=beginning or start=end")
-        return cls("jsonl", time, type, suffixes=False, is_local=True, kafka=place)
+        read_as: Format = "jsonl" if decoder is None else "parquet"
+        return cls(read_as, time, type, suffixes=False, is_local=True, kafka=place, decoder=decoder)
 
     def _listed(self, spark: SparkSession, source: str, most: int | None) -> DataFrame:
         start = {"end": "latest"}.get(self.kafka.options.get("start", ""), "earliest")
@@ -88,17 +100,25 @@ class Topics(Files):
                 f"there are no events in {self.kafka.where} yet, so the types of their columns are unknown\n"
                 "  hint: send a first event"
             )
-        for _, place in self._opened(rows.to_batches()):
-            reader = read_events(place, self.time, self.type, format=self.format)
+        for messages, place in self._opened(rows.to_batches()):
+            try:
+                reader = read_events(place, self.time, self.type, format=self.format)
+            except SourceError as problem:
+                raise EventError(str(problem).replace(place, self.kafka.where)) from None
             found = LookedAt(
                 self.kafka.where,
                 dict(zip(reader.schema.names, reader.schema.types, strict=True)),
                 reader.undecided,
-                reader.examples[1].reason if len(reader.examples) > 1 else None,
+                self._first_problem(reader.examples, messages),
             )
             schema = common_columns([found], self.kafka.where, self.format, self.time)
             return from_arrow_schema(schema, prefer_timestamp_ntz=True)
         raise AssertionError("there are rows")
+
+    def _first_problem(self, letters: Sequence[DeadLetter], messages: Any) -> str | None:
+        """What is wrong with the first message that is no event."""
+        told = (self.told(letter, messages) for letter in letters)
+        return next((one[0] for one in told if one is not None), None)
 
     def _check(self) -> None:
         """Look whether the topics are there, if that is possible: Spark takes minutes to give up."""
@@ -115,40 +135,42 @@ class Topics(Files):
             raise EventError(str(problem)) from None
 
     def _opened(self, batches: Batches) -> Iterator[tuple[Any, str]]:
-        """The messages of each batch, and a file with a line for each of them."""
+        """The messages of each batch, and a file with a line or row for each of them."""
         for batch in batches:
-            messages = _Messages(batch.to_pylist(), *attributes_of(self.kafka))
-            with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-                file.write(messages.text())
+            rows, (names, headers) = batch.to_pylist(), attributes_of(self.kafka)
+            with tempfile.NamedTemporaryFile() as file:
+                if self.decoder is None:
+                    messages: _Messages = _Lines(rows, names, headers)
+                else:
+                    messages = _Records(rows, names, headers, self.decoder)
+                messages.write(file)
                 file.flush()
                 yield messages, file.name
 
     def told(self, letter: DeadLetter, path: Any) -> tuple[str, str] | None:
         """Why a message is no event, and its text."""
-        return path.told(letter)  # type: ignore[no-any-return]
+        assert isinstance(path, _Messages)
+        return path.told(letter)
 
 
-class _Messages:
-    """The messages of a batch as lines of JSON, after a line that stands for none.
+class _Messages(ABC):
+    """The messages of a batch, written to a file that can be read as events."""
 
-    The first line of a file decides what the file is taken for, and a message may be anything.
-    """
+    first: int
+    """The number of the first message in that file."""
 
     def __init__(self, rows: list[dict[str, Any]], names: dict[str, str], headers: tuple[str, ...]) -> None:
         self._rows, self._names, self._headers = rows, names, headers
         self._problems: dict[int, str] = {}
 
-    def text(self) -> bytes:
-        """All lines."""
-        return b"\n".join([b"{}", *(self._line(at, row) for at, row in enumerate(self._rows))]) + b"\n"
+    @abstractmethod
+    def write(self, file: IO[bytes]) -> None:
+        """Write all messages."""
 
-    def _line(self, at: int, row: dict[str, Any]) -> bytes:
-        value = (row["value"] or b"").replace(b"\n", b" ").replace(b"\r", b" ")
-        if (problem := not_json(value)) is not None:
-            self._problems[at] = problem
-            return b"null"
+    def _added(self, at: int, row: dict[str, Any]) -> dict[str, str | None]:
+        """What a message has beside its value."""
         if not self._names and not self._headers:
-            return value
+            return {}
         moment = row["timestamp"]
         headers = [(one["key"], one["value"]) for one in row["headers"] or ()]
         beside = Beside(
@@ -157,17 +179,11 @@ class _Messages:
         added, problem = added_to(beside, self._names, self._headers)
         if problem is not None:
             self._problems[at] = problem
-            return b"null"
-        try:
-            event = json.loads(value)
-        except ValueError:
-            return value  # refused where it is read
-        if not isinstance(event, dict):
-            return value
-        return json.dumps({**event, **added}).encode()
+        return added
 
     def told(self, letter: DeadLetter) -> tuple[str, str] | None:
-        at = letter.line - 2
+        """Why a message is no event, and its text; None for a line that is no message."""
+        at = letter.line - self.first
         if at < 0:
             return None
         row = self._rows[at]
@@ -176,9 +192,69 @@ class _Messages:
         return f"{where}: {self._problems.get(at, letter.reason)}", raw
 
 
+class _Lines(_Messages):
+    """Messages of JSON as lines, after a line that stands for none.
+
+    The first line of a file decides what the file is taken for, and a message may be anything.
+    """
+
+    first = 2
+
+    def write(self, file: IO[bytes]) -> None:
+        """Write a line for each message."""
+        lines = [b"{}", *(self._line(at, row) for at, row in enumerate(self._rows))]
+        file.write(b"\n".join(lines) + b"\n")
+
+    def _line(self, at: int, row: dict[str, Any]) -> bytes:
+        value: bytes = (row["value"] or b"").replace(b"\n", b" ").replace(b"\r", b" ")
+        if (problem := not_json(value)) is not None:
+            self._problems[at] = problem
+            return b"null"
+        added = self._added(at, row)
+        if at in self._problems:
+            return b"null"
+        if not added:
+            return value
+        try:
+            event = json.loads(value)
+        except ValueError:
+            return value  # refused where it is read
+        if not isinstance(event, dict):
+            return value
+        return json.dumps({**event, **added}).encode()
+
+
+class _Records(_Messages):
+    """Messages of Avro as rows of Parquet; one that cannot be read is NULL, so that it has no time either."""
+
+    first = 1
+
+    def __init__(
+        self,
+        rows: list[dict[str, Any]],
+        names: dict[str, str],
+        headers: tuple[str, ...],
+        decoder: AvroDecoder,
+    ) -> None:
+        super().__init__(rows, names, headers)
+        self._decoder = decoder
+
+    def write(self, file: IO[bytes]) -> None:
+        """Write a row for each message."""
+        added = [self._added(at, row) for at, row in enumerate(self._rows)]
+        is_wrong = set(self._problems)
+        values = [None if at in is_wrong else row["value"] for at, row in enumerate(self._rows)]
+        instants = [self._names["timestamp"]] if "timestamp" in self._names else []
+        table, problems = self._decoder.table(values)
+        table = with_added(table, [{} if at in problems else more for at, more in enumerate(added)], instants)
+        self._problems = problems | self._problems
+        pq.write_table(table, file, compression="none")
+
+
 def _loaded(reader: Any) -> DataFrame:
     try:
-        return reader.load()  # type: ignore[no-any-return]
+        found: DataFrame = reader.load()
+        return found
     except AnalysisException as problem:
         if "kafka" not in str(problem).lower() or "data source" not in str(problem).lower():
             raise
@@ -203,30 +279,45 @@ class BatchTopic(BatchFiles):
     def at(cls, address: str, checkpoint: str, prefix: str, schema: pa.Schema) -> BatchTopic:
         """The topic of an address, which is made if there is none."""
         kept = Place(checkpoint)
-        known = kept.read(_IDENTITY_FILE)
-        if known is None:
-            kept.make()
-            known = json.dumps({"id": f"nestream-{uuid.uuid4().hex[:16]}"}).encode()
-            kept.write(_IDENTITY_FILE, known)
-        identifier = f"{json.loads(known)['id']}-{prefix}"
+        identifier = f"nestream-{identity_of(kept)}-{prefix}"
         _transactions(address, identifier)
         return cls(kept / f"nestream-{prefix}", prefix, "json", schema, address, identifier)
 
-    def publish(self, names: Names) -> None:
-        """Send the rows of a committed micro-batch, unless that was done."""
-        there = set(self.place.names())
+    def publish(self, names: Names, *, again: bool = False) -> None:
+        """Send the rows of a committed micro-batch, unless that was done; then their files are gone."""
+        there = set(self.place.names()) if names else set()
         waiting = [hidden for hidden, _ in names if hidden in there]
+        if len(waiting) < len(names) and not again:
+            self._check_sent(names, there)
         if not waiting:
             return
-        found = _NUMBER.search(names[0][1])
-        assert found is not None
         lines = [line for one in waiting for line in lines_of((self.place.read(one) or b"").decode())]
         try:
-            _transactions(self.address, self.identifier).publish(int(found[1]), lines)
+            _transactions(self.address, self.identifier).publish(_number(names), lines)
         except SinkError as problem:
             raise EventError(str(problem)) from None
         for one in waiting:
             self.place.remove(one)
+
+    def _check_sent(self, names: Names, there: set[str]) -> None:
+        """Refuse to go on where rows are neither here nor in the topic."""
+        try:
+            if _transactions(self.address, self.identifier).has(_number(names)):
+                return
+        except SinkError as problem:
+            raise EventError(str(problem)) from None
+        missing = next(hidden for hidden, _ in names if hidden not in there)
+        raise EventError(
+            f"the file {self.place}/{missing} is missing, and its rows were not sent to {self.address}\n"
+            "  hint: restore the checkpoint from a copy, or start anew with a new checkpoint and a new topic"
+        )
+
+
+def _number(names: Names) -> int:
+    """The number of the micro-batch of some files."""
+    found = _NUMBER.search(names[0][1])
+    assert found is not None
+    return int(found[1])
 
 
 @lru_cache(maxsize=8)

@@ -68,7 +68,7 @@ class Operator(StatefulProcessor):
         self._handle = handle
         self._cells = _Cells(handle)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803 - Spark's names
         """Take the packs of a bucket."""
         packs = sorted(rows, key=lambda pack: (pack.task, pack.number))
         if key[0] == GUARD:
@@ -76,7 +76,7 @@ class Operator(StatefulProcessor):
         events = pa.concat_tables(unpacked(pack.data) for pack in packs)
         return self._handled(key[0], events, timerValues.getCurrentWatermarkInMs())
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803 - Spark's names
         """Go on in a bucket without new events: time has passed."""
         expired = expiredTimerInfo.getExpiryTimeInMs()
         return self._handled(key[0], None, timerValues.getCurrentWatermarkInMs(), expired)

@@ -76,7 +76,8 @@ def packed(table: pa.Table | pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write(table)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
 def unpacked(data: bytes) -> pa.Table:

@@ -47,7 +47,8 @@ class Place:
         try:
             if self.is_local:
                 return fs.LocalFileSystem(), self.where
-            return fs.FileSystem.from_uri(self.where)  # type: ignore[no-any-return]
+            found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(self.where)
+            return found
         except (OSError, ValueError, pa.ArrowException) as problem:
             raise EventError(
                 f"{self.where} cannot be used: {_first_line(problem)}\n"
@@ -75,7 +76,8 @@ class Place:
             try:
                 with system.open_input_file(f"{root}/{name}") as file:
                     file.seek(offset)
-                    return file.read() if length is None else file.read(length)  # type: ignore[no-any-return]
+                    data: bytes = file.read() if length is None else file.read(length)
+                    return data
             except FileNotFoundError:
                 return None
 

@@ -16,6 +16,7 @@ from typing import IO, Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from nestream.model.schema import EventError
 from nestream.runtime.spark.stream_pack import packed, unpacked
 from nestream.runtime.spark.stream_place import Place
 from nestream.sink.json_text import json_lines
@@ -67,14 +68,24 @@ class BatchFiles:
             write(rows)
         return [names]
 
-    def publish(self, names: Names) -> None:
-        """Give the files of a committed micro-batch their names; those that have them already keep them."""
-        waiting = None
+    def publish(self, names: Names, *, again: bool = False) -> None:
+        """Give the files of a committed micro-batch their names; those that have them already keep them.
+
+        If they had them before and this is done `again`, another program may have taken them away.
+        """
+        there = set(self.place.names()) if names else set()
         for hidden, name in names:
-            if waiting is None:
-                waiting = set(self.place.names())
-            if hidden in waiting:
+            if hidden in there:
                 self.place.move(hidden, name)
+            elif name not in there and not again:
+                raise self._missing(hidden, name)
+
+    def _missing(self, hidden: str, name: str) -> EventError:
+        return EventError(
+            f"the file {self.place}/{name} of a micro-batch that is done is missing, and so is {hidden}\n"
+            "  hint: restore folder and checkpoint from copies of the same moment; if another program took "
+            "the file away, put an empty file of that name there"
+        )
 
     def sweep(self) -> None:
         """Remove what a micro-batch that was not committed has left."""

@@ -34,6 +34,9 @@ from nestream.source.formats import compression_of, files_below, plain_copy, suf
 
 LISTED = "path string, modificationTime timestamp, length long, content binary"
 """What Spark's source of files gives."""
+OLDEST = "36500d"
+"""Spark ignores files that are so much older than the newest. Its week by default would lose events after a
+clock was wrong for a moment, and those of a copy that keeps the times of its files."""
 LOOKED_AT = "path string, columns binary, undecided string, problem string"
 _LOOKED_AT = pa.schema(
     [("path", pa.string()), ("columns", pa.binary()), ("undecided", pa.string()), ("problem", pa.string())]
@@ -73,7 +76,7 @@ class Files:
 
     def _listed(self, spark: SparkSession, source: str, most: int | None) -> DataFrame:
         reader = spark.readStream.format("binaryFile").schema(LISTED)
-        reader = reader.option("recursiveFileLookup", "true")
+        reader = reader.option("recursiveFileLookup", "true").option("maxFileAge", OLDEST)
         if most is not None:
             reader = reader.option("maxFilesPerTrigger", most)
         return reader.load(source).select("path", *([] if self.is_local else ["content"]))
