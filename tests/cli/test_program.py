@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,23 @@ def test_the_demo_passes_its_arguments_to_run() -> None:
     assert result.returncode == 0
     (line,) = result.stdout.splitlines()
     assert json.loads(line)["r"]["id"] == 23
+
+
+@pytest.mark.parametrize("command", ["explain", "run"])
+def test_a_command_over_few_events_loads_neither_pandas_nor_numba(command: str) -> None:
+    code = """import atexit, sys
+from nestream.cli.main import main
+atexit.register(lambda: print(*({"pandas", "numba"} & {*sys.modules}), file=sys.stderr))
+sys.argv = ["nestream", *sys.argv[1:]]
+main()
+"""
+    events = [str(sample_path("hospital"))] if command == "run" else []
+    result = subprocess.run(
+        [sys.executable, "-c", code, command, str(EXAMPLE), *events],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout
+    assert result.stderr.splitlines()[-1] == ""

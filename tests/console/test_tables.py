@@ -116,7 +116,7 @@ def test_a_run_tells_how_many_events_had_no_time_or_type() -> None:
 
 
 def test_why_speaks_of_live_events_by_their_numbers_and_leaves_their_texts_alone() -> None:
-    said = "event 1 at event 2 ("  # what looks like the number of an event, and is none
+    said = "#1 at #2 ("  # what looks like the number of an event, and is none
     events = [event(1, "Recycle", id=said), event(2, "Washing", id=said), event(3, "Operating", id=said)]
     request = {"operation": "why", "events": events, "time": "ts", "type": "type", "first": 500}
 
@@ -125,6 +125,6 @@ def test_why_speaks_of_live_events_by_their_numbers_and_leaves_their_texts_alone
         (found,) = answer["why"]["alternatives"][0]["obstacles"]
         return dict(found)
 
-    assert "event 501 (Washing" in obstacle(RULE)["text"]
+    assert "#501 (Washing" in obstacle(RULE)["text"]
     assert obstacle(RULE)["events"] == [1]
     assert said in obstacle("SEQ(Recycle r, Operating o, r.id != o.id) WITHIN 5 hours")["text"]

@@ -94,3 +94,11 @@ def test_highlighting_keeps_the_text(text: str) -> None:
 def test_the_negation_of_a_pattern_stands_out_and_an_inequality_does_not() -> None:
     html = highlighted("SEQ(A a, !B b, a.x != 1) WITHIN 2")
     assert html.count(">!</span>") == 1
+
+
+def test_the_table_under_a_timeline_has_the_numbers_that_why_takes() -> None:
+    query = nestream.query("SEQ(A a, B+ b, C c) WITHIN 10")
+    events = [{"ts": n, "type": kind} for n, kind in enumerate("XABBC")]
+    html = query.show(events)._repr_html_()
+    assert "<td><b>#1</b> ts=1 type=A</td><td>2 events: 2, 3</td><td><b>#4</b> ts=4 type=C</td>" in html
+    assert query.why(events, [1, 4]).matched

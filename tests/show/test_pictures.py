@@ -25,7 +25,7 @@ def drawings() -> dict[str, str]:
     query = nestream.query(found[1])
     events = sample("hospital")
     return {
-        "timeline": query.show(events, most_matches=1).timeline.svg(),
+        "timeline": query.show(events, most_matches=2).timeline.svg(),
         "plan": plan_graph(query, analyze=events).svg(),
         **examples(),
     }

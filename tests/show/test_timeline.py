@@ -85,9 +85,24 @@ def test_only_the_branch_that_was_taken_has_intervals() -> None:
     assert [interval["negation"] for interval in match["intervals"]] == ["!B b"]
 
 
-def test_a_match_whose_variables_are_dropped_has_no_intervals_but_its_events() -> None:
-    (match,) = drawn(nestream.query(TEXT + " RETURN c"))["matches"]
-    assert (list(match["variables"]), match["intervals"]) == (["c"], [])
+def test_the_variables_that_a_query_does_not_return_are_looked_for_among_the_events() -> None:
+    query = nestream.query(TEXT + " RETURN c")
+    shown = drawn(query)
+    (match,) = shown["matches"]
+    assert (list(match["variables"]), list(match["hidden"])) == (["c"], ["a"])
+    assert shown["events"][match["hidden"]["a"]]["ts"] == 1
+    assert [(one["from"], one["to"]) for one in match["intervals"]] == [(1, 4)]
+    (alone,) = timeline(query, query.match(EVENTS)).json()["matches"]
+    assert (list(alone["variables"]), alone["hidden"], alone["intervals"]) == (["c"], {}, [])
+
+
+def test_returned_values_show_the_events_behind_them() -> None:
+    query = nestream.query(TEXT + " RETURN c.ts - a.ts AS gap")
+    found = query.show(EVENTS)
+    assert "gap" in found.table.column_names
+    (match,) = found.timeline.json()["matches"]
+    assert list(match["variables"]) == ["a", "c"]
+    assert len(match["told"]) == 1
 
 
 def test_returned_values_show_the_span() -> None:
@@ -95,6 +110,140 @@ def test_returned_values_show_the_span() -> None:
     shown = timeline(query, query.match(EVENTS))
     assert [(m["events"], m["start"], m["end"]) for m in shown.json()["matches"]] == [([], 1, 4)]
     assert parsed(shown.svg()) is not None
+
+
+def test_the_events_that_a_negation_looked_at_are_shown_with_a_sentence_and_their_numbers() -> None:
+    shown = drawn(nestream.query(TEXT))
+    (match,) = shown["matches"]
+    (interval,) = match["intervals"]
+    assert interval["text"] == (
+        "B at 3 (#2) has another id (2, not 1), so no B with id 1 between A at 1 and C at 4"
+    )
+    assert match["told"] == [interval["text"]]
+    assert [shown["events"][place]["number"] for place in interval["events"]] == [2]
+    assert {event["label"] for event in shown["events"]} >= {"A at 1 (#0)", "B at 3 (#2)"}
+
+
+def test_a_group_that_is_not_returned_is_drawn_as_dots_under_a_bracket_and_cut_where_it_is_long() -> None:
+    query = nestream.query("SEQ(A a, B+ b, C c) WITHIN 1000 RETURN a, c")
+    events = [
+        {"ts": 0, "type": "A"},
+        *({"ts": n, "type": "B"} for n in range(1, 275)),
+        {"ts": 300, "type": "C"},
+    ]
+    found = timeline(query, query.match(events), events)
+    (match,) = found.json()["matches"]
+    assert len(match["groups"]["b"]) == 40
+    drawn_events = [found.json()["events"][place]["ts"] for place in match["groups"]["b"]]
+    assert (drawn_events[0], drawn_events[-1]) == (1, 274)
+    assert match["counts"]["b"]["members"] == 274
+    assert match["told"] == [
+        "274 B events between A at 0 and C at 300; it needs at least 1 (and 234 more events)"
+    ]
+    texts = [text.text for text in parsed(found.svg()).iter(f"{SVG}text")]
+    assert "b and 234 more" in texts
+
+
+def test_a_group_of_matches_is_drawn_by_its_variables() -> None:
+    query = nestream.query("SEQ(A a, (SEQ(B b, D d))+ p, C c) WITHIN 1000")
+    events = [{"ts": n, "type": kind} for n, kind in enumerate("ABDC")]
+    (match,) = drawn(query, events)["matches"]
+    assert match["groups"].keys() == {"p.b", "p.d"}
+    assert match["counts"]["p"]["text"] == (
+        "1 match of SEQ(B b, D d) between A at 0 and C at 3; it needs at least 1"
+    )
+
+
+def test_a_match_that_is_not_among_the_events_is_drawn_without_what_lies_between() -> None:
+    query = nestream.query(TEXT)
+    shown = timeline(query, query.match(EVENTS), EVENTS[1:])
+    (match,) = shown.json()["matches"]
+    assert [(one["from"], one["to"], one["text"]) for one in match["intervals"]] == [(1, 4, None)]
+    assert "not among those given" in shown.notes[0]
+    assert "not among those given" in shown.svg()
+    assert "not among those given" in shown.text()
+
+
+def test_an_interval_that_reaches_far_beyond_the_events_is_cut_off() -> None:
+    query = nestream.query("SEQ(A a, C c, !B b) WITHIN 10000")
+    events = [{"ts": 100, "type": "A"}, {"ts": 110, "type": "C"}]
+    root = parsed(timeline(query, query.match(events), events).svg())
+    first, last = (float(circle.get("cx") or 0) for circle in root.findall(f"{SVG}circle")[:2])
+    assert last - first > 400
+
+
+def test_rows_with_the_events_that_they_were_found_in_have_numbers_from_any_first_one() -> None:
+    query = nestream.query(TEXT)
+    rows = [
+        {
+            "match_start": 1,
+            "match_end": 4,
+            "events": [
+                {"variable": "a", "event": {"ts": 1, "type": "A", "id": 1}},
+                {"variable": "c", "event": {"ts": 4, "type": "C", "id": 1}},
+            ],
+        }
+    ]
+    shown = timeline_of_rows(query, rows, EVENTS, first=1000).json()
+    assert [event["number"] for event in shown["events"]] == [1000, 1003, 1002]
+    assert "B at 3 (#1002) has another id" in shown["matches"][0]["told"][0]
+    unknown = timeline_of_rows(query, rows).json()
+    assert [event["number"] for event in unknown["events"]] == [None, None]
+
+
+def test_matches_that_came_through_json_are_found_among_events_of_a_clock() -> None:
+    times = pa.array([0, 30_000_000_001, 60_000_000_000], pa.timestamp("ns", "UTC"))
+    events = pa.table({"ts": times, "type": ["A", "B", "C"], "due": times, "price": pa.array(["1.50"] * 3)})
+    query = nestream.query("SEQ(A a, !(B b, b.due < a.due), C c) WITHIN 1 hour")
+    rows = [
+        {
+            "match_start": "1970-01-01T00:00:00+00:00",
+            "match_end": "1970-01-01T00:01:00Z",
+            "events": [
+                {"variable": name, "event": {"ts": at, "type": kind, "due": at, "price": "1.50"}}
+                for name, kind, at in (
+                    ("a", "A", "1970-01-01T00:00:00Z"),
+                    ("c", "C", "1970-01-01T00:01:00.000Z"),
+                )
+            ],
+        }
+    ]
+    shown = timeline_of_rows(query, rows, events).json()
+    assert [event["number"] for event in shown["events"]] == [0, 2, 1]
+    assert shown["matches"][0]["told"][0].startswith("B at 00:00:30.000000001 (#1) does not fit")
+
+
+def test_times_are_in_the_zone_of_the_events_everywhere() -> None:
+    times = pa.array([0, 1_800_000, 3_600_000], pa.timestamp("ms", "Asia/Kolkata"))
+    events = pa.table({"ts": times, "type": ["A", "B", "C"], "id": [1, 2, 1]})
+    query = nestream.query("SEQ(A a, !(B b, b.id = a.id), C c) WITHIN 2 hours")
+    shown = timeline(query, query.match(events), events)
+    assert shown.json()["matches"][0]["start"] == "1970-01-01T05:30:00+05:30"
+    assert "B at 06:00 (#1)" in shown.json()["matches"][0]["told"][0]
+    texts = [text.text for text in parsed(shown.svg()).iter(f"{SVG}text")]
+    assert "06:00" in texts
+
+
+def test_a_timeline_as_text_has_lanes_events_and_sentences() -> None:
+    query = nestream.query(TEXT)
+    text = query.show(EVENTS).text(72)
+    assert text.split("\n") == [
+        "1 match",
+        "",
+        "match 1, 1 to 4",
+        "",
+        "  A  a──────────────────────────────────────────────────────────────────",
+        "  B  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░○░░░░░░░░░░░░░░░░░░░░░░",
+        "  C  ──────────────────────────────────────────────────────────────────c",
+        "     1                     2                     3                     4",
+        "",
+        "  a  #0  1  A  id=1",
+        "  ○  #2  3  B  id=2",
+        "  c  #3  4  C  id=1",
+        "  B at 3 (#2) has another id (2, not 1), so no B with id 1 between A",
+        "    at 1 and C at 4",
+    ]
+    assert max(map(len, text.split("\n"))) <= 72
 
 
 def test_two_events_that_look_alike_in_one_match_are_two() -> None:
@@ -188,7 +337,8 @@ def test_the_drawing_has_a_title_a_lane_for_each_type_and_a_line_for_each_match(
     assert [lane for lane in ("A", "B", "C") if lane in texts] == ["A", "B", "C"]
     assert len(root.findall(f"{SVG}path")) == 1
     assert len(root.findall(f"{SVG}rect")) == 1
-    assert len(root.findall(f"{SVG}circle")) == 4
+    assert len(root.findall(f"{SVG}circle[@class='looked']")) == 1
+    assert len(root.findall(f"{SVG}circle")) == 5  # four events, and the mark of the sentence
 
 
 def test_hostile_text_stays_text_and_nothing_is_loaded() -> None:

@@ -56,7 +56,7 @@ def test_a_comparison_with_null_says_that_it_does_not_hold() -> None:
 def test_order_names_both_events_and_equal_times_are_told_as_such() -> None:
     text = "SEQ(A a, B b) WITHIN 10"
     assert ask(text, "b1 a2", [0, 1]).obstacles[0].text == (
-        "a must come before b: event 1 (A at 2) is after event 0 (B at 1)"
+        "a must come before b: #1 (A at 2) is after #0 (B at 1)"
     )
     why = ask(text, "a1 b1", [0, 1])
     assert kinds(why) == ["order"]
@@ -101,7 +101,10 @@ def test_a_nested_negation_tells_the_whole_inner_match_and_what_did_not_save_it(
     assert told.more["witness"] == {"d": 1, "c": 3}
     (inner,) = told.more["inner"]
     assert inner["interval"] == {"from": 2, "to": 4, "open": [True, True]}
-    assert "event 2 (Sharpening at 3) does not fit, s.id = d.id: 8 ≠ 7" in inner["text"]
+    assert inner["text"] == (
+        "Sharpening at 3 (#2) has another id (8, not 7), so no Sharpening with id 7"
+        " between Disinfection at 2 (#1) and Checking at 4 (#3)"
+    )
     assert ask(CLEAN, events.replace("id=8", "id=7"), [0, 4]).matched
 
 
@@ -111,7 +114,9 @@ def test_an_inner_negation_that_is_itself_stopped_is_told_recursively() -> None:
     (told,) = ask(text, "a1 b2 c3 d4 c5 b6 e7", [0, 6]).obstacles
     (inner,) = told.more["inner"]
     assert inner["stopped"]["witness"] == {"d": 3}
-    assert "would do, but !D d" in told.text
+    assert (
+        "C at 3 (#2) and C at 5 (#4) would do, but between C at 3 (#2) and C at 5 (#4) there is D at 4 (#3)"
+    ) in told.text
 
 
 def test_all_obstacles_are_told_at_once() -> None:
@@ -143,7 +148,7 @@ def test_a_missing_event_is_told_with_the_candidates_and_what_stops_the_nearest(
     assert told.more["candidates"] == 2
     assert "a.id = b.id: 1 ≠ 2" in told.text
     (told,) = ask(text, "a1(id=1) b30(id=1)", [0]).obstacles
-    assert "no B event in reach; the nearest is event 1 at 30" in told.text
+    assert "no B event in reach; the nearest is #1 at 30" in told.text
     (told,) = ask(text, "a1(id=1) c3(id=1)", [0]).obstacles
     assert "none in all the events" in told.text
 
@@ -248,8 +253,7 @@ def test_times_of_a_clock_are_told_without_a_date_that_all_share() -> None:
     query = nestream.query("SEQ(A a, B b) WITHIN 1 hour")
     (told,) = query.why(events, [0, 1], time="at", type="kind").obstacles
     assert told.text == (
-        "from a = event 0 (A at 00:00:00) to b = event 1 (B at 01:30:00) it is 1 h 30 min; "
-        "the window is 1 hour"
+        "from a = #0 (A at 00:00:00) to b = #1 (B at 01:30:00) it is 1 h 30 min; the window is 1 hour"
     )
 
 
@@ -290,9 +294,9 @@ def test_a_variable_that_no_match_binds_is_refused_and_those_there_are_named() -
 def test_sentences_call_events_by_numbers_from_any_first_one() -> None:
     text, events = "SEQ(A a, !C c, B b) WITHIN 10", "a1(id=7) c2(id=7) b3(id=7)"
     plain, moved = ask(text, events, [0, 2]), ask(text, events, [0, 2], first=1000)
-    assert "event 1 (C at 2)" in plain.obstacles[0].text
-    assert "event 1001 (C at 2)" in moved.obstacles[0].text
-    assert "a = event 1000, b = event 1002" in moved.text()
-    assert "* 1000  1  A" in moved.text()
+    assert "#1 (C at 2)" in plain.obstacles[0].text
+    assert "#1001 (C at 2)" in moved.obstacles[0].text
+    assert "a = #1000, b = #1002" in moved.text()
+    assert "* #1000  1  A" in moved.text()
     assert moved.json()["alternatives"][0]["assignment"] == {"a": 0, "b": 2}
-    assert "<b>1000</b>" in moved._repr_html_()
+    assert "<b>#1000</b>" in moved._repr_html_()

@@ -21,7 +21,7 @@ def events(text: str) -> list[dict[str, Any]]:
     return [{"ts": int(part[1:]), "type": part[0]} for part in text.split()]
 
 
-SHORT = "from a = event 0 (A at 1) to b = event {} (B at {}) it is {}; the window is {}"
+SHORT = "from a = #0 (A at 1) to b = #{} (B at {}) it is {}; the window is {}"
 WINDOWS = [
     ("SEQ(A a, B b) WITHIN 5", "A1 B7", SHORT.format(1, 7, 6, 5)),
     ("SEQ(A a, B b) WITHIN 5", "A1 B6", None),
@@ -47,20 +47,20 @@ def test_the_window_that_a_match_exceeds_is_described(text: str, history: str, t
 
 
 FROM, UP_TO = "from position 0 in the order of time", "up to position 2 in the order of time"
-TO_B = "up to the time of b (event 1 at 2)"
+TO_B = "up to the time of b (#1 at 2)"
 INTERVALS = [
-    ("SEQ(!C c, A a, B b) WITHIN 5", "C1 A2 B6", "from 1 and before a (event 1 at 2)"),
-    ("EVENT SEQ(!C c, A a, B b) WITHIN 5", "C1 A2 B5", "after 0 and before a (event 1 at 2)"),
+    ("SEQ(!C c, A a, B b) WITHIN 5", "C1 A2 B6", "from 1 and before a (#1 at 2)"),
+    ("EVENT SEQ(!C c, A a, B b) WITHIN 5", "C1 A2 B5", "after 0 and before a (#1 at 2)"),
     ("EVENT SEQ(!C c, A a, B b) WITHIN 5", "C1 A2 B6", None),
-    ("SEQ(!C c, A a, B b) WITHIN 3 EVENTS", "C1 A2 B3", f"{FROM} and before a (event 1 at 2)"),
-    ("EVENT SEQ(!C c, A a, B b) WITHIN 3 EVENTS", "C1 A2 B3", f"{FROM} and before a (event 1 at 2)"),
-    ("SEQ(!C c, A a, B b) WITHIN UNBOUNDED", "C1 A2 B3", "before a (event 1 at 2)"),
-    ("SEQ(A a, !C c, B b) WITHIN 5", "A1 C2 B3", "between a (event 0 at 1) and b (event 2 at 3)"),
-    ("SEQ(A a, B b, !C c) WITHIN 5", "A1 B2 C6", "after b (event 1 at 2) and up to 6"),
-    ("EVENT SEQ(A a, B b, !C c) WITHIN 5", "A1 B2 C5", "after b (event 1 at 2) and before 6"),
+    ("SEQ(!C c, A a, B b) WITHIN 3 EVENTS", "C1 A2 B3", f"{FROM} and before a (#1 at 2)"),
+    ("EVENT SEQ(!C c, A a, B b) WITHIN 3 EVENTS", "C1 A2 B3", f"{FROM} and before a (#1 at 2)"),
+    ("SEQ(!C c, A a, B b) WITHIN UNBOUNDED", "C1 A2 B3", "before a (#1 at 2)"),
+    ("SEQ(A a, !C c, B b) WITHIN 5", "A1 C2 B3", "between a (#0 at 1) and b (#2 at 3)"),
+    ("SEQ(A a, B b, !C c) WITHIN 5", "A1 B2 C6", "after b (#1 at 2) and up to 6"),
+    ("EVENT SEQ(A a, B b, !C c) WITHIN 5", "A1 B2 C5", "after b (#1 at 2) and before 6"),
     ("EVENT SEQ(A a, B b, !C c) WITHIN 5", "A1 B2 C6", None),
-    ("SEQ(A a, B b, !C c) WITHIN 3 EVENTS", "A1 B2 C3", f"after b (event 1 at 2) and {UP_TO}"),
-    ("AND(A a, B b, !C c) WITHIN 5", "C1 A2 B3", "from -2 and up to the time of b (event 2 at 3)"),
+    ("SEQ(A a, B b, !C c) WITHIN 3 EVENTS", "A1 B2 C3", f"after b (#1 at 2) and {UP_TO}"),
+    ("AND(A a, B b, !C c) WITHIN 5", "C1 A2 B3", "from -2 and up to the time of b (#2 at 3)"),
     ("AND(A a, B b, !C c) WITHIN 2 EVENTS", "A1 B2 C2", f"{FROM} and {TO_B}"),
     ("AND(A a, B b, !C c) WITHIN 2 EVENTS", "A1 B2 D2 D2 C2", f"{FROM} and {TO_B}"),
     ("AND(A a, B b, !C c) WITHIN 2 EVENTS", "A1 B2 C3", None),
@@ -78,7 +78,7 @@ def test_the_interval_of_a_negation_is_described(text: str, history: str, where:
     if where is not None:
         (obstacle,) = why.obstacles
         at = table[unwanted]["ts"]
-        assert obstacle.text == f"!C c, and {where} there is c = event {unwanted} (C at {at})"
+        assert obstacle.text == f"!C c, and {where} there is c = #{unwanted} (C at {at})"
 
 
 def test_a_root_and_in_the_order_of_arrival_ends_with_its_last_event() -> None:
@@ -89,7 +89,7 @@ def test_a_root_and_in_the_order_of_arrival_ends_with_its_last_event() -> None:
         .why(events("A1 C2 B2"), [0, 2], order="arrival")
         .obstacles
     )
-    assert "up to b (event 2 at 2)" in obstacle.text
+    assert "up to b (#2 at 2)" in obstacle.text
 
 
 def test_equal_times_are_described_as_the_order_has_it() -> None:
@@ -98,7 +98,7 @@ def test_equal_times_are_described_as_the_order_has_it() -> None:
     assert obstacle.text == "a must come before b: both are at 1, and equal times do not follow each other"
     assert query.why(events("A1 B1"), [0, 1], order="arrival").matched
     (obstacle,) = query.why(events("B1 A1"), [0, 1], order="arrival").obstacles
-    assert obstacle.text == "a must come before b: event 1 (A at 1) arrives after event 0 (B at 1)"
+    assert obstacle.text == "a must come before b: #1 (A at 1) arrives after #0 (B at 1)"
 
 
 def test_times_of_two_days_are_told_with_their_dates() -> None:
@@ -107,14 +107,14 @@ def test_times_of_two_days_are_told_with_their_dates() -> None:
     table = [{"ts": midnight + timedelta(minutes=at), "type": kind} for kind, at in minutes.items()]
     (obstacle,) = nestream.query("EVENT SEQ(A a, B b) WITHIN 20 minutes").why(table, [0, 1]).obstacles
     assert obstacle.text == (
-        "from a = event 0 (A at 2026-01-05 23:50:00) to b = event 1 (B at 2026-01-06 00:10:00) it is 20 min;"
+        "from a = #0 (A at 2026-01-05 23:50:00) to b = #1 (B at 2026-01-06 00:10:00) it is 20 min;"
         " the window is 20 minutes, and a match must be shorter"
     )
 
 
 def test_the_nearest_event_out_of_reach_has_the_number_that_the_asker_uses() -> None:
     why = nestream.query("SEQ(A a, B b) WITHIN 5").why(events("A1 B99"), [0], first=100)
-    assert "the nearest is event 101 at 99" in why.obstacles[0].text
+    assert "the nearest is #101 at 99" in why.obstacles[0].text
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 import nestream
+from nestream.cli.without_pandas import hide_pandas_from_arrow
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,13 @@ class Lazy:
     path: str
     examples: tuple[str, ...] = ()
     no_args_is_help: bool = True
+    arrow: bool = False
+    """Whether it computes with Arrow in this process."""
 
     def load(self, name: str) -> Any:
         """The command."""
+        if self.arrow:
+            hide_pandas_from_arrow()
         module, attribute = self.path.split(":")
         found: Callable[..., Any] | typer.Typer = getattr(import_module(module), attribute)
         if isinstance(found, typer.Typer):
@@ -62,6 +67,7 @@ COMMANDS = {
             "nestream explain query.neel --verbose",
             "nestream explain query.neel --format json",
         ),
+        arrow=True,
     ),
     "run": Lazy(
         "nestream.cli.run:run",
@@ -71,6 +77,7 @@ COMMANDS = {
             "nestream run query.neel hospital.csv | jq .match_end",
             "gzip -dc events.csv.gz | nestream run query.neel - --input-format csv",
         ),
+        arrow=True,
     ),
     "why": Lazy(
         "nestream.cli.why:why",
@@ -79,6 +86,7 @@ COMMANDS = {
             "nestream why query.neel hospital.csv --events r=12,o=77 --format json",
             "nestream why query.neel events.parquet --by event --events A-17,B-4",
         ),
+        arrow=True,
     ),
     "stream": Lazy(
         "nestream.cli.stream:stream",
@@ -108,6 +116,7 @@ COMMANDS = {
             "nestream data hospital --seed 7 --set violations=0.1 --out hospital.csv",
         ),
         no_args_is_help=False,
+        arrow=True,
     ),
     "console": Lazy(
         "nestream.cli.console_command:console",

@@ -108,6 +108,7 @@ def _picked(text: str, by: str | None) -> Sequence[Any] | Mapping[str, Any]:
 def _place(item: str, by: str | None) -> Any:
     if by is not None:
         return item
+    item = item.removeprefix("#")
     if not item.isdecimal():
         raise _wrong(f"{item!r} is not a row number. (Add --by COLUMN to use the values of a column.)")
     return int(item)

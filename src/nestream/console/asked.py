@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from nestream.console.numbers import searched
 from nestream.console.operations import MOST_PICKED, MOST_TEXT
 from nestream.console.pool import Pool
 from nestream.console.trial import Trial
@@ -69,14 +71,12 @@ class Asked:
             raise AskedError("The picked events must be row numbers.")
         if not 0 < len(picked) <= MOST_PICKED:
             raise AskedError(f"Pick between 1 and {MOST_PICKED} events.")
-        source, first = self._needed(body), 0
-        if "events" in source:
-            first, source["events"] = self.watch.recent()
+        source = self._needed(body)
+        first = source.setdefault("first", 0)
         if min(picked) < first:
             raise AskedError("Some of the picked events are gone; pick later ones.")
         places = [place - first for place in picked]
-        where = {"picked": places, "first": first, "makers": self._makers()}
-        answer = await self.pool.ask("why", text=_text(body), **where, **source)
+        answer = await self.pool.ask("why", text=_text(body), picked=places, makers=self._makers(), **source)
         return {**answer, "first": first}
 
     async def timeline(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -84,8 +84,9 @@ class Asked:
         rows = body.get("rows")
         if not isinstance(rows, list) or len(rows) > 100 or not all(isinstance(row, dict) for row in rows):
             raise AskedError("Pick at most 100 matches.")
-        columns = self._columns() if body.get("data") == LIVE else self.pool.columns(body.get("data"))
-        return await self.pool.ask("timeline", text=_text(body), rows=rows, **columns)
+        name = _name(body, "name", "query")
+        request = {"text": _text(body), "rows": rows, "name": name, "makers": self._makers()}
+        return await self.pool.ask("timeline", **request, **self._source(body))
 
     async def events(self, body: dict[str, Any]) -> dict[str, Any]:
         """Events of a source, to pick from: of the live ones the latest first."""
@@ -93,16 +94,14 @@ class Asked:
         source = self._needed(body)
         if "events" not in source:
             return await self.pool.ask("data", text=wanted, kind=kind, limit=200, **source)
-        first, held = self.watch.recent()
-        rows: list[dict[str, Any]] = []
-        for place in range(len(held) - 1, -1, -1):
-            event = held[place]
-            if (not kind or event.get(source["type"]) == kind) and (
-                not wanted or any(wanted.lower() in str(value).lower() for value in event.values())
-            ):
-                rows.append({"place": first + place, "event": event})
-                if len(rows) == 200:
-                    break
+        held, first = source["events"], source.get("first", 0)
+
+        def latest() -> Iterator[tuple[int, dict[str, Any]]]:
+            for place in range(len(held) - 1, -1, -1):
+                if not kind or held[place].get(source["type"]) == kind:
+                    yield first + place, held[place]
+
+        rows = searched(latest, wanted, source["time"], source["type"], 200)
         kinds = sorted({str(event.get(source["type"])) for event in held[-SAMPLED:]})
         columns = list(dict.fromkeys(name for row in rows for name in row["event"]))
         return {
@@ -170,13 +169,13 @@ class Asked:
             raise AskedError("There is no data set of that name.")
         if name != LIVE:
             return {"data": name}
-        _, events = self.watch.recent()
+        first, events = self.watch.recent()
         if sample:
             own = self.watch.live.type
             events = list({str(event.get(own)): event for event in events[-SAMPLED:]}.values())
         if not events:
             return {} if sample else {"events": [], **self._columns()}
-        return {"events": events, **self._columns()}
+        return {"events": events, **({} if sample else {"first": first}), **self._columns()}
 
     def _makers(self) -> dict[str, str]:
         """The job's queries that make composite events, which a query of the editor may read."""

@@ -6,7 +6,6 @@ import time as clock
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 
 import nestream
 from nestream.console.composites import makers_of, with_composites
+from nestream.console.numbers import searched, with_numbers, with_places
 from nestream.console.tables import NO_EVENT, Events, numbered, plain, rows_of, rows_of_set, sound
 from nestream.data import sample, sample_names
 from nestream.model.counting import counted_matches
@@ -104,7 +104,7 @@ class Operations:
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         """The first matches over a source, and how many there are."""
         query = self._query(request)
-        table, time, type = self._read_by(query, request)
+        table, time, type = self._read_by(query, request, places=True)
         query, _ = query.infer_types(table, type)  # `check` tells what is guessed
         begin = clock.perf_counter()
         found: list[dict[str, Any]] = []
@@ -116,7 +116,7 @@ class Operations:
         if total == MOST_ROWS:
             total = query.count_within(COUNTED, table, time=time, type=type)
         seconds = clock.perf_counter() - begin
-        rows = rows_of(str(request.get("name", "query")), found)
+        rows = with_numbers(rows_of(str(request.get("name", "query")), found))
         return {
             "ok": True,
             "rows": rows,
@@ -129,7 +129,7 @@ class Operations:
             "told": counted_matches(total)
             if total is not None
             else f"more than {counted_matches(MOST_ROWS)}",
-            "timeline": self._timeline(query, rows, time, type, total),
+            "timeline": self._timeline(query, rows, request, total),
             "time": time,
             "type": type,
         }
@@ -137,13 +137,23 @@ class Operations:
     def timeline(self, request: dict[str, Any]) -> dict[str, Any]:
         """The timeline of rows that were found before."""
         query, rows = self._query(request), request["rows"][:MOST_ROWS]
-        return {"ok": True, "timeline": self._timeline(query, rows, *_columns(request), len(rows))}
+        return {"ok": True, "timeline": self._timeline(query, rows, request, len(rows))}
 
     def _timeline(
-        self, query: nestream.Query, rows: list[dict[str, Any]], time: str, type: str, total: int | None
+        self, query: nestream.Query, rows: list[dict[str, Any]], request: dict[str, Any], total: int | None
     ) -> Any:
-        more = total is None
-        return plain(timeline_of_rows(query, rows, time=time, type=type, total=total, more=more).json())
+        """The timeline of matches, with what their negations looked at among the events of the source."""
+        table = None
+        time, type = _columns(request)
+        if _has_source(request):
+            table, time, type = self._source(request, whole=True)
+            table = with_composites(table, makers_of(request, query), time, type)
+            query, _ = query.infer_types(table, type)
+        first, more = int(request.get("first", 0)), total is None
+        drawn = timeline_of_rows(
+            query, rows, table, first=first, time=time, type=type, total=total, more=more
+        )
+        return plain(drawn.json())
 
     def why(self, request: dict[str, Any]) -> dict[str, Any]:
         """Why the picked events are no match; sentences have the numbers that the page has for events."""
@@ -179,12 +189,13 @@ class Operations:
     def data(self, request: dict[str, Any]) -> dict[str, Any]:
         """Events of a source, those that hold a text, from an offset on."""
         table, time, type = self._source(request)
-        wanted = str(request.get("text", "")).lower()
+        wanted = str(request.get("text", ""))
         kind = request.get("kind") or None
-        rows = islice(_found(table, wanted, kind, type), int(request.get("limit", 100)))
+        most = int(request.get("limit", 100))
+        rows = searched(lambda: _of_kind(table, kind, type), wanted, time, type, most)
         kinds = sorted(str(name) for name in table.column(type).unique().to_pylist() if name is not None)
         columns = {"time": time, "type": type, "columns": table.column_names, "types": kinds[:200]}
-        return {"ok": True, "total": table.num_rows, "rows": list(rows), **columns}
+        return {"ok": True, "total": table.num_rows, "rows": rows, **columns}
 
     # -- a stream --------------------------------------------------------------------------------------------
 
@@ -224,23 +235,30 @@ class Operations:
             raise ValueError(f"The query is too long: the limit is {MOST_TEXT:,} characters.")
         return nestream.query(text)
 
-    def _read_by(self, query: nestream.Query, request: dict[str, Any]) -> tuple[pa.Table, str, str]:
+    def _read_by(
+        self, query: nestream.Query, request: dict[str, Any], places: bool = False
+    ) -> tuple[pa.Table, str, str]:
         """The events that a query reads, with the composite events of the job's queries."""
-        table, time, type = self._source(request)
+        table, time, type = self._source(request, places=places)
         return with_composites(table, makers_of(request, query), time, type), time, type
 
-    def _source(self, request: dict[str, Any], whole: bool = False) -> tuple[pa.Table, str, str]:
+    def _source(
+        self, request: dict[str, Any], whole: bool = False, places: bool = False
+    ) -> tuple[pa.Table, str, str]:
         """The events that a request names, or carries, and their columns of time and type.
 
-        Of those that it carries some may have neither time nor type. As a whole they keep their numbers.
+        Of those that it carries some may have neither time nor type. As a whole they keep their numbers;
+        `places` adds these as a column.
         """
         if "events" in request:
             time, type = _columns(request)
             table = Events(time, type).table(request["events"])
+            table = with_places(table, int(request.get("first", 0))) if places else table
             return (numbered if whole else sound)(table, time, type), time, type
         name = str(request["data"])
         columns = (self.time, self.type) if name in self.files else ("ts", "type")
-        return self._named(name), *columns
+        table = self._named(name)
+        return with_places(table) if places else table, *columns
 
     def _named(self, name: str) -> pa.Table:
         if name in self.tables:
@@ -272,13 +290,12 @@ def _columns(request: dict[str, Any]) -> tuple[str, str]:
     return str(request.get("time", "ts")), str(request.get("type", "type"))
 
 
-def _found(table: pa.Table, wanted: str, kind: str | None, type: str) -> Iterator[dict[str, Any]]:
+def _of_kind(table: pa.Table, kind: str | None, type: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The events of a type, or all, with their places."""
     place = 0
     for batch in table.to_batches(max_chunksize=4096):
         for event in batch.to_pylist():
             shown = plain(event)
-            if (kind is None or shown.get(type) == kind) and (
-                not wanted or any(wanted in str(value).lower() for value in shown.values())
-            ):
-                yield {"place": place, "event": shown}
+            if kind is None or shown.get(type) == kind:
+                yield place, shown
             place += 1

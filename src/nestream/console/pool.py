@@ -110,11 +110,6 @@ class Pool:
         files = {name: str(path) for name, path in self.data.items()}
         return Worker({"files": files, "time": self.time, "type": self.type})
 
-    def columns(self, name: Any) -> dict[str, str]:
-        """The columns of the time and the type of a file or a data set."""
-        own = isinstance(name, str) and name in self.data
-        return {"time": self.time, "type": self.type} if own else {}
-
     async def ask(self, operation: str, **request: Any) -> dict[str, Any]:
         """The answer of some worker; raises `RunError`."""
         if self.waiting >= MOST_WAITING:

@@ -109,7 +109,7 @@ class Evaluation:
             return np.zeros(len(events), np.int32)
         counted = window.measure is Measure.EVENTS
         size = window.size - 1 if counted or window.exclusive else window.size
-        found: Rows = window_starts(events.pos if counted else events.ts, size)
+        found: Rows = window_starts(events.pos if counted else events.ts, np.int64(size))
         return found
 
     def __len__(self) -> int:

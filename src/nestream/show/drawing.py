@@ -19,6 +19,7 @@ _STYLE = """
 .nestream-svg{font:12px system-ui,sans-serif;color:inherit;max-width:100%;height:auto}
 .nestream-svg text{fill:currentColor}
 .nestream-svg .quiet{opacity:.72}
+.nestream-svg .number{font-size:10px;opacity:.72}
 .nestream-svg .rule{stroke:currentColor;stroke-opacity:.18}
 .nestream-svg:root{color:#1f2328;background:#fff}
 @media (prefers-color-scheme:dark){.nestream-svg:root{color:#e6e6e6;background:#16181c}}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -20,33 +22,40 @@ class Moments:
     """How the times of some events are read and written."""
 
     is_clock: bool
-    zoned: bool = False
+    zone: str | None = None
+    """The zone of a clock; None where its times have none."""
 
     @classmethod
     def of(cls, values: Iterable[Any]) -> Moments:
         """The kind of time that the values are."""
         for value in values:
             if isinstance(value, str):
-                value = _parsed(value)
+                value = parsed(value)
             if isinstance(value, datetime):
-                return cls(True, value.tzinfo is not None)
+                return cls(True, None if value.tzinfo is None else getattr(value.tzinfo, "key", "UTC"))
             if isinstance(value, date):
                 return cls(True)
             if isinstance(value, int):
                 return cls(False)
         return cls(False)
 
-    @property
+    @classmethod
+    def of_column(cls, kind: pa.DataType) -> Moments:
+        """The kind of time that a column holds."""
+        if pa.types.is_integer(kind):
+            return cls(False)
+        return cls(True, getattr(kind, "tz", None))
+
+    @cached_property
     def words(self) -> Words:
         """Writes times and intervals of this kind."""
-        zone = "UTC" if self.zoned else None
-        kind = pa.timestamp("us", zone) if self.is_clock else pa.int64()
+        kind = pa.timestamp("us", self.zone) if self.is_clock else pa.int64()
         return Words(Schema({"ts": kind, "type": pa.string()}))
 
     def number(self, value: Any) -> int | None:
         """A time as a number; None for what is no time of this kind."""
         if isinstance(value, str):
-            value = _parsed(value)
+            value = parsed(value)
         if isinstance(value, datetime):
             if not self.is_clock:
                 return None
@@ -59,7 +68,8 @@ class Moments:
         return value
 
 
-def _parsed(text: str) -> datetime | None:
+def parsed(text: str) -> datetime | None:
+    """A time that is written in ISO-8601; None for another text."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -96,15 +106,18 @@ def _steps(clock: bool) -> Iterable[int]:
 
 def tick_text(at: int, low: int, high: int, moments: Moments) -> str:
     """A time on an axis from one time to another: of a clock only what differs."""
-    text = moments.words.time_text(at)
     if not moments.is_clock:
-        return text
-    day = 86_400_000_000
-    text = text.removesuffix("Z")
-    if low // day == high // day:
+        return moments.words.time_text(at)
+    (first, last), text = (_local(end, moments)[:10] for end in (low, high)), _local(at, moments)
+    if first == last:
         text = text.partition(" ")[2] or text
-    elif at % day == 0:
+    elif text.endswith(" 00:00:00"):
         text = text.partition(" ")[0]
     else:
         text = text[5:]
     return text[:-3] if text.count(":") == 2 and text.endswith(":00") else text
+
+
+def _local(at: int, moments: Moments) -> str:
+    """A time of a clock without its offset, which is the same or nearly so all along an axis."""
+    return re.sub(r"(?:Z|[+-]\d\d:\d\d)$", "", moments.words.time_text(at))

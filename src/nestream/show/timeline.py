@@ -1,4 +1,4 @@
-"""The timeline of matches: a lane for each event type, the events of each match, where its negations look.
+"""The timeline of matches: a lane for each event type, the events of each match, what its negations saw.
 
 `timeline` takes the table of a query's matches, `timeline_of_rows` rows of JSON, as those of a query set.
 What is too much to look at is left out, and the answer says how much that is.
@@ -6,28 +6,19 @@ What is too much to look at is left out, and the answer says how much that is.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from nestream.logical.nodes import Leaf, Node, WinAnd, WinOr, WinSeq, groups, leaves
-from nestream.logical.text import expression_text
-from nestream.model.columns import computable, to_table
+from nestream.model.columns import to_table
 from nestream.model.counting import showing, showing_matches
-from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.output import CompositeColumn, EventColumn, GroupColumn, ValueColumn
-from nestream.reference import Event, Interval, Meaning, Order
+from nestream.show.around import Around
+from nestream.show.gathering import Gathering, Reading
 from nestream.show.moments import Moments
-from nestream.why.search import root_negations
-from nestream.why.shapes import shapes
-from nestream.why.words import plain, shortened
 
-MOST_MATCHES, MOST_EVENTS, MOST_LANES = 20, 400, 40
-"""How many matches, events and lanes a timeline has unless told otherwise."""
+MOST_MATCHES, MOST_EVENTS = 20, 400
+"""How many matches and events a timeline has unless told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +32,8 @@ class Timeline:
     moments: Moments = field(default=Moments(False), repr=False)
     more: bool = False
     """Whether there are more matches than anybody counted."""
+    notes: tuple[str, ...] = ()
+    """What could not be shown."""
 
     @property
     def told_matches(self) -> str:
@@ -62,7 +55,16 @@ class Timeline:
             "matches": [dict(match) for match in self.matches],
             "left_out": dict(self.left_out),
             "more": self.more,
+            "notes": list(self.notes),
         }
+
+    def text(self, width: int = 100) -> str:
+        """The timeline for a terminal: of each match its lanes, its events and its evidence."""
+        from nestream.show.timeline_text import timeline_text
+
+        return timeline_text(self, width)
+
+    __str__ = text
 
     def svg(self) -> str:
         """The drawing."""
@@ -82,13 +84,16 @@ def timeline(
     time: str = "ts",
     type: str = "type",
     order: str = "time",
+    types: Mapping[str, Iterable[str]] | None = None,
     most_matches: int = MOST_MATCHES,
     most_events: int = MOST_EVENTS,
+    total: int | None = None,
 ) -> Timeline:
     """The timeline of a query's matches, in the form that `match` gives them.
 
-    With `events`, those of the lanes' types around the matches are shown too. A match shows the events of the
-    variables that the query returns; with RETURN expressions alone it shows its span.
+    With `events`, it shows what the negations and groups of each match looked at, and the other events of the
+    lanes' types around the matches. A match shows the events of the variables that the query returns; with
+    RETURN expressions alone it shows its span. The table may hold the first of `total` matches.
     """
     table = to_table(matches)
     shown = [
@@ -104,11 +109,14 @@ def timeline(
         }
         for row in table.slice(0, most_matches).to_pylist()
     ]
-    built = _Building({"": query}, time, type, order, most_events)
-    built.take(rows, table.num_rows)
+    around = None
     if events is not None:
-        built.surround(to_table(events, type))
-    return built.done()
+        known = isinstance(events, Around)
+        around = events if known else Around(events, time=time, type=type, types=types, order=order)
+    built = Gathering({"": query}, Reading(time, type, order, most_events), around)
+    built.take(rows, table.num_rows if total is None else total)
+    built.surround()
+    return _done(built)
 
 
 def _entries(column: EventColumn | GroupColumn | CompositeColumn, cell: Any) -> Iterator[dict[str, Any]]:
@@ -133,7 +141,9 @@ def _entries(column: EventColumn | GroupColumn | CompositeColumn, cell: Any) -> 
 def timeline_of_rows(
     query: Any,
     rows: Iterable[Mapping[str, Any]],
+    events: Any = None,
     *,
+    first: int = 0,
     time: str = "ts",
     type: str = "type",
     order: str = "time",
@@ -144,190 +154,42 @@ def timeline_of_rows(
 ) -> Timeline:
     """The timeline of matches as rows `{"query", "match_start", "match_end", "events"}`, as those of a set.
 
-    `events` lists `{"variable", "event"}`. `query` is the one that they are matches of, a mapping of queries
-    by name, or None: then there are no intervals. Times may be ISO-8601 texts. What does not have this form
-    is left out. The rows are the first of `total` matches, or of more than that where `more` is set.
+    `events` lists `{"variable", "event"}`, with the `number` of the event where that is known. `query` is the
+    one that they are matches of, a mapping of queries by name, or None: then there are no intervals. Times
+    may be ISO-8601 texts. What does not have this form is left out. The rows are the first of `total`
+    matches, or of more than that where `more` is set.
+
+    `events` are those that the matches were found in, of which the first is known by the number `first`. With
+    them the timeline shows what the negations and groups of each match looked at.
     """
     rows = list(rows)
     queries = query if isinstance(query, Mapping) else {"": query}
-    built = _Building(queries, time, type, order, most_events)
+    around = None
+    if events is not None:
+        around = Around(events, first, time=time, type=type, types=None, order=order)
+    built = Gathering(queries, Reading(time, type, order, most_events), around)
     built.take(rows[:most_matches], len(rows) if total is None else total)
-    built.more = more
-    return built.done()
+    return _done(built, more)
 
 
-class _Building:
-    """Gathers what a timeline shows."""
-
-    def __init__(self, queries: Mapping[str, Any], time: str, type: str, order: str, most: int) -> None:
-        self.queries = {name: query for name, query in queries.items() if query is not None}
-        self.time, self.type, self.most = time, type, most
-        self.order = Order(order)
-        self.moments = Moments(False)
-        self.ids: dict[tuple[str, int], int] = {}
-        self.refused: set[tuple[str, int]] = set()
-        self.around = 0  # how many events there are around the matches, theirs included
-        self.events: list[dict[str, Any]] = []
-        self.matches: list[dict[str, Any]] = []
-        named = (leaf for query in self.queries.values() for leaf in leaves(query.plan.root))
-        self.groups = {group.variable for query in self.queries.values() for group in groups(query.plan.root)}
-        self.lanes = dict.fromkeys(named_types(name for leaf in named for name in leaf.types))
-        self.left_out = {"matches": 0, "events": 0}
-        self.more = False
-
-    def take(self, rows: Sequence[Mapping[str, Any]], total: int) -> None:
-        """Add the matches, of which there are `total`."""
-        pairs = [(row, list(self._pairs(row))) for row in rows if isinstance(row, Mapping)]
-        times = [event.get(self.time) for _, found in pairs for _, event in found]
-        times += [row.get("match_start") for row, _ in pairs]
-        self.moments = Moments.of(time for time in times if time is not None)
-        for row, found in pairs:
-            self._match(row, found)
-        self.left_out["matches"] = total - len(self.matches)
-
-    def _pairs(self, row: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        listed = row.get("events")
-        for entry in listed if isinstance(listed, list | tuple) else ():
-            if isinstance(entry, Mapping) and isinstance(entry.get("event"), Mapping):
-                yield str(entry.get("variable")), entry["event"]
-
-    def _match(self, row: Mapping[str, Any], found: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        bound: dict[str, int] = {}
-        grouped: dict[str, list[int]] = {}
-        seen: dict[str, int] = {}
-        for variable, event in found:
-            known = self._event(event, seen)
-            if known is not None and variable.split(".")[0] in self.groups:
-                grouped.setdefault(variable, []).append(known)
-            elif known is not None:
-                bound[variable] = known
-        members = [place for places in grouped.values() for place in places]
-        at = [self.events[place]["at"] for place in (*bound.values(), *members)]
-        for end_of in ("match_start", "match_end"):
-            number = self.moments.number(row.get(end_of))
-            at += [] if number is None else [number]
-        if not at:
-            return
-        start, end = min(at), max(at)
-        name = row.get("query")
-        words = self.moments.words
-        self.matches.append(
-            {
-                "events": sorted(set(bound.values()), key=lambda place: self.events[place]["at"]),
-                "variables": bound,
-                "groups": grouped,
-                "start": words.time(start),
-                "end": words.time(end),
-                "from": start,
-                "to": end,
-                "query": name if isinstance(name, str) else None,
-                "intervals": self._intervals(name, bound),
-            }
-        )
-
-    def _event(self, event: Mapping[str, Any], seen: dict[str, int]) -> int | None:
-        """The number of an event; what looks alike is one event, unless a match has it twice."""
-        at = self.moments.number(event.get(self.time))
-        kind = str(event.get(self.type))
-        if at is None:
-            return None
-        if kind not in self.lanes:
-            if len(self.lanes) >= MOST_LANES:
-                self.refused.add((kind, at))
-                return None
-            self.lanes[kind] = None
-        shown = {str(name): plain(value) for name, value in event.items()}
-        text = json.dumps(shown, sort_keys=True, default=str)
-        copy = seen[text] = seen.get(text, -1) + 1
-        key = (text, copy)
-        if key not in self.ids:
-            if len(self.events) >= self.most:
-                self.refused.add(key)
-                return None
-            self.ids[key] = len(self.events)
-            time = self.moments.words.time(at)
-            self.events.append(
-                {
-                    "id": self.ids[key],
-                    "lane": kind,
-                    "ts": time,
-                    "at": at,
-                    "label": f"{kind} at {self.moments.words.time_text(at)}",
-                    "attributes": {
-                        name: shortened(value) if isinstance(value, str) else value
-                        for name, value in shown.items()
-                        if name not in (self.time, self.type)
-                    },
-                }
-            )
-        return self.ids[key]
-
-    # -- negations -----------------------------------------------------------------------------------------
-
-    def _intervals(self, name: Any, bound: Mapping[str, int]) -> list[dict[str, Any]]:
-        """The intervals that the negations of a match look at, where all its events are known."""
-        query = self.queries.get(name if isinstance(name, str) and name in self.queries else "")
-        if query is None or not bound:
-            return []
-        shape = next((s for s in shapes(query.plan.root) if set(s.variables) == bound.keys()), None)
-        if shape is None:
-            return []
-        ranked = sorted(bound, key=lambda variable: self.events[bound[variable]]["at"])
-        binding = {
-            variable: Event(pos, self.events[bound[variable]]["at"], self.events[bound[variable]]["lane"], {})
-            for pos, variable in enumerate(ranked)
-        }
-        meaning = Meaning(query.plan, self.order, 1)
-        return [
-            self._interval(body, interval) for body, interval in root_negations(meaning, shape.part(binding))
-        ]
-
-    def _interval(self, body: Node, interval: Interval) -> dict[str, Any]:
-        types = tuple(name for leaf in _positive(body) for name in leaf.types)
-        return {
-            "negation": f"!{expression_text(body)}",
-            "lanes": list(self.lanes if ANY_TYPE in types else named_types(types)),
-            **self.moments.words.interval(interval),
-        }
-
-    # -- around --------------------------------------------------------------------------------------------
-
-    def surround(self, table: pa.Table) -> None:
-        """Add the events of the lanes that lie around the matches, up to the most there may be."""
-        if not self.matches or not table.num_rows:
-            return
-        low = min(match["from"] for match in self.matches)
-        high = max(match["to"] for match in self.matches)
-        margin = (high - low) // 10
-        times = np.asarray(computable(table.column(self.time), "us", self.time))
-        inside = np.flatnonzero((times >= low - margin) & (times <= high + margin))
-        kinds = table.column(self.type).take(pa.array(inside)).to_pylist()
-        rows = [int(row) for row, kind in zip(inside, kinds, strict=True) if kind in self.lanes]
-        rows.sort(key=lambda row: int(times[row]))
-        room = max(self.most - len(self.events), 0)
-        seen: dict[str, int] = {}
-        taken = rows[: room + len(self.events)]
-        for event in table.take(pa.array(taken, pa.int64())).to_pylist():
-            self._event(event, seen)
-        self.around = len(rows)
-
-    def done(self) -> Timeline:
-        """The timeline."""
-        self.left_out["events"] = max(len(self.refused), self.around - len(self.events))
-        lanes = tuple(self.lanes)
-        return Timeline(
-            lanes, tuple(self.events), tuple(self.matches), self.left_out, self.moments, self.more
-        )
+def shown_events(match: Mapping[str, Any]) -> set[int]:
+    """The places of the events that a match has, and of those that its negations and groups looked at."""
+    return {
+        *match["variables"].values(),
+        *match["hidden"].values(),
+        *(place for places in match["groups"].values() for place in places),
+        *(place for interval in match["intervals"] for place in interval["events"]),
+    }
 
 
-def _positive(node: Node) -> Iterator[Leaf]:
-    """The leaves that a match of a negated node would bind."""
-    match node:
-        case Leaf():
-            yield node
-        case WinSeq(components=inner) | WinAnd(components=inner) | WinOr(components=inner):
-            for component in inner:
-                if isinstance(component, Leaf | WinSeq | WinAnd | WinOr):
-                    yield from _positive(component)
-        case _:
-            return
+def _done(built: Gathering, more: bool = False) -> Timeline:
+    built.count()
+    return Timeline(
+        tuple(built.lanes),
+        tuple(built.events),
+        tuple(built.matches),
+        built.left_out,
+        built.moments,
+        more,
+        tuple(built.notes),
+    )

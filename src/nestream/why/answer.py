@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
@@ -14,7 +14,8 @@ from nestream.model.diagnostics import Span
 from nestream.model.schema import Schema
 from nestream.model.text import print_name
 from nestream.reference import Event
-from nestream.why.obstacles import Obstacle
+from nestream.why.evidence import Evidence
+from nestream.why.obstacle import Obstacle
 from nestream.why.words import Words, plain, shortened
 
 _WIDTH = 100
@@ -25,7 +26,7 @@ class Alternative:
     """One alternative of the query: which picked event is which variable, and what stops them.
 
     `missing` are the variables without a picked event; `completion` are the events that were found for them.
-    `match` is the whole match, if there is one.
+    `match` is the whole match, if there is one, and `evidence` is what its negations and groups looked at.
     """
 
     assignment: Mapping[str, Event]
@@ -33,6 +34,7 @@ class Alternative:
     completion: Mapping[str, Event]
     obstacles: tuple[Obstacle, ...]
     match: Mapping[str, Event] | None = None
+    evidence: tuple[Evidence, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """The alternative as plain data."""
@@ -72,22 +74,29 @@ class Why:
         """What stops the picked events in the alternative that comes nearest; nothing if they match."""
         return self.alternatives[0].obstacles
 
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What the negations and groups of the match looked at; nothing if there is no match."""
+        return self.alternatives[0].evidence
+
     def json(self) -> dict[str, Any]:
-        """The answer as plain data; events are told by their row numbers, spans as offsets in the query."""
+        """The answer as plain data; events are row numbers, spans are offsets in the query."""
         return {
             "matched": self.matched,
             "alternatives": [alternative.json() for alternative in self.alternatives],
             "match": None if self.match is None else {name: event.row for name, event in self.match.items()},
+            "evidence": [evidence.json() for evidence in self.evidence],
             "events": {str(row): event for row, event in self.events().items()},
             "left_out": self.left_out,
         }
 
     def events(self) -> dict[int, dict[str, Any]]:
-        """All the events that the answer speaks of, by row number, with their columns."""
+        """All events that the answer mentions, by row number, with their columns."""
         rows = set(self.picked)
         for alternative in self.alternatives:
             rows |= {event.row for event in alternative.completion.values()}
-            rows |= {row for obstacle in alternative.obstacles for row in obstacle.events}
+            rows |= {row for obstacle in alternative.obstacles for row in _mentioned(obstacle)}
+            rows |= {event.row for evidence in alternative.evidence for event in evidence.events}
         rows |= {event.row for event in (self.match or {}).values()}
         ordered = sorted(rows)
         taken = self.table.take(pa.array(ordered, pa.int64())).to_pylist()
@@ -139,7 +148,7 @@ class Why:
             picked = "*" if row in self.picked else " "
             at = str(event[self.schema.time]).replace("T", " ", 1)
             rows.append(
-                (f"{picked} {row + self.words.first}", at, str(event[self.schema.type]), " ".join(others))
+                (f"{picked} {self.words.number(row)}", at, str(event[self.schema.type]), " ".join(others))
             )
         widths = [max(len(cells[place]) for cells in rows) for place in range(3)]
         return [
@@ -148,7 +157,11 @@ class Why:
         ]
 
     def _match_lines(self, match: Mapping[str, Event]) -> list[str]:
-        return [f"  {self.words.bound(name, event)}" for name, event in match.items()]
+        lines = [f"  {self.words.bound(name, event)}" for name, event in match.items()]
+        for evidence in self.evidence:
+            lines += _wrapped(f"{evidence.kind}: {evidence.told}")
+            lines += self._underlined(evidence.span)
+        return lines
 
     def assigned(self, alternative: Alternative) -> str:
         """Which picked event is which variable, on one line."""
@@ -178,21 +191,25 @@ class Why:
     def _repr_html_(self) -> str:
         parts = [f"<p><b>{escape(self.verdict)}</b></p>", self._events_html()]
         if self.match is not None:
-            lines = [escape(line.strip()) for line in self._match_lines(self.match)]
+            lines = [escape(self.words.bound(name, event)) for name, event in self.match.items()]
+            lines += [self._reason_html(told.kind, told.told, told.span) for told in self.evidence]
             parts.append(f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>")
             return f'<div class="nestream-why">{"".join(parts)}</div>'
         for alternative in self.alternatives:
-            items = "".join(f"<li>{self._obstacle_html(told)}</li>" for told in alternative.obstacles)
+            items = "".join(
+                f"<li>{self._reason_html(told.kind, told.text, told.span)}</li>"
+                for told in alternative.obstacles
+            )
             parts.append(f"<p>{escape(self.assigned(alternative))}</p><ul>{items}</ul>")
         if self.left_out:
             parts.append(f"<p>{self.left_out:,} more alternatives of the query were not looked at</p>")
         return f'<div class="nestream-why">{"".join(parts)}</div>'
 
-    def _obstacle_html(self, obstacle: Obstacle) -> str:
-        text = f"<b>{escape(obstacle.kind)}</b>: {escape(obstacle.text)}"
-        if obstacle.span is None:
+    def _reason_html(self, kind: str, told: str, span: Span | None) -> str:
+        text = f"<b>{escape(kind)}</b>: {escape(told)}"
+        if span is None:
             return text
-        around = " ".join(self.query[obstacle.span.start : obstacle.span.end].split())
+        around = " ".join(self.query[span.start : span.end].split())
         return f"{text}<br><code>{escape(around)}</code>"
 
     def _events_html(self) -> str:
@@ -201,11 +218,18 @@ class Why:
             name for name in self.table.column_names if any(e[name] is not None for e in shown.values())
         ]
         head = "".join(f"<th>{escape(name)}</th>" for name in ("event", *columns))
-        first = self.words.first
+        number = self.words.number
         body = "".join(
-            _row_html(row + first, event, columns, row in self.picked) for row, event in shown.items()
+            _row_html(number(row), event, columns, row in self.picked) for row, event in shown.items()
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _mentioned(obstacle: Obstacle) -> Iterator[int]:
+    """The rows of an obstacle, and of what the negations inside it looked at."""
+    yield from obstacle.events
+    for inner in obstacle.more.get("inner", ()):
+        yield from inner["events"]
 
 
 def _wrapped(text: str) -> list[str]:
@@ -219,7 +243,7 @@ def _wrapped(text: str) -> list[str]:
     )
 
 
-def _row_html(number: int, event: Mapping[str, Any], columns: Sequence[str], picked: bool) -> str:
-    shown = f"<b>{number}</b>" if picked else str(number)
+def _row_html(number: str, event: Mapping[str, Any], columns: Sequence[str], picked: bool) -> str:
+    shown = f"<b>{number}</b>" if picked else number
     cells = ("" if event[name] is None else escape(shortened(str(event[name]))) for name in columns)
     return f"<tr><td>{shown}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"

@@ -164,7 +164,8 @@ def _alternative(
         completed = completing.complete(shape, binding)
         best = _better(best, _told(shape, binding, completed))
         if completed.match is not None:
-            return best
+            evidence = completing.judge.evidence(shape, completed.match, completing.reach)
+            return replace(best, evidence=evidence)
     if best is None:
         best = _stopped(plan, assigning, wanted, completing)
     return best

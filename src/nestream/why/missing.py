@@ -9,7 +9,8 @@ from nestream.logical.nodes import Leaf
 from nestream.model.event_types import fits, said_types
 from nestream.model.text import print_name
 from nestream.reference import Event
-from nestream.why.obstacles import Judge, Obstacle
+from nestream.why.obstacle import Obstacle
+from nestream.why.obstacles import Judge
 from nestream.why.reach import Reach, Timeline
 from nestream.why.shapes import Shape
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +23,22 @@ from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE, attributes
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import WindowKind
-from nestream.reference import Event, Interval, Meaning
+from nestream.reference import Event, Interval, Limit, Meaning
 
 Numbers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
+MOST_EVENTS = 200_000
+"""How many events of intervals are looked through."""
+
+
+class TooManyWaysError(EventError):
+    """A question that would take too long to answer."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there are too many combinations of events to look through\n"
+            "  hint: pick an event for each variable, or give fewer events"
+        )
 
 
 class Index:
@@ -110,8 +123,32 @@ class Timeline:
 
     def around(self, rows: Sequence[int], plan: Plan, meaning: Meaning) -> Reach:
         """The events in reach of the picked rows."""
+        return self._reach(self._span(rows, plan, meaning), rows, plan)
+
+    def covering(self, intervals: Iterable[Interval], rows: Sequence[int], plan: Plan) -> Reach:
+        """The events of some intervals, and those of the picked rows."""
+        ends = [(self._place(one.left, "left"), self._place(one.right, "right")) for one in intervals]
+        low = min((first for first, _ in ends), default=0)
+        high = max((last for _, last in ends), default=0)
+        if high - low > MOST_EVENTS:
+            raise TooManyWaysError
+        return self._reach(self.order[low:high], rows, plan)
+
+    def _place(self, limit: Limit, side: Literal["left", "right"]) -> int:
+        """The position before which, or up to which, the events of an interval lie."""
+        at = limit.at.ts if isinstance(limit.at, Event) else limit.at
+        if at is None:
+            return 0 if side == "left" else len(self.order)
+        if limit.measure == "position":
+            return min(max(at + (side == "right"), 0), len(self.order))
+        return int(np.searchsorted(self._ordered, _bounded(at), side))
+
+    @cached_property
+    def _ordered(self) -> Numbers:
+        return self.times[self.order]
+
+    def _reach(self, ordered: Numbers, rows: Sequence[int], plan: Plan) -> Reach:
         types = sorted({name for leaf in leaves(plan.root) for name in leaf.types})
-        ordered = self._span(rows, plan, meaning)
         wanted = ordered[self._of_types(self.table.column(self.schema.type).take(pa.array(ordered)), types)]
         chosen = np.unique(np.concatenate([self.position[wanted], self.position[np.array(rows, np.int64)]]))
         events = self._events(self.order[chosen], plan)
@@ -137,7 +174,7 @@ class Timeline:
         if plan.window.kind is WindowKind.UNBOUNDED:
             return self.order
         picked = np.array(rows, np.int64)
-        ordered = self.times[self.order]
+        ordered = self._ordered
         if plan.window.kind is WindowKind.EVENTS:
             taken = self.position[picked]
             first, last = int(taken.min()) - meaning.window, int(taken.max()) + meaning.window

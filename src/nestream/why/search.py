@@ -12,27 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nestream.logical.nodes import Group, Leaf, Negation, Node, Proj, WinOr, is_constraint
-from nestream.model.expression import Attribute, Comparison, Expression, variables
-from nestream.model.schema import EventError
+from nestream.model.expression import Expression, variables
 from nestream.model.time import WindowKind
 from nestream.reference import Binding, Event, Interval, Meaning, Order, Part, holds, value
-from nestream.why.reach import Reach
+from nestream.why.reach import Reach, TooManyWaysError
 from nestream.why.shapes import Shape, shapes
 
 MOST_STEPS = 10_000_000
 """How many events are tried before a question counts as too large to be answered."""
 _EXACT = 2**53
 """Up to here a number equals another also as a float, so what equals the same is equal."""
-
-
-class TooManyWaysError(EventError):
-    """A question that would take too long to answer."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "there are too many combinations of events to look through\n"
-            "  hint: pick an event for each variable, or give fewer events"
-        )
 
 
 @dataclass
@@ -145,19 +134,8 @@ def groups_of(meaning: Meaning, part: Part, limits: Interval) -> Iterator[tuple[
             place += 1
 
 
-def root_negations(meaning: Meaning, part: Part) -> Iterator[tuple[Node, Interval]]:
-    """The same for a whole match: of a root OR the branch that was taken is the root."""
-    root = _root(part)
-    yield from negations(meaning, root, meaning.root_limits(root))
-
-
-def root_groups(meaning: Meaning, part: Part) -> Iterator[tuple[Group, Interval]]:
-    """The groups of a whole match, with their intervals."""
-    root = _root(part)
-    yield from groups_of(meaning, root, meaning.root_limits(root))
-
-
-def _root(part: Part) -> Part:
+def root_of(part: Part) -> Part:
+    """The root of a whole match: of a root OR it is the branch that was taken."""
     while isinstance(part.node, WinOr | Proj):
         (part,) = part.parts
     return part
@@ -168,6 +146,7 @@ class _Problem:
 
     def __init__(self, search: Search, shape: Shape, known: Binding, windowed: bool) -> None:
         self.search = search
+        self.shape = shape
         self.meaning = search.meaning
         self.windowed = windowed
         self.known = dict(known)
@@ -177,7 +156,6 @@ class _Problem:
         ]
         self.before = set(shape.before)
         self.centre: int | None = None
-        self._equal: list[set[Attribute]] | None = None
 
     def consistent(self, fixed: Binding) -> bool:
         """Whether nothing that is decided by the fixed events alone fails."""
@@ -204,7 +182,7 @@ class _Problem:
 
     def equal(self, variable: str) -> tuple[str, Any] | None:
         """An attribute of an open variable that equalities make equal to a known value, and that value."""
-        for terms in self._classes():
+        for terms in self.shape.equal:
             own = [term.name for term in terms if term.variable == variable]
             known = [term for term in terms if term.variable in self.known]
             if own and known:
@@ -212,18 +190,6 @@ class _Problem:
                 if isinstance(found, str) or (isinstance(found, int | float) and abs(found) < _EXACT):
                     return own[0], found
         return None
-
-    def _classes(self) -> list[set[Attribute]]:
-        """The attributes that equalities between two of them make equal, gathered."""
-        if self._equal is None:
-            self._equal = []
-            for test, _ in self.tests:
-                match test:
-                    case Comparison(operator="=", operands=(Attribute() as left, Attribute() as right)):
-                        touching = [terms for terms in self._equal if left in terms or right in terms]
-                        self._equal = [terms for terms in self._equal if terms not in touching]
-                        self._equal.append({left, right}.union(*touching))
-        return self._equal
 
     def narrowed(self, domains: Mapping[str, Sequence[Event]], name: str) -> dict[str, list[Event]]:
         """The events left for the open variables beside a bound one: being in order, a piece of them."""

@@ -5,13 +5,13 @@ A shape is the skeleton of the reference's `Part`; given an event for each varia
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise, product
+from itertools import combinations, islice, pairwise, product
 
 from nestream.logical.nodes import Leaf, Node, Proj, WinAnd, WinOr, WinSeq, positive
-from nestream.model.expression import Comparison, Expression, aggregates, conjuncts
+from nestream.model.expression import Attribute, Comparison, Expression, aggregates, conjuncts
 from nestream.reference import Binding, Event, Part
 
 MOST_SHAPES = 4096
@@ -62,15 +62,43 @@ class Shape:
 
     @cached_property
     def before(self) -> tuple[tuple[str, str], ...]:
-        """The pairs of variables of which the first one's event must be before the second one's."""
+        """Pairs of variables of neighbours in a SEQ: the first one's event must be before the second's."""
+        return self._ordered(pairwise)
+
+    @cached_property
+    def precedes(self) -> frozenset[tuple[str, str]]:
+        """The same pairs of all components of a SEQ, neighbours or not: what holds if some are left out."""
+        return frozenset(self._ordered(lambda inner: combinations(inner, 2)))
+
+    def _ordered(
+        self, pairs: Callable[[Sequence[Shape]], Iterable[tuple[Shape, Shape]]]
+    ) -> tuple[tuple[str, str], ...]:
         return tuple(
             (early, late)
             for shape in self.walk()
             if isinstance(shape.node, WinSeq)
-            for left, right in pairwise(shape.inner)
+            for left, right in pairs(shape.inner)
             for early in left.variables
             for late in right.variables
         )
+
+    @cached_property
+    def equal(self) -> tuple[frozenset[Attribute], ...]:
+        """The attributes that the equalities between two of them make equal, gathered."""
+        classes: list[frozenset[Attribute]] = []
+        for test in self.tests:
+            match test:
+                case Comparison(operator="=", operands=(Attribute() as left, Attribute() as right)):
+                    touching = [terms for terms in classes if left in terms or right in terms]
+                    classes = [terms for terms in classes if terms not in touching]
+                    classes.append(frozenset((left, right)).union(*touching))
+        return tuple(classes)
+
+    @cached_property
+    def implied(self) -> tuple[Expression, ...]:
+        """The tests, and every equality that follows from them: what holds if some variables are left out."""
+        pairs = (pair for terms in self.equal for pair in combinations(sorted(terms, key=repr), 2))
+        return tuple(dict.fromkeys((*self.tests, *(Comparison("=", pair) for pair in pairs))))
 
     def part(self, binding: Binding) -> Part:
         """The reference's part for a complete binding."""

@@ -38,6 +38,7 @@ from nestream.reference import Event, Interval, Limit, Members, holds, value
 _INSTEAD = {"=": "≠", "!=": "=", "<": "≥", "<=": ">", ">": "≤", ">=": "<"}
 _TIMES = (Kind.TIMESTAMP, Kind.ZONED)
 _LONGEST = 60
+_OFFSET = re.compile(r"(?:Z|[+-]\d\d:\d\d(?::\d\d)?)$")
 
 
 class Words:
@@ -66,6 +67,14 @@ class Words:
         text = str(self.time(at)).replace("T", " ", 1)
         return text.removeprefix(f"{self.date} ") if self.date else text
 
+    def clock_text(self, at: int) -> str:
+        """A time for a sentence: without seconds where there are none, and without its offset."""
+        text = self.time_text(at)
+        if self.time_kind not in _TIMES:
+            return text
+        text = _OFFSET.sub("", text)
+        return text[:-3] if text.count(":") == 2 and text.endswith(":00") else text
+
     def dated(self, times: Iterable[int]) -> Words:
         """The same, for times that are told beside these: if all are of one day, it is not repeated."""
         dates = {str(self.time(at))[:10] for at in times} if self.time_kind in _TIMES else set()
@@ -74,7 +83,7 @@ class Words:
 
     def number(self, row: int) -> str:
         """An event by its number."""
-        return f"event {row + self.first}"
+        return f"#{row + self.first}"
 
     def length_text(self, length: int) -> str:
         """A difference of times for people."""
@@ -194,10 +203,13 @@ class Words:
         """The value of an expression as the language would write it."""
         if isinstance(expression, Literal):
             return print_value(expression.value)
-        found = value(expression, binding, self.scale, groups)
+        return self.written(expression, value(expression, binding, self.scale, groups))
+
+    def written(self, expression: Expression, found: Any) -> str:
+        """A value of an expression that is known already."""
+        kind = self._kind(expression)
         if found is None:
             return "NULL"
-        kind = self._kind(expression)
         if kind in _TIMES:
             return self._moment(found, kind).replace("T", " ", 1)
         if kind is Kind.DURATION:
@@ -239,7 +251,7 @@ def shortened(text: str) -> str:
 
 def _offset(text: str) -> str:
     """The zone of an ISO-8601 text, nothing where it has none."""
-    found = re.search(r"[+-]\d\d:\d\d(:\d\d)?$", text[19:])
+    found = _OFFSET.search(text[19:])
     return "" if found is None else "Z" if found[0] == "+00:00" else found[0]
 
 

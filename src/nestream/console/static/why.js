@@ -1,24 +1,25 @@
 // The answer to "why did this not match?": for each alternative what stops the events, where in the query it is
-// written, and the very events that are to blame.
+// written, and the very events that are to blame. Of a match: what its negations and groups looked at.
 
 import { attributesOf, h, when } from "./dom.js";
 import { highlighted } from "./highlight.js";
 
 const KINDS = {
-  type: "type", predicate: "predicate", order: "order", window: "window", negation: "negation", missing: "missing event", limit: "limit",
+  type: "type", predicate: "predicate", order: "order", window: "window", negation: "negation", group: "group", missing: "missing event", keep: "keep", limit: "limit", output: "output",
 };
 
 export function answered(found, query, columns) {
   const { why, first } = found;
   const event = (place) => {
     const known = why.events?.[place] ?? {};
-    return h("li", {}, h("strong", {}, String(known[columns.type] ?? "event")), ` ${when(known[columns.time])} `, attributesOf(known, columns.time, columns.type), h("span", { class: "detail" }, ` row ${place + first}`));
+    return h("li", {}, h("strong", {}, String(known[columns.type] ?? "event")), ` ${when(known[columns.time])} `, attributesOf(known, columns.time, columns.type), h("span", { class: "detail" }, ` #${place + first}`));
   };
   if (why.matched) {
     const variables = why.match?.variables ?? why.match ?? {};
     return [
       h("p", { class: "verdict", "data-state": "fine" }, "They are part of a match."),
       h("ul", {}, Object.values(variables).filter((place) => typeof place === "number").map(event)),
+      why.evidence?.length ? h("ol", { class: "obstacles" }, why.evidence.map((told) => reason(told, query, event))) : null,
     ];
   }
   return [
@@ -26,12 +27,18 @@ export function answered(found, query, columns) {
     why.alternatives.map((alternative, at) => h("section", { class: "alternative" },
       why.alternatives.length > 1 ? h("h3", {}, `Alternative ${at + 1}`) : null,
       h("p", { class: "hint" }, assigned(alternative, why, columns)),
-      h("ol", { class: "obstacles" }, alternative.obstacles.map((obstacle) => h("li", { class: obstacle.kind },
-        h("span", { class: "kind" }, KINDS[obstacle.kind] ?? obstacle.kind), " ", h("span", {}, obstacle.text),
-        obstacle.span ? h("pre", { class: "query", tabindex: "0", role: "group", "aria-label": "Where the query says so" }, excerpt(query, obstacle.span)) : null,
-        obstacle.events.length ? h("ul", {}, obstacle.events.slice(0, 20).map(event)) : null))))),
+      h("ol", { class: "obstacles" }, alternative.obstacles.map((obstacle) => reason(obstacle, query, event))))),
     why.left_out ? h("p", { class: "hint" }, `${why.left_out} more alternatives were not looked at.`) : null,
   ];
+}
+
+// An obstacle, or what a negation or a group of a match looked at: its sentence, its place in the query, its events.
+function reason(told, query, event) {
+  const more = told.events.length - 20 + (told.more > 0 ? told.more : 0);
+  return h("li", { class: told.kind },
+    h("span", { class: "kind" }, KINDS[told.kind] ?? told.kind), " ", h("span", {}, told.text),
+    told.span ? h("pre", { class: "query", tabindex: "0", role: "group", "aria-label": "Where the query says so" }, excerpt(query, told.span)) : null,
+    told.events.length ? h("ul", {}, told.events.slice(0, 20).map(event), more > 0 ? h("li", {}, `and ${more} more`) : null) : null);
 }
 
 function assigned(alternative, why, columns) {

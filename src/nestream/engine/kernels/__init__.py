@@ -73,7 +73,10 @@ class Kernel:
 
 
 def _worth_interpreting(arguments: tuple[Any, ...]) -> bool:
-    """Whether so little was done so far that loading Numba would take longer than going on without."""
+    """Whether so little was done so far that loading Numba would take longer than going on without.
+
+    Arrays, and Python's own integers, say how many elements there are; other numbers are NumPy's.
+    """
     global _interpreted
     _interpreted += sum(size if isinstance(size, int) else np.size(size) for size in arguments)
     return _interpreted < PATIENCE

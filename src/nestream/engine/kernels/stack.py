@@ -88,7 +88,7 @@ def first_of_time(times: Any) -> Any:
 
 
 @kernel
-def window_starts(measure: Any, size: int) -> Any:
+def window_starts(measure: Any, size: np.int64) -> Any:
     """For each row the first row whose measure is less by at most `size`; measures do not go down."""
     found = np.empty(len(measure), np.int32)
     first = 0
