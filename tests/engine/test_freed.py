@@ -40,7 +40,7 @@ def without_collection() -> Iterator[None]:
 def pushed(query: nestream.Query | nestream.Queries) -> int:
     stream = query.stream(schema=EVENTS.schema)
     parts = [EVENTS.slice(start, 500) for start in range(0, len(EVENTS), 500)]
-    return sum(stream.push_batch(part).num_rows for part in parts) + int(stream.finish_batch().num_rows)
+    return int(sum(stream.push_batch(part).num_rows for part in parts) + stream.finish_batch().num_rows)
 
 
 WAYS: dict[str, Callable[[nestream.Query], object]] = {
