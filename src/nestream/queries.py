@@ -13,6 +13,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from nestream.compose.base import Matching
+from nestream.compose.inputs import held
 from nestream.compose.run import refuse_endless
 from nestream.compose.settings import DEFAULTS, How, Settings
 from nestream.compose.spark import is_dataframe, planned_from, refuse_to_count, zone_that_matters
@@ -24,7 +25,7 @@ from nestream.model.memory import collected_each
 from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 from nestream.model.text import print_name
-from nestream.query import Query, known_parameters, own_parameters, query
+from nestream.query import HasTree, Query, known_parameters, own_parameters, query
 from nestream.runtime.arrivals import Compiler
 from nestream.runtime.compiled import (
     Begin,
@@ -77,6 +78,17 @@ def parsed_queries(
     if errors:
         raise QuerySetError(errors)
     return found, used
+
+
+def stream_rules(live: Any, spark: Any, source: str, sink: str, **options: Any) -> Any:
+    """Match files or topics on Spark with rules that change while the stream runs.
+
+    `live` binds the rules and starts with a query set. Takes the options of `stream_files` and returns what
+    that returns.
+    """
+    from nestream.compose.spark import stream_rules as start
+
+    return start(Queries._fixed_compiler, live, spark, source, sink, **options)
 
 
 def unknown_parameters(unused: Iterable[str], members: Mapping[str, Query]) -> QueryError:
@@ -163,7 +175,7 @@ class Queries(Matching):
     def adding(
         self,
         name: str,
-        text: str | Query,
+        text: str | HasTree,
         dialect: str | None = None,
         *,
         parameters: Mapping[str, Any] | None = None,
@@ -190,12 +202,15 @@ class Queries(Matching):
                     )
         return Queries({name: member.as_of(time) for name, member in self.members.items()})
 
-    def infer_types(self, events: Any, type: str = "type") -> tuple[Queries, list[Diagnostic]]:
+    def infer_types(
+        self, events: Any, type: str = "type", time: str = "ts"
+    ) -> tuple[Queries, list[Diagnostic]]:
         """The set with attributes of types guessed from the events, as `Query.infer_types` has it."""
         members: dict[str, Query] = {}
         told: list[Diagnostic] = []
+        events = events if is_dataframe(events) else held(events, time, type)
         for name, member in self.members.items():
-            members[name], own = member.infer_types(events, type)
+            members[name], own = member.infer_types(events, type, time)
             told += own
         return (Queries(members) if told else self), list(dict.fromkeys(told))
 
@@ -413,6 +428,12 @@ class Queries(Matching):
             return (rules if isinstance(rules, Queries) else queries(rules))._compiler(settings)
 
         return compiler_of
+
+    def _fixed_compiler(self, df: Any, schema: Schema, settings: Settings) -> Compiler:
+        """How the set is compiled for the events of a DataFrame, whose columns stay what they are."""
+        zone = zone_that_matters(self._typed, schema, df)
+        known = self._compiler(settings)
+        return replace(known, identity=known.identity + zone, whole=True, fixed=True)
 
     def _check_stream(self) -> None:
         self._without_limits("a stream of a set")

@@ -65,8 +65,8 @@ def test_mistakes_in_the_command_say_what_to_write(tmp_path: Path) -> None:
         (["rollback", "first"], "not the number of a version", 2),
         (["add", QUERY], "needs a name", 2),
         (["add", "a/b", QUERY], "cannot be the name of a rule", 2),
-        (["remove"], "nestream rules DIR remove NAME...", 2),
-        (["history", "1"], "nestream rules DIR history", 2),
+        (["remove"], "nestream rules RULES remove NAME...", 2),
+        (["history", "1"], "nestream rules RULES history", 2),
     ]
     for arguments, message, code in wrong:
         said = call("rules", tmp_path, *arguments)

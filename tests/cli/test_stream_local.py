@@ -153,7 +153,9 @@ def test_a_folder_of_rules_tells_the_rule_of_each_match(tmp_path: Path) -> None:
         (["--local", "--from", "events.jsonl", "--watermark", "soon"], "--watermark"),
         (["--local", "--from", "events.jsonl", "--future", "7"], "--future"),
         (["--local", "--from", "missing.jsonl"], "no such file"),
-        (["--from", "rules", "--to", "out", "--future", "1 hour"], "with --local"),
+        (["--from", "rules", "--to", "out", "--future", "7"], "--future"),
+        (["--from", "rules", "--to", "out", "--watermark", "soon"], "--watermark"),
+        (["--local", "--from", "events.jsonl", "--partitions", "1"], "runs without"),
     ],
 )
 def test_arguments_that_do_not_go_together_are_refused(

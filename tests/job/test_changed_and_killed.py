@@ -6,6 +6,7 @@ import json
 import random
 import time
 from collections import Counter
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -28,15 +29,15 @@ SHAPES = (
 )
 
 
-def random_rule(randomness: random.Random) -> str:
-    shape = randomness.choice(SHAPES).format(randomness.choice([20, 40]))
+def random_rule(randomness: random.Random, unit: str = "") -> str:
+    shape = randomness.choice(SHAPES).format(f"{randomness.choice([20, 40])}{unit}")
     return f"{shape} RETURN a.n AS first, b.n AS last\n"
 
 
-def change(folder: Path, randomness: random.Random) -> None:
+def change(folder: Path, randomness: random.Random, unit: str = "") -> None:
     """Add, replace or remove a rule, by command or by hand."""
     name, rules = randomness.choice("pqr"), RuleFolder(folder)
-    texts: dict[str, str | None] = {name: random_rule(randomness)}
+    texts: dict[str, str | None] = {name: random_rule(randomness, unit)}
     if name in rules.read(None).rules and len(rules.read(None).rules) > 1 and randomness.random() < 0.3:
         texts = {name: None}
     if randomness.random() < 0.3 and texts[name] is not None:
@@ -56,27 +57,30 @@ def written(sink: Path) -> Counter[Match]:
     )
 
 
-def expected(changes: list[dict[str, Any]], sets: dict[int, RuleSet], events: list[Any]) -> Counter[Match]:
+def expected(
+    changes: list[dict[str, Any]], sets: dict[int, RuleSet], events: list[Any], lateness: Any = LATENESS
+) -> Counter[Match]:
     """What each rule has to emit from the change that brought it to the one that took it away."""
     found: Counter[Match] = Counter()
-    running: dict[str, tuple[Rule, int, int | None]] = {
+    running: dict[str, tuple[Rule, int, Any]] = {
         name: (rule, 0, None) for name, rule in sets[1].rules.items()
     }
     for one in [*changes, {"joined": {}, "left": list(sets[max(sets)].rules), "events": None}]:
         for name in [*one["joined"], *one["left"]]:
             if name in running:
-                found += alone(name, *running.pop(name), one["events"], events)
+                found += alone(name, *running.pop(name), one["events"], events, lateness)
         for name, since in one["joined"].items():
-            running[name] = sets[one["version"]].rules[name], one["events"], since
+            moment = datetime.fromisoformat(since) if isinstance(since, str) else since
+            running[name] = sets[one["version"]].rules[name], one["events"], moment
     assert not running
     return found
 
 
 def alone(
-    name: str, rule: Rule, first: int, since: int | None, end: int | None, events: list[Any]
+    name: str, rule: Rule, first: int, since: Any, end: int | None, events: list[Any], lateness: Any
 ) -> Counter[Match]:
     """What a rule has to emit between two events."""
-    stream = nestream.query(rule.text).stream(lateness=LATENESS)
+    stream = nestream.query(rule.text).stream(lateness=lateness)
     seen = [event if since is None or event["ts"] >= since else {**event, "type": "none"} for event in events]
     for event in seen[:first]:
         stream.push(event)

@@ -171,3 +171,53 @@ def test_jars_are_for_spark() -> None:
     done = call("stream", QUERY, "--local", "--jars", "x.jar")
     assert done.exit_code == 2
     assert "it is for Spark" in done.stderr
+
+
+RULES = {
+    "unpaid": "SEQ(Order o, !(Payment p, p.id = o.id)) WITHIN 10 minutes RETURN o.id AS id",
+    "paid-twice": "SEQ(Payment a, Payment b, a.id = b.id) WITHIN 1 hour RETURN a.id AS id",
+    "sent-unpaid": "SEQ(Order o, !(Payment p, p.id = o.id), Shipment s, s.id = o.id) WITHIN 1 day "
+    "RETURN o.id AS id",
+}
+
+
+def test_rules_of_a_topic_change_while_spark_runs_and_after_a_kill_every_match_is_there_once(
+    broker: Broker, tmp_path: Path
+) -> None:
+    source, sink, rules = broker.topic(), broker.topic(), broker.url("spark-rules")
+    for name, text in RULES.items():
+        assert call("rules", rules, "add", name, text).exit_code == 0
+    watch = watching(broker, source, sink, tmp_path, "--watermark", "5 seconds")
+    watch[2] = rules
+    broker.send(source, order(0, "Order", 1), order(5, "Order", 2), order(60, "Payment", 1))
+    process = start(watch)
+    broker.send(source, order(62, "Payment", 1), order(120, "Shipment", 2), order(900, "Order", 3))
+    follower = Follower(broker.address, sink)
+    wait_for(process, lambda: follower.count() == 3)
+    changed = RULES["unpaid"].replace("10 minutes", "5 minutes")
+    assert call("rules", rules, "replace", "unpaid", changed).stdout == "version 4: replace unpaid\n"
+    wait_for(process, lambda: told(tmp_path)["version"] == 4)
+    broker.send(source, order(1200, "Order", 4), order(1560, "Order", 5))
+    wait_for(process, lambda: follower.count() == 5)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    process = start(watch)
+    broker.send(source, order(2400, "Order", 6))
+    wait_for(process, lambda: follower.count() == 6)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(300) == 0
+    rows = [json.loads(value) for value in broker.values(sink)]
+    assert sorted((row["query"], row["version"], row["values"]["id"]) for row in rows) == [
+        ("paid-twice", 2, "1"),
+        ("sent-unpaid", 3, "2"),
+        ("unpaid", 1, "2"),
+        ("unpaid", 4, "3"),
+        ("unpaid", 4, "4"),
+        ("unpaid", 4, "5"),
+    ]
+
+
+def told(folder: Path) -> dict[str, object]:
+    """What the stream says of itself."""
+    found: dict[str, object] = json.loads((folder / "checkpoint" / "progress.json").read_text())
+    return found

@@ -59,15 +59,18 @@ def random_arrivals(random: Random, parts: int) -> tuple[list[Row], int]:
 
 def key(match: Row) -> str:
     """A match as text, whatever it shows."""
-    return json.dumps([match["match_start"], match["match_end"], match["events"], match["values"]])
+    shown = [match["match_start"], match["match_end"], match["events"], sorted(match["values"])]
+    return json.dumps(shown, default=str)
 
 
 class Changing:
     """A stream whose set changes, together with what happened to it."""
 
-    def __init__(self, rules: dict[str, str], lateness: int, **options: Any) -> None:
-        self.rules = rules
-        self.how: dict[str, Any] = {"schema": SCHEMA, "lateness": lateness, **options}
+    def __init__(
+        self, rules: dict[str, str], lateness: Any, *, schema: pa.Schema = SCHEMA, **options: Any
+    ) -> None:
+        self.rules, self.schema = rules, schema
+        self.how: dict[str, Any] = {"schema": schema, "lateness": lateness, **options}
         self.stream = self._start()
         self.stints = [Stint(name, text, 0, None) for name, text in rules.items()]
         self.arrived: list[Row] = []
@@ -84,7 +87,7 @@ class Changing:
             found = [match for event in events for match in self.stream.push(event)]
             found += self.stream.flush()
         else:
-            found = self.stream.push_batch(pa.Table.from_pylist(events, SCHEMA)).to_pylist()
+            found = self.stream.push_batch(pa.Table.from_pylist(events, self.schema)).to_pylist()
         self.found.update((match["query"], key(match)) for match in found)
 
     def change(self, rules: dict[str, str]) -> dict[str, Any]:
@@ -120,7 +123,7 @@ class Changing:
         ]
 
         def found(events: list[Row | None]) -> list[Row]:
-            parts = [pa.Table.from_pylist([event], SCHEMA) for event in events if event is not None]
+            parts = [pa.Table.from_pylist([event], self.schema) for event in events if event is not None]
             return [match for part in parts for match in stream.push_batch(part).to_pylist()]
 
         before, while_there = found(seen[: stint.first]), found(seen[stint.first : stint.end])
@@ -128,7 +131,7 @@ class Changing:
             return while_there
         while_there += stream.finish()
         spans = Counter((match["match_start"], match["match_end"]) for match in [*before, *while_there])
-        history = pa.Table.from_pylist([event for event in seen if event is not None], SCHEMA)
+        history = pa.Table.from_pylist([event for event in seen if event is not None], self.schema)
         matches = nestream.query(stint.text).match(history, strategy="reference").to_pylist()
         assert spans == Counter((match["match_start"], match["match_end"]) for match in matches)
         return while_there

@@ -85,6 +85,14 @@ QueriesArgument = Annotated[
         show_default=False,
     ),
 ]
+RulesArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="QUERY",
+        help="A file, the text of a query, or rules: a folder of .neel files or kafka://HOST:PORT/TOPIC.",
+        show_default=False,
+    ),
+]
 DialectOption = Annotated[
     Dialect | None,
     typer.Option("--dialect", help="Accept only this dialect; detected by default.", show_default=False),

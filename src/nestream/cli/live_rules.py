@@ -1,4 +1,4 @@
-"""The rules of `nestream stream FOLDER --local`, which may change while it runs."""
+"""The rules of `nestream stream FOLDER` and `nestream stream kafka://...`, which may change while it runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from nestream import Queries, Query
 from nestream.cli.arguments import Dialect, values_of
 from nestream.cli.types import with_types
-from nestream.job import Change
+from nestream.job import Change, Progress
 from nestream.queries import parsed_queries
 
 
@@ -51,6 +51,22 @@ def change_lines(change: Change, running: Mapping[str, int]) -> list[str]:
         what += f"; version {running[name]} of it runs on" if name in running else ""
         lines.append(f"{name} {what}\n{indent(reason, '  ')}")
     return [f"rules version {change.version}: {line}" for line in lines]
+
+
+class RulesProblem:
+    """Says once why the rules cannot be read, until that is another reason."""
+
+    def __init__(self) -> None:
+        self._told: str | None = None
+
+    def __call__(self, progress: Progress) -> str | None:
+        """What to say now, if anything."""
+        problem, told = progress.rules_problem, self._told
+        self._told = problem
+        if problem is None or problem == told:
+            return None
+        first = problem.splitlines()[0]
+        return f"warning: {first}; version {progress.version} of the rules runs on"
 
 
 def _moment(since: Any) -> str:

@@ -93,7 +93,7 @@ COMMANDS = {
         (
             "tail -f events.jsonl | nestream stream rules/ --local",
             "nestream stream rules/ --local --from events.jsonl --to matches.jsonl",
-            "nestream stream query.neel --from events --to matches",
+            "nestream stream rules/ --from events --to matches",
             'nestream stream query.neel --from events --to matches --watermark "5 minutes" --once',
         ),
     ),
@@ -105,6 +105,7 @@ COMMANDS = {
             "nestream rules rules/ remove dirty",
             "nestream rules rules/ history",
             "nestream rules rules/ rollback 2",
+            "nestream rules kafka://localhost:9092/rules list",
         ),
     ),
     "data": Lazy(

@@ -1,4 +1,4 @@
-"""`nestream rules`: changes the rules of a folder, all at once and with a history, also while a job runs."""
+"""`nestream rules`: changes the rules of a folder or a topic, all at once and with a history."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from nestream.cli.arguments import (
     query_text,
     values_of,
 )
-from nestream.cli.console import output
-from nestream.job import RuleFolder, RulesError, RuleSet
+from nestream.cli.console import note, output
+from nestream.job import RulesError, RuleSet, RuleStore, open_rules
 from nestream.queries import Queries, parsed_queries
+from nestream.sink.place import is_topic
 
 Changes = Mapping[str, str | None]
 Known = Callable[[RuleSet], Changes]
@@ -51,8 +52,11 @@ _ARGUMENTS = {
 
 
 def rules(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder of .neel files.", show_default=False)
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="RULES", help="A folder of .neel files, or kafka://HOST:PORT/TOPIC.", show_default=False
+        ),
     ],
     action: Annotated[Action, typer.Argument(help="What to do.")] = Action.LIST,
     arguments: Annotated[
@@ -68,19 +72,22 @@ def rules(
     dialect: DialectOption = None,
     set: SetOption = None,
 ) -> None:
-    """Change the rules in a folder: a job that runs them goes on with the change.
+    """Change the rules in a folder or a Kafka topic: a job that runs them goes on with the change.
 
     Each change is checked, is made as a whole, and gets a number. A rule that is not a query is refused, and
     nothing changes.
     """
     given = arguments or []
-    kept = RuleFolder(folder)
-    if not folder.is_dir() and (action is not Action.ADD or folder.exists()):
-        raise typer.BadParameter(f"there is no folder {str(folder)!r}.", param_hint="DIR")
+    kept = open_rules(place)
+    folder = Path(place)
+    if not is_topic(place) and not folder.is_dir() and (action is not Action.ADD or folder.exists()):
+        raise typer.BadParameter(f"there is no folder {place!r}.", param_hint="RULES")
     match action:
         case Action.LIST | Action.HISTORY:
             _counted(action, given, 0, 0)
             _show(_listed(kept) if action is Action.LIST else _past(kept), format)
+            if action is Action.HISTORY and kept.forgets:
+                note("the topic is compacted or old messages were deleted: earlier versions may be missing")
             return
         case Action.ADD | Action.REPLACE:
             _counted(action, given, 1, 2)
@@ -92,9 +99,16 @@ def rules(
         case Action.ROLLBACK:
             _counted(action, given, 1, 1)
             what, changes = f"rollback {given[0]}", _rolled_back(kept, given[0])
-    before = len(kept.history())
-    new = kept.change(what, changes, _Check(dialect, set))
-    if len(kept.history()) == before:
+    is_changed = False
+
+    def wanted(known: RuleSet) -> Changes:
+        nonlocal is_changed
+        found = changes(known)
+        is_changed = any(known.texts.get(name) != text for name, text in found.items())
+        return found
+
+    new = kept.change(what, wanted, _Check(dialect, set))
+    if not is_changed:
         output().print(f"version {new.version}: nothing to change")
     else:
         output().print(f"version {new.version}: {what}", soft_wrap=True, markup=False)
@@ -102,7 +116,7 @@ def rules(
 
 def _counted(action: Action, given: list[str], least: int, most: int | None) -> None:
     if len(given) < least or (most is not None and len(given) > most):
-        said = f"nestream rules DIR {action.value} {_ARGUMENTS[action]}".rstrip()
+        said = f"nestream rules RULES {action.value} {_ARGUMENTS[action]}".rstrip()
         raise typer.BadParameter(f"write {said}.", param_hint=action.value)
 
 
@@ -141,7 +155,7 @@ def _removed(names: list[str]) -> Known:
     return changes
 
 
-def _rolled_back(kept: RuleFolder, version: str) -> Known:
+def _rolled_back(kept: RuleStore, version: str) -> Known:
     if not version.isdigit():
         raise typer.BadParameter(f"{version!r} is not the number of a version.", param_hint="VERSION")
     return lambda known: known.differences(kept.at(int(version)).texts)
@@ -187,7 +201,7 @@ class _Check:
 # -- what is shown -------------------------------------------------------------------------------------
 
 
-def _listed(kept: RuleFolder) -> list[dict[str, Any]]:
+def _listed(kept: RuleStore) -> list[dict[str, Any]]:
     times = {one.version: one.time for one in kept.history()}
     return [
         {"rule": name, "version": rule.version, "time": times.get(rule.version), "text": rule.text}
@@ -195,7 +209,7 @@ def _listed(kept: RuleFolder) -> list[dict[str, Any]]:
     ]
 
 
-def _past(kept: RuleFolder) -> list[dict[str, Any]]:
+def _past(kept: RuleStore) -> list[dict[str, Any]]:
     return [
         {"version": one.version, "time": one.time, "what": one.what, "rules": one.rules}
         for one in kept.history()

@@ -12,12 +12,13 @@ from nestream.cli.arguments import (
     Dialect,
     DialectOption,
     InputFormatOption,
-    QueriesArgument,
+    RulesArgument,
     SetOption,
     StrategyOption,
     TimeOption,
     TypeOption,
     queries_of,
+    query_text,
 )
 from nestream.cli.live_rules import Binder
 from nestream.cli.progress import ProgressFile, progress_path
@@ -35,6 +36,7 @@ from nestream.cli.stream_options import (
     MetricsOption,
     OnceOption,
     PackagesOption,
+    PartitionsOption,
     ProgressOption,
     SchemaOption,
     StreamFormat,
@@ -42,13 +44,15 @@ from nestream.cli.stream_options import (
     ToOption,
     WatermarkOption,
 )
-from nestream.cli.stream_spark import stream_on_spark
+from nestream.cli.stream_spark import goes_on, stream_on_spark
 from nestream.cli.types import TypesOption, warn_of_undeclared, with_types
+from nestream.job import is_rules, open_rules
+from nestream.model.lengths import length_of_time
 from nestream.sink.place import is_topic
 
 
 def stream(
-    query: QueriesArgument,
+    query: RulesArgument,
     source: FromOption = None,
     sink: ToOption = None,
     local: LocalOption = False,
@@ -61,6 +65,7 @@ def stream(
     flush: FlushOption = False,
     future: FutureOption = None,
     files: FilesOption = None,
+    partitions: PartitionsOption = None,
     progress: ProgressOption = None,
     metrics: MetricsOption = None,
     format: StreamFormatOption = None,
@@ -78,6 +83,7 @@ def stream(
 
     Stop with Ctrl-C; the same command continues from the checkpoint.
     Every match is written exactly once, if events and matches are in files or in Kafka.
+    Rules in a folder or a topic may change while the stream runs: see nestream rules.
     """
     if strategy == "reference":
         raise typer.BadParameter("the reference evaluator does not run on streams.", param_hint="--strategy")
@@ -90,7 +96,8 @@ def stream(
     log = None if progress is None else ProgressFile(progress_path(progress))
     read_as = None if input_format is None else input_format.stored
     if local:
-        for_spark = {"--master": master, "--files": files, "--packages": packages, "--jars": jars}
+        for_spark = {"--master": master, "--files": files, "--partitions": partitions}
+        for_spark |= {"--packages": packages, "--jars": jars}
         for option, given in for_spark.items():
             if given is not None:
                 raise typer.BadParameter("it is for Spark, and --local runs without.", param_hint=option)
@@ -112,20 +119,18 @@ def stream(
             metrics=metrics,
             strategy=strategy,
         )
-        parsed = None
-        if not Path(query).is_dir() or not wanted.goes_on:  # a job that goes on refuses rules that are wrong
-            parsed = _parsed(query, dialect, set, types)
-        chosen = parsed if isinstance(parsed, Query) else Binder(dialect, set, types)
-        stream_here(chosen, query, wanted)
+        stream_here(_chosen(query, dialect, set, types, wanted.goes_on), query, wanted)
         return
-    if future is not None:
-        raise typer.BadParameter("it is for streams with --local.", param_hint="--future")
+    for option, length in (("--watermark", watermark), ("--future", future)):
+        _check_duration(option, length)
     if format is StreamFormat.TEXT:
         raise typer.BadParameter("text is for streams with --local.", param_hint="--format")
+    source, sink = _folder(source, "--from"), _folder(sink, "--to")
     stream_on_spark(
-        _parsed(query, dialect, set, types),
-        _folder(source, "--from"),
-        _folder(sink, "--to"),
+        _chosen(query, dialect, set, types, goes_on(checkpoint, sink)),
+        query,
+        source,
+        sink,
         checkpoint=checkpoint,
         late=late,
         time=time,
@@ -133,7 +138,9 @@ def stream(
         watermark=watermark or "10 seconds",
         once=once,
         flush=flush,
+        future=future,
         files=files,
+        partitions=partitions,
         log=log,
         metrics=metrics,
         strategy=strategy,
@@ -149,11 +156,29 @@ def stream(
     )
 
 
-def _parsed(
-    query: str, dialect: Dialect | None, given: list[str] | None, types: str | None
-) -> Query | Queries:
-    """The query, or the queries of a folder, ready for a stream."""
-    parsed = with_types(queries_of(query, dialect, given), types)
+def _chosen(
+    query: str, dialect: Dialect | None, given: list[str] | None, types: str | None, is_begun: bool
+) -> Query | Binder:
+    """The query, ready for a stream, or what binds rules.
+
+    Rules that are wrong are an error at the first start; a stream that goes on refuses them and runs.
+    """
+    if not is_rules(query):
+        parsed = with_types(query_text(query).parse(dialect, given), types)
+        _check(parsed)
+        return parsed
+    binder = Binder(dialect, given, types)
+    if not is_begun:
+        _check(
+            binder(open_rules(query).read(None).texts)
+            if is_topic(query)
+            else with_types(queries_of(query, dialect, given), types)
+        )
+    return binder
+
+
+def _check(parsed: Query | Queries) -> None:
+    """Refuse what cannot run on a stream."""
     warn_of_undeclared(parsed)
     try:
         parsed.stream()
@@ -161,7 +186,16 @@ def _parsed(
         raise
     except ValueError as problem:
         raise typer.BadParameter(f"{problem}.", param_hint="QUERY") from None
-    return parsed
+
+
+def _check_duration(option: str, length: str | None) -> None:
+    """Refuse what is not a length of time before Spark is started."""
+    if length is None:
+        return
+    try:
+        length_of_time(length, option.removeprefix("--"))
+    except ValueError as problem:
+        raise typer.BadParameter(f"{problem}.", param_hint=option) from None
 
 
 def _check_topic(format: StreamFormat | None, checkpoint: str | None) -> None:

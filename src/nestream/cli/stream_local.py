@@ -14,13 +14,13 @@ import typer
 
 from nestream import Queries, Query
 from nestream.cli.console import is_terminal, note
-from nestream.cli.live_rules import Binder, change_lines
+from nestream.cli.live_rules import Binder, RulesProblem, change_lines
 from nestream.cli.match_text import MatchText
 from nestream.cli.progress import ProgressFile
 from nestream.cli.stream_metrics import served
 from nestream.cli.stream_options import StreamFormat
 from nestream.cli.stream_status import StatusLine, interruption, live, note_pending, summary
-from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, RuleFolder, State
+from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, State, open_rules
 from nestream.model.lengths import length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
 from nestream.sink.place import is_folder
@@ -62,9 +62,9 @@ class LocalStream:
 
 
 def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
-    """Run the stream until its source ends or somebody stops it: of a query, or of the rules of a folder.
+    """Run the stream until its source ends or somebody stops it: of a query, or of rules.
 
-    Rules are bound by the binder; `name` is that of the query or of the folder.
+    Rules are bound by the binder; `name` is that of the query, or the place of the rules.
     """
     status = StatusLine()
     told = _Told(wanted, status)
@@ -84,7 +84,7 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
     if isinstance(query, Query):
         begin, moments, limit = partial(start, query), {*query.attributes_read}, query.plan.limit
     else:
-        rules = LiveRules(RuleFolder(name, noted=kept is not None), query, start)
+        rules = LiveRules(open_rules(name, noted=kept is not None), query, start)
         begin, moments, limit = partial(rules.start), query.attributes, None
     try:
         job = Job(
@@ -161,7 +161,7 @@ class _Told:
         self._wanted, self._status = wanted, status
         self._silent = wanted.late is not None
         self._frozen = False
-        self._rules_problem: str | None = None
+        self._problem = RulesProblem()
 
     def of_change(self, change: Change) -> None:
         """Say what became of a change of the rules."""
@@ -178,12 +178,10 @@ class _Told:
         if progress.state is State.RUNNING:
             waits = "" if progress.events else "; waiting for events"
             self._status.show(live(progress) + waits)
-        if progress.rules_problem != self._rules_problem:
-            self._rules_problem = progress.rules_problem
-            if progress.rules_problem is not None:
-                self._status.clear()
-                note(f"warning: {progress.rules_problem}; version {progress.version} of the rules runs on")
-                self._status.again()
+        if (problem := self._problem(progress)) is not None:
+            self._status.clear()
+            note(problem)
+            self._status.again()
         if self._wanted.log is not None and progress.at is not None:
             self._wanted.log(progress)
         left_out = [

@@ -85,7 +85,7 @@ FutureOption = Annotated[
     typer.Option(
         "--future",
         metavar="DURATION",
-        help="With --local: put aside events whose time is further ahead of the clock than this.",
+        help="Put aside events whose time is further ahead of the clock than this.",
         show_default=False,
     ),
 ]
@@ -93,6 +93,16 @@ FilesOption = Annotated[
     int | None,
     typer.Option(
         "--files", min=1, help="On Spark: maximum number of files per micro-batch.", show_default=False
+    ),
+]
+PartitionsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--partitions",
+        min=1,
+        help="On Spark: number of partitions that events are split into by key, at the first start; 1 takes "
+        "rules with any key later.",
+        show_default=False,
     ),
 ]
 ProgressOption = Annotated[

@@ -8,12 +8,15 @@ from typing import Any
 
 import typer
 
-from nestream import Queries, Query
+from nestream import Query
 from nestream.cli.console import is_terminal, messages, note
+from nestream.cli.live_rules import Binder, RulesProblem, change_lines
 from nestream.cli.progress import ProgressFile
 from nestream.cli.spark import SETTINGS, spark_errors
 from nestream.cli.stream_metrics import served
 from nestream.cli.stream_status import interruption, live, note_pending, summary
+from nestream.job import Change, LiveRules, open_rules
+from nestream.queries import stream_rules
 from nestream.query import spark_session
 from nestream.sink.place import is_topic
 
@@ -21,8 +24,19 @@ LOOK = 0.5
 """How often the progress is looked at, in seconds."""
 
 
+def goes_on(checkpoint: str | None, sink: str) -> bool:
+    """Whether there is a checkpoint to go on from; one at an address is looked at later."""
+    kept = Path(checkpoint or _kept(sink)) / "nestream"
+    return "://" in str(checkpoint) or any(kept.glob("commit-*"))
+
+
+def _kept(sink: str) -> str:
+    return str(Path(sink) / "_checkpoint")
+
+
 def stream_on_spark(
-    parsed: Query | Queries,
+    query: Query | Binder,
+    name: str,
     source: str,
     sink: str,
     *,
@@ -34,7 +48,10 @@ def stream_on_spark(
     jars: dict[str, str],
     **options: Any,
 ) -> None:
-    """Start the stream and watch it until it ends or is stopped."""
+    """Start the stream and watch it until it ends or is stopped.
+
+    Rules are bound by the binder; `name` is that of the query, or the place of the rules.
+    """
     if not is_topic(source) and not Path(source).is_dir():
         raise typer.BadParameter(f"there is no folder {source!r}.", param_hint="--from")
     if late is not None and Path(late).exists() and not Path(late).is_dir():
@@ -43,14 +60,20 @@ def stream_on_spark(
         raise typer.BadParameter(f"{checkpoint!r} is not a folder.", param_hint="--checkpoint")
     if late is not None and not is_topic(late):
         late = str(Path(late).absolute())  # workers run in folders of their own
-    kept = checkpoint or str(Path(sink) / "_checkpoint")
+    kept = checkpoint or _kept(sink)
     spark = spark_session(master, {**SETTINGS, **jars})
     try:
         with spark_errors():
-            running = parsed.stream_files(spark, source, sink, checkpoint=kept, late=late, **options)
+            if isinstance(query, Query):
+                running = query.stream_files(spark, source, sink, checkpoint=kept, late=late, **options)
+            else:
+                rules = LiveRules(open_rules(name, noted=True), query, lambda parsed: parsed)
+                running = stream_rules(rules, spark, source, sink, checkpoint=kept, late=late, **options)
         if log is not None:
             log.counts_on = True
-        running.on_batch = _Told(log, is_kept=late is not None)
+        told = _Told(log, is_kept=late is not None)
+        running.on_batch = told
+        running.on_change = lambda change: told.of_change(change, running.progress)
         with served(metrics, lambda: running.progress):
             _watch(running)
         note(summary(running.progress))
@@ -69,15 +92,22 @@ class _Told:
     def __call__(self, progress: Any) -> None:
         if self._log is not None:
             self._log(progress)
-        left_out = [f"{progress.late:,} late"] if progress.late else []
-        left_out += [f"{progress.malformed:,} malformed"] if progress.malformed else []
+        counts = {"late": progress.late, "malformed": progress.malformed, "in the future": progress.future}
+        left_out = [f"{number:,} {what}" for what, number in counts.items() if number]
         if left_out and not self._silent:
             note(f"warning: {' and '.join(left_out)} left out so far; --late DIR keeps them with the reason")
             self._silent = True
 
+    @staticmethod
+    def of_change(change: Change, progress: Any) -> None:
+        """Say what became of a change of the rules."""
+        for line in change_lines(change, progress.rules):
+            note(line)
+
 
 def _watch(running: Any) -> None:
     """Show the progress until the stream ends or is interrupted."""
+    problem = RulesProblem()
     shown = messages().status("starting") if is_terminal(error=True) else nullcontext()
     with shown as status, interruption() as interrupted:
         while not running.wait(LOOK):
@@ -85,5 +115,7 @@ def _watch(running: Any) -> None:
                 running.stop()
                 note("stopped; run the same command to continue")
                 return
+            if (said := problem(running.progress)) is not None:
+                note(said)
             if status is not None:
                 status.update(live(running.progress))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from nestream.model.expression import constants
 from nestream.model.lengths import length_of_time, seconds_of
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
+from nestream.runtime.arrivals import Compiler
 from nestream.runtime.compiled import CompiledLayers, CompiledQuery, CompiledSet
 
 AnyCompiled = TypeVar("AnyCompiled", CompiledQuery, CompiledSet | CompiledLayers)
@@ -56,6 +58,18 @@ def collected(events: Any, options: Mapping[str, Any]) -> tuple[pa.Table, dict[s
     return in_process(df).sort_by(settings.time), {**options, "types": schema.types or None}
 
 
+def in_process(matches: Any) -> pa.Table:
+    """The matches of a batch in this process."""
+    from nestream.runtime.spark.session import in_process
+
+    if matches.isStreaming:
+        raise TypeError(
+            "the matches of a stream cannot be collected\n"
+            "  hint: leave `to` out, and write the stream of matches somewhere"
+        )
+    return in_process(matches)
+
+
 def explained_on_spark(df: Any, plan: Plan, compiled: CompiledQuery, format: str, **partitioning: Any) -> Any:
     """The plan, and how the events are split, read and filtered."""
     from nestream.runtime.spark.columns import session_zone
@@ -83,7 +97,7 @@ def planned_from(compiled: AnyCompiled, sample: Any, settings: Settings) -> AnyC
     """What was compiled, planned for a sample of events of this process, where there is one."""
     if sample is None:
         return compiled
-    table = to_table(sample, settings.type)
+    table = to_table(sample, settings.type, settings.time)
     planned: AnyCompiled = compiled.planned_for(table, settings.schema(table.schema))
     return planned
 
@@ -149,37 +163,63 @@ def spark_session(master: str = "local[*]", settings: Mapping[str, str] | None =
 
 
 def stream_files(
-    compile: Callable[[Any, Schema, Settings], tuple[Any, str]],
+    compile: Callable[[Any, Schema, Settings], tuple[Any, str]], *args: Any, **options: Any
+) -> Any:
+    """Match the files of a folder, those there and those to come, into files of another."""
+    from nestream.runtime.spark.stream_rules import FixedQueries
+
+    def queries(settings: Settings, df: Any, *_: Any) -> FixedQueries:
+        return FixedQueries(*compile(*dataframe_of(df, settings), settings))
+
+    return _stream(queries, *args, **options)
+
+
+def stream_rules(
+    compiler_of: Callable[[Any, Any, Schema, Settings], Compiler], live: Any, *args: Any, **options: Any
+) -> Any:
+    """The same with rules that change while the stream runs; a compiler is made of queries and events."""
+    from nestream.runtime.spark.stream_rules import ChangingRules
+
+    def queries(settings: Settings, df: Any, *rest: Any) -> ChangingRules:
+        events, schema = dataframe_of(df, settings)
+        return ChangingRules(live, schema, lambda found: compiler_of(found, events, schema, settings), *rest)
+
+    return _stream(queries, *args, **options)
+
+
+def _stream(
+    queries: Callable[..., Any],
     spark: Any,
     source: str,
     sink: str,
     *,
-    time: str,
-    type: str,
+    time: str = "ts",
+    type: str = "type",
     strategy: str = "auto",
+    watermark: Any = "10 seconds",
     **options: Any,
 ) -> Any:
-    """Match the files of a folder, those there and those to come, into files of another."""
     from nestream.runtime.spark.stream_files import stream_files as stream
 
     settings = Settings.of({"time": time, "type": type, "strategy": strategy})
     settings.without_reference("does not run on Spark")
-
-    def compiled(df: Any) -> tuple[Any, str]:
-        events, schema = dataframe_of(df, settings)
-        return compile(events, schema, settings)
-
     if "trigger" in options:
         options["trigger"] = seconds_of(options["trigger"], "trigger")
-    delay = microseconds_of(options.pop("watermark", "10 seconds"))
-    return stream(spark, compiled, source, sink, time=time, type=type, watermark=delay, **options)
+    if options.get("future") is not None:
+        options["future"] = timedelta(
+            microseconds=microseconds_of(options["future"], "time ahead of the clock")
+        )
+    delay = microseconds_of(watermark)
+    return stream(
+        spark, partial(queries, settings), source, sink, time=time, type=type, watermark=delay, **options
+    )
 
 
-def microseconds_of(watermark: Any) -> int:
-    """The delay of a watermark on timestamps, which needs a unit."""
-    length = length_of_time(watermark, "watermark")
+def microseconds_of(given: Any, what: str = "watermark") -> int:
+    """A length of time for timestamps, which needs a unit."""
+    length = length_of_time(given, what)
     if not isinstance(length, Duration):
-        raise TypeError(f'the watermark is {length}, without a unit\n  hint: write "{length} seconds"')
+        raise TypeError(f'the {what} is {length}, without a unit\n  hint: write "{length} seconds"')
     return length.microseconds
 
 

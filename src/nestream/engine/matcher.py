@@ -406,6 +406,11 @@ class Matcher:
         return forgettable(self.program, self.store, self.decided, watermark, held)
 
     @property
+    def remembers(self) -> bool:
+        """Whether KEEP remembers matches that were emitted, whose events may be gone."""
+        return self.keeper is not None and bool(self.keeper.left)
+
+    @property
     def complete_since(self) -> int:
         """The time from which on every event that has come is held for this matcher."""
         return complete_since(self.program, self.store, self.decided, self.watermark)

@@ -5,7 +5,8 @@ from nestream.job.job import Job
 from nestream.job.live_rules import Change, LiveRules
 from nestream.job.progress import Progress, State
 from nestream.job.rule_folder import RuleFolder
-from nestream.job.rules import RulesError, RuleSet, RuleSource
+from nestream.job.rule_stores import is_rules, open_rules
+from nestream.job.rules import RulesError, RuleSet, RuleSource, RuleStore
 
 __all__ = [
     "Change",
@@ -17,6 +18,9 @@ __all__ = [
     "RuleFolder",
     "RuleSet",
     "RuleSource",
+    "RuleStore",
     "RulesError",
     "State",
+    "is_rules",
+    "open_rules",
 ]

@@ -135,7 +135,7 @@ class Job:
         saved = self._checkpoint.open() if self._checkpoint is not None else None
         if self._rules is not None:
             self._rules.begin(None if saved is None else saved.rules)
-            self._show_rules(self._rules)
+            self._rules.show(self.progress)
         self._stream = self._start(late=self._late, dead_letter=self._dead)
         self._sink.restore(None if saved is None else saved.sink)
         if self._aside is not None:
@@ -188,7 +188,7 @@ class Job:
         """Look at the rules; a change is a checkpoint, so that whoever goes on from it has changed too."""
         assert self._rules is not None
         change = self._rules.look(self._stream)
-        self.progress.rules_problem = self._rules.problem
+        self._rules.show(self.progress)
         if change is not None:
             self._changed(self._rules, change)
             self._save()
@@ -202,15 +202,10 @@ class Job:
                 for name, reason in change.refused.items()
             ]
             self._write_aside()
-        self._show_rules(rules)
+        rules.show(self.progress)
         self.progress.changed(change.json())
         if self._on_change is not None:
             self._on_change(change)
-
-    def _show_rules(self, rules: LiveRules) -> None:
-        self.progress.version = rules.running.version
-        self.progress.rules = {name: rule.version for name, rule in rules.running.rules.items()}
-        self.progress.refused = rules.refused
 
     # -- events --------------------------------------------------------------------------------------------
 

@@ -13,15 +13,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from nestream.job.progress import Progress
 from nestream.job.rules import RulesError, RuleSet, RuleSource
 from nestream.model.diagnostics import QueryError, QuerySetError
 from nestream.model.schema import EventError
+from nestream.model.together import with_versions
 from nestream.sink import plain
-
-VERSION = "version"
-"""The column of a match with the version of its rule."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +65,12 @@ class LiveRules:
 
     def with_versions(self, matches: pa.Table) -> pa.Table:
         """Matches with the versions of their rules."""
-        names = matches.column("query")
-        places = pc.index_in(names, pa.array(list(self.running.rules), pa.string()))
-        versions = pa.array([rule.version for rule in self.running.rules.values()], pa.int64())
-        return matches.add_column(matches.schema.get_field_index("query") + 1, VERSION, versions.take(places))
+        return with_versions(matches, self.running.versions)
+
+    def show(self, progress: Progress) -> None:
+        """Say which rules run, which are refused, and why they cannot be read."""
+        progress.version, progress.rules = self.running.version, self.running.versions
+        progress.refused, progress.rules_problem = self.refused, self.problem
 
     # -- checkpoints ---------------------------------------------------------------------------------------
 

@@ -12,27 +12,16 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from nestream.job.checkpoint import replace_file
-from nestream.job.rules import RulesError, RuleSet
+from nestream.job.rules import Changes, RulesError, RuleSet, Version, folded, rules_of
 
 SUFFIX = ".neel"
 BY_HAND = "edited by hand"
 FOUND = "found"
-
-
-@dataclass(frozen=True)
-class Version:
-    """A change of a set: its number, when it was, what was done, and the rules with their new texts."""
-
-    version: int
-    time: str
-    what: str
-    rules: dict[str, str | None]
 
 
 class RuleFolder:
@@ -40,6 +29,8 @@ class RuleFolder:
 
     A job that will be started again has the rules that it begins with `noted` in the history.
     """
+
+    forgets = False
 
     def __init__(self, folder: str | os.PathLike[str], *, noted: bool = False) -> None:
         self._notes = noted
@@ -164,15 +155,11 @@ class RuleFolder:
 
     def at(self, version: int) -> RuleSet:
         """The rules of a version."""
-        versions = self.history()
-        if version not in [one.version for one in versions]:
-            known = f"there are 1 to {versions[-1].version}" if versions else "nothing was changed yet"
-            raise RulesError(f"the rules in {self.folder} have no version {version}; {known}")
-        return _folded([one for one in versions if one.version <= version])
+        return rules_of(self.history(), version, self.where)
 
     def _latest(self) -> RuleSet | None:
         versions = self.history()
-        return _folded(versions) if versions else None
+        return folded(versions) if versions else None
 
     def _note(self, version: int, what: str, rules: Mapping[str, str | None]) -> None:
         """Append a version, after a line that was cut off if there is one."""
@@ -186,8 +173,8 @@ class RuleFolder:
     def change(
         self,
         what: str,
-        changes: Callable[[RuleSet], Mapping[str, str | None]],
-        check: Callable[[Mapping[str, str], Mapping[str, str | None]], None],
+        changes: Callable[[RuleSet], Changes],
+        check: Callable[[Mapping[str, str], Changes], None],
     ) -> RuleSet:
         """Change the rules all at once; what has to change is told by their present state.
 
@@ -264,11 +251,3 @@ class RuleFolder:
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
-
-
-def _folded(versions: list[Version]) -> RuleSet:
-    """The rules after some changes."""
-    found = RuleSet()
-    for one in versions:
-        found = found.changed(one.rules, one.version)
-    return found

@@ -1,14 +1,17 @@
 """The rules of a job as of now: texts by name, each with the version in which it came.
 
 A change of a set has a number, its version, and a rule has that of the change that brought its present text.
-Where rules come from is a `RuleSource`: a folder today.
+Where rules come from is a `RuleSource`: a folder, or a Kafka topic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+Changes = Mapping[str, str | None]
+"""The rules that change, with their new texts; None for one that goes."""
 
 
 class RulesError(Exception):
@@ -34,6 +37,11 @@ class RuleSet:
     def texts(self) -> dict[str, str]:
         """The texts by the names of the rules."""
         return {name: rule.text for name, rule in self.rules.items()}
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """The versions by the names of the rules."""
+        return {name: rule.version for name, rule in self.rules.items()}
 
     def without(self, names: Iterable[str]) -> RuleSet:
         """The set without some rules."""
@@ -89,3 +97,59 @@ class RuleSource(Protocol):
         no rules to be had.
         """
         ...
+
+
+@dataclass(frozen=True)
+class Version:
+    """A change of a set: its number, when it was, what was done, and the rules with their new texts."""
+
+    version: int
+    time: str
+    what: str
+    rules: dict[str, str | None]
+
+
+class RuleStore(RuleSource, Protocol):
+    """Where rules are kept, and changed."""
+
+    def history(self) -> list[Version]:
+        """The versions, the oldest first; none where nothing was changed yet."""
+        ...
+
+    @property
+    def forgets(self) -> bool:
+        """Whether earlier versions may be gone."""
+        ...
+
+    def at(self, version: int) -> RuleSet:
+        """The rules of a version; raises a `RulesError` where they are not known."""
+        ...
+
+    def change(
+        self,
+        what: str,
+        changes: Callable[[RuleSet], Changes],
+        check: Callable[[Mapping[str, str], Changes], None],
+    ) -> RuleSet:
+        """Change the rules all at once; what has to change is told by their present state.
+
+        `check` is called with the texts as they will be and the changes, and raises where they must not.
+        """
+        ...
+
+
+def folded(versions: Iterable[Version]) -> RuleSet:
+    """The rules after some changes."""
+    found = RuleSet()
+    for one in versions:
+        found = found.changed(one.rules, one.version)
+    return found
+
+
+def rules_of(versions: list[Version], version: int, where: str) -> RuleSet:
+    """The rules of a version, given all of them."""
+    if version not in [one.version for one in versions]:
+        first, last = (versions[0].version, versions[-1].version) if versions else (0, 0)
+        known = f"there are {first} to {last}" if versions else "nothing was changed yet"
+        raise RulesError(f"the rules in {where} have no version {version}; {known}")
+    return folded(one for one in versions if one.version <= version)

@@ -20,7 +20,7 @@ from nestream.model.expression import (
     column_name,
 )
 from nestream.model.lazy import Lazy
-from nestream.model.plain import plain_type, repeated_names
+from nestream.model.plain import is_uuid, plain_type, repeated_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +67,7 @@ class Order(StrEnum):
 
 
 def kind_of(datatype: pa.DataType) -> Kind:
-    """The kind of an Arrow type. Dates are timestamps at midnight."""
+    """The kind of an Arrow type. Dates are timestamps at midnight, and UUIDs are compared as their text."""
     if pa.types.is_dictionary(datatype):
         return kind_of(datatype.value_type)
     if pa.types.is_integer(datatype):
@@ -81,6 +81,8 @@ def kind_of(datatype: pa.DataType) -> Kind:
         or pa.types.is_large_string(datatype)
         or pa.types.is_string_view(datatype)
     ):
+        return Kind.STRING
+    if is_uuid(datatype):
         return Kind.STRING
     if pa.types.is_null(datatype):
         return Kind.UNKNOWN
@@ -175,7 +177,8 @@ class Schema:
                 "and a time must be an integer, a timestamp or a date\n"
                 '  hint: convert the column, or name another with time="..."'
             )
-        if kind_of(self.columns[self.type]) not in (Kind.STRING, Kind.UNKNOWN):
+        named = self.columns[self.type]
+        if kind_of(named) not in (Kind.STRING, Kind.UNKNOWN) or is_uuid(named):
             raise EventError(
                 f"the type column `{self.type}` holds {self.columns[self.type]}, "
                 "and a type must be a string\n"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nestream.model.match_table import events_at, spanned, values_at
 from nestream.model.output import UNBOUND, EventColumn, GroupColumn, Members, Output, event_type
@@ -17,6 +18,8 @@ from nestream.model.schema import Schema
 
 VALUES = pa.map_(pa.string(), pa.string())
 Rows = npt.NDArray[np.int64]
+QUERY, VERSION = "query", "version"
+"""The columns of a match with the name of its query and, where queries change, with the version of that."""
 
 
 def set_schema(schema: Schema) -> pa.Schema:
@@ -35,6 +38,13 @@ def set_schema(schema: Schema) -> pa.Schema:
             pa.field("values", VALUES),
         ]
     )
+
+
+def with_versions(matches: pa.Table, versions: Mapping[str, int]) -> pa.Table:
+    """Matches of a query set with the versions of their queries."""
+    places = pc.index_in(matches.column(QUERY), pa.array(list(versions), pa.string()))
+    numbers = pa.array(list(versions.values()), pa.int64()).take(places)
+    return matches.add_column(matches.schema.get_field_index(QUERY) + 1, VERSION, numbers)
 
 
 def shown_variables(output: Output) -> list[str]:

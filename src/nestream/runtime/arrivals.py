@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.model.columns import roomy, to_table, with_columns
+from nestream.model.iso_times import with_times
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
 from nestream.runtime.compiled import Begin, Compiled, Since
@@ -33,6 +34,7 @@ class Compiler:
     with. `attributes` are those that the query reads, `computed` those that it does not only show, and
     `types` the event types that it names. With `whole` a match shows events with all their columns; otherwise
     those that the query does not read do not matter. `members` are the identities of the queries of a set.
+    With `fixed` the columns are known and stay, and events that no query reads never arrive.
     """
 
     compiled: Callable[[Schema, Begin | None], Compiled]
@@ -43,6 +45,7 @@ class Compiler:
     whole: bool
     members: Mapping[str, str]
     limit: int | None = None
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,10 +111,11 @@ class Arrivals:
         """
         held = progress.run.schema.columns
         columns = {**self._declared, **{name: kind for name, kind in held.items() if self._is_used(name)}}
-        columns |= {name: pa.null() for name in self._mentioned if name not in columns}
+        if not self.compiler.fixed:
+            columns |= {name: pa.null() for name in self._mentioned if name not in columns}
         members = self.compiler.members
         staying = {name for name, identity in before.members.items() if members.get(name) == identity}
-        joining = Joining(progress, staying, columns, whole=before.whole)
+        joining = Joining(progress, staying, columns, whole=before.whole, fixed=before.fixed)
         run = started(self.compiler.compiled(self._schema(columns), joining))
         return progress.going_on(run, self.lateness, self.compiler.computed, staying), joining.joined
 
@@ -121,7 +125,7 @@ class Arrivals:
         """A batch as users give it, as a table."""
         table = events
         if not isinstance(events, pa.Table) or events.schema != self._plain or _has_null_words(events):
-            table = to_table(events, self.type)
+            table = to_table(events, self.type, self.time)
             self._plain = table.schema
             self._narrow = [
                 (place, field.with_type(roomy(field.type)))
@@ -137,7 +141,7 @@ class Arrivals:
     def look(self, table: pa.Table, progress: Progress | None) -> Arrival:
         """Sort out the events. Raises where they do not fit; changes nothing."""
         dead: list[tuple[int, str]] = []
-        table, rows = self._readable(table, None, dead)
+        table, rows = self._readable(self._timed(table, progress), None, dead)
         known = progress is not None and table.schema.equals(progress.run.schema.arrow)
         if table.num_rows and not known:
             table = table.select([name for name in table.column_names if self._is_used(name)])
@@ -159,6 +163,12 @@ class Arrivals:
         on_time = table.filter(pa.array(~behind))
         late = np.flatnonzero(behind) if rows is None else rows[behind]
         return Arrival(progress, on_time, times[~behind], dead, late.tolist())
+
+    def _timed(self, table: pa.Table, progress: Progress | None) -> pa.Table:
+        """The events with timestamps for times that are text, unless times are known to be integers."""
+        columns = self._declared if progress is None else progress.run.schema.columns
+        known = columns.get(self.time)
+        return table if known is not None and pa.types.is_integer(known) else with_times(table, self.time)
 
     def _readable(self, table: pa.Table, rows: Any, dead: list[tuple[int, str]]) -> tuple[pa.Table, Any]:
         """The events with a time and a type, and their row numbers, None for all; the others are dead."""

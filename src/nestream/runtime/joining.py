@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from nestream.engine.program import LeafSpec
+from nestream.engine.program import LeafSpec, Measure
 from nestream.engine.retention import LEAST
 from nestream.model.event_types import ANY_TYPE
 from nestream.runtime.compiled import CompiledQuery, CompiledSet
@@ -27,15 +27,29 @@ class Joining:
     """Says since when each query of a changed set sees events, and what need not be compiled again.
 
     `staying` are the queries that go on, `columns` those of the events from now on. With `whole` all columns
-    of the events were taken so far, so that a column which is not known never had a value.
+    of the events were taken so far, so that a column which is not known never had a value. With `fixed`,
+    events that no query read were left behind when they came, so they do not wait for the watermark either.
     """
 
     def __init__(
-        self, before: Progress, staying: Collection[str], columns: Collection[str], *, whole: bool
+        self,
+        before: Progress,
+        staying: Collection[str],
+        columns: Collection[str],
+        *,
+        whole: bool,
+        fixed: bool = False,
     ) -> None:
         self._columns, self._whole = columns, whole
-        self._held = {reads: _Held(_run(layer), staying) for reads, layer in layers_of(before.run).items()}
         self._watermark, self._greatest = before.watermark, before.greatest
+        left_behind = before.greatest if fixed else None
+        self._held = {
+            reads: _Held(_run(layer), staying, left_behind) for reads, layer in layers_of(before.run).items()
+        }
+        self._unread = before.greatest if fixed else before.watermark
+        """The greatest time of an event that nobody read and that may be gone."""
+        self._counted = self._counted_since() if fixed else LEAST
+        """Since when events that no query reads were counted, for windows of events."""
         self._schema = before.run.schema
         self.joined: list[str] = []
         """The queries that begin: new ones, and those that read other composite types than before."""
@@ -53,11 +67,19 @@ class Joining:
         query = alone()
         moments = [self._since_column(held, column) for column in query.held]
         if held is None:  # it reads composite events that none read before
-            moments.append(_after(self._watermark))
+            moments.append(_after(self._unread))
         else:
             moments += [held.since_leaf(leaf) for leaf in query.program.leaves]
+        if query.program.measure is Measure.EVENTS:
+            moments.append(self._counted)
         since = max(moments)
         return None if since == LEAST else since
+
+    def _counted_since(self) -> int:
+        members = [member for held in self._held.values() for member in held.run.compiled.members]
+        counting = [member.since for member in members if member.program.measure is Measure.EVENTS]
+        since = (LEAST if time is None else time for time in counting)
+        return min(since, default=_after(self._greatest))
 
     def _since_column(self, held: _Held | None, column: str) -> int:
         if column == self._schema.type:  # it is held with every event
@@ -75,8 +97,9 @@ class Joining:
 class _Held:
     """What a run holds: since when all events of a leaf, and all values of a column, are there."""
 
-    def __init__(self, run: SetRun, staying: Collection[str]) -> None:
+    def __init__(self, run: SetRun, staying: Collection[str], left_behind: int | None) -> None:
         self.run = run
+        self._unread = run.watermark if left_behind is None else left_behind
         self.going_on = {one.name: self._still(one) for one in run.compiled.members if one.name in staying}
         self.columns: dict[str, int] = {}
         self._leaves: dict[str, dict[LeafSpec, int]] = {}
@@ -109,7 +132,7 @@ class _Held:
         """Since when all events of a leaf are held: by another that covers it, or from now on."""
         candidates = {**self._leaves.get(ANY_TYPE, {}), **self._leaves.get(leaf.types[0], {})}
         found = [since for known, since in candidates.items() if known.covers(leaf)]
-        return min(found, default=_after(self.run.watermark))
+        return min(found, default=_after(self._unread))
 
 
 def _after(time: int | None) -> int:

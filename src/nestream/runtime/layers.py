@@ -168,6 +168,11 @@ class LayeredRun:
         return {name: since for layer in self.layers for name, since in layer.run.since.items()}
 
     @property
+    def seconds(self) -> dict[str, float]:
+        """How long matches of each query have been looked for, in this process."""
+        return {name: time for layer in self.layers for name, time in layer.run.seconds.items()}
+
+    @property
     def store(self) -> Any:
         """The events that are held for the queries that read events alone."""
         return self.layers[0].run.store
@@ -187,6 +192,11 @@ class LayeredRun:
         """The matches decided by a watermark, each with the name of its query, layer by layer."""
         for layer in self.layers:
             yield from layer.run.advance(layer.reach(watermark), in_order=in_order)
+
+    def expire(self) -> None:
+        """Forget the events that no query needs any more, as after others have left the set."""
+        for layer in self.layers:
+            layer.run.expire()
 
     def pass_over(self, watermark: int) -> None:
         """Take the matches that a watermark decides as emitted: they were found elsewhere."""
@@ -298,7 +308,7 @@ class LayeredRun:
             **held,
             "leaves": {**lowest["leaves"], **leaves},
             "oldest": min(oldest, default=None),
-            "seconds": {name: time for one in described for name, time in one["seconds"].items()},
+            "seconds": self.seconds,
             "layers": len(self.layers),
             "composites waiting": sum(len(layer.composites) for layer in self.layers),
         }

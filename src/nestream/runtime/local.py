@@ -180,8 +180,8 @@ class LocalRun:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no event is held."""
-        return not len(self.store)
+        """Whether no event is held, and nothing of earlier matches is remembered."""
+        return not len(self.store) and not self.matcher.remembers
 
     @property
     def decided(self) -> list[list[int]]:

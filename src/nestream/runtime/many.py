@@ -74,6 +74,10 @@ class SetRun:
         yield from self._named(self.matchers.decide(watermark, in_order=in_order))
         self.matchers.expire()
 
+    def expire(self) -> None:
+        """Forget the events that no query needs any more, as after others have left the set."""
+        self.matchers.expire()
+
     def pass_over(self, watermark: int) -> None:
         """Take the matches that a watermark decides as emitted: they were found elsewhere."""
         self.matchers.pass_over(watermark)
@@ -175,8 +179,8 @@ class SetRun:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no event is held."""
-        return not len(self.store)
+        """Whether no event is held, and nothing of earlier matches is remembered."""
+        return not len(self.store) and not any(member.remembers for member in self.matchers.members)
 
     @property
     def decided(self) -> list[list[int]]:

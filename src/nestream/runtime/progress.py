@@ -153,6 +153,15 @@ class Progress:
             return 1
         return schema.per_microsecond // self.run.schema.per_microsecond
 
+    def since(self, name: str) -> Any:
+        """The time since which a query of a set sees events, as the events have it; None for all."""
+        since, schema = self.run.since.get(name), self.run.schema
+        kind = schema.columns[schema.time]
+        if since is None or not pa.types.is_timestamp(kind):
+            return since
+        microseconds = pa.scalar(-(-since // schema.per_microsecond), pa.int64())
+        return microseconds.cast(pa.timestamp("us", kind.tz)).as_py()
+
     # -- state ---------------------------------------------------------------------------------------------
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:

@@ -358,21 +358,7 @@ class Stream:
         self._arrivals = arrivals
         self._single, self._alone, self._never_singly = None, 0, False
         self._seen = Seen(())  # nobody knows which of the types came before
-        return {name: self._since(name) for name in joined}
-
-    def _since(self, name: str) -> Any:
-        """The time since which a query sees events, as the events have it."""
-        progress = self._progress
-        since = None if progress is None else progress.run.since.get(name)
-        if since is None or progress is None:
-            return None
-        schema = progress.run.schema
-        kind = schema.columns[schema.time]
-        scale = schema.per_microsecond
-        if pa.types.is_timestamp(kind):
-            microseconds = pa.scalar(-(-since // scale), pa.int64())
-            return microseconds.cast(pa.timestamp("us", kind.tz)).as_py()
-        return since
+        return {name: None if self._progress is None else self._progress.since(name) for name in joined}
 
     # -- state ---------------------------------------------------------------------------------------------
 

@@ -12,18 +12,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import nestream
+from nestream.engine.program import Measure
 from nestream.runtime.spark.batch import CODE, Task
 from nestream.runtime.spark.columns import RAW, UNREAD
-from nestream.runtime.spark.stream import stream_partitioning
 from nestream.runtime.spark.stream_batch import Matching, Order
 from nestream.runtime.spark.stream_bucket import KEPT
 from nestream.runtime.spark.stream_commit import Commits
-from nestream.runtime.spark.stream_job import Results, StreamJob, Writes
+from nestream.runtime.spark.stream_job import Plan, StreamJob, Writes
 from nestream.runtime.spark.stream_pack import CLOCK, NO_TIME, NO_TYPE, SLOT, packing, spread
 from nestream.runtime.spark.stream_place import Place
+from nestream.runtime.spark.stream_results import Results
+from nestream.runtime.spark.stream_rules import FixedQueries, JobQueries
 from nestream.runtime.spark.stream_sink import BatchFiles
 from nestream.runtime.spark.stream_task import StreamTask
 
@@ -43,7 +46,7 @@ class _Job(StreamJob):
             rows = [row for row in packs if row["bucket"] == number]
             if rows:
                 batch = pa.RecordBatch.from_pylist(rows, PACKS)
-                found += Matching(self._shipped, order)(iter([batch]))
+                found += Matching(self._plan.shipped, order)(iter([batch]))
             if self.lose():
                 raise LostError
         return Results.of(pa.Table.from_batches(found, FOUND))
@@ -78,18 +81,14 @@ class SimulatedJob:
         compiled = (
             nestream.query(text).prepare(schema.empty_table(), order=order, strategy=strategy).compiled()
         )
-        task = Task(compiled, stream_partitioning(compiled.scope))
-        self.numbers = spread(buckets, 3) if task.partitioning.kind == "key" else (0,)
         identity = f"{text} {order} {strategy}"
-        self.task = StreamTask.of(task, schema, identity, self.numbers, whole=True, unread=UNREAD_COLUMNS)
-        self.path, self.delay = path, delay
+        self.queries: Callable[[Commits], JobQueries] = lambda _: FixedQueries(compiled, identity)
         self.limit = compiled.limit
-        aside = pa.schema([*schema, pa.field("reason", pa.string()), pa.field("raw", pa.string())])
-        self.writes = Writes(
-            str(path / "check"),
-            BatchFiles(Place(str(path / "out")), "part", "parquet", task.wanted),
-            BatchFiles(Place(str(path / "late")), "late", "parquet", aside),
-        )
+        self._begin(schema, path, delay, buckets)
+
+    def _begin(self, schema: pa.Schema, path: Path, delay: int, buckets: int) -> None:
+        self.schema, self.path, self.delay = schema, path, delay
+        self.wanted_buckets = buckets
         self.number = 0
         self.start()
 
@@ -97,13 +96,49 @@ class SimulatedJob:
         """Start the driver, as after it was killed."""
         if hasattr(self, "job"):
             self.job.close()  # as the system does for a process that ends
-        commits = Commits(self.writes.checkpoint)
-        self.job = _Job(self.task, self.numbers, self.writes, commits, delay=self.delay, limit=self.limit)
+        commits = Commits(str(self.path / "check"))
         try:
+            queries = self.queries(commits)
+            is_split = queries.partitioning.kind == "key"
+            self.numbers = spread(self.wanted_buckets, 3) if is_split else (0,)
+            aside = pa.schema([*self.schema, pa.field("reason", pa.string()), pa.field("raw", pa.string())])
+            writes = Writes(
+                str(self.path / "check"),
+                BatchFiles(Place(str(self.path / "out")), "part", "parquet", pa.schema([])),
+                BatchFiles(Place(str(self.path / "late")), "late", "parquet", aside),
+            )
+            self.job = _Job(
+                queries,
+                self._planned,
+                self.numbers,
+                writes,
+                commits,
+                packs_of=list,  # type: ignore[arg-type]
+                delay=self.delay,
+                limit=self.limit,
+            )
             self.job.open()
         except BaseException:
-            self.job.close()
+            commits.close()
             raise
+
+    def _planned(self, queries: JobQueries) -> Plan:
+        """How a micro-batch is run, its events being a table."""
+        task = Task(queries.compiled, queries.partitioning, ordered=queries.types)
+        self.task = StreamTask.of(
+            task,
+            self.schema,
+            queries.identity,
+            self.numbers,
+            whole=True,
+            unread=UNREAD_COLUMNS,
+            versions=queries.versions,
+        )
+        return Plan(self.task, self._packs)
+
+    def _packs(self, events: pa.Table) -> Any:
+        pack = packing(self.task.carried, self.numbers, whole=True, clock="ts")
+        return [row for batch in pack(self._prepared(events)) for row in batch.to_pylist()]
 
     def batch(self, events: pa.Table, chance: Random) -> None:
         """One micro-batch, at times after others of it that failed half way."""
@@ -127,16 +162,19 @@ class SimulatedJob:
 
     def run(self, events: pa.Table) -> None:
         """The micro-batch that is next."""
-        pack = packing(self.task.carried, self.numbers, whole=True, clock="ts")
-        packs = [row for batch in pack(self._prepared(events)) for row in batch.to_pylist()]
-        self.job(packs, self.number)  # type: ignore[arg-type]
+        self.job(events, self.number)
 
     def _prepared(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
         """The columns that Spark computes before packing, and the row that tells the time."""
         task = self.task.task
+        told = max(
+            moment for moment in events.column("ts").cast(pa.int64()).to_pylist() if moment is not None
+        )
+        count = events.num_rows
+        events = self._relevant(events)
         moments = events.column("ts").cast(pa.int64()).to_pylist()
         names = events.column("type").to_pylist()
-        codes = [task.scope.types.index(n) if n in task.scope.types else len(task.scope.types) for n in names]
+        codes = [task.types.index(n) if n in task.types else len(task.types) for n in names]
         key = task.partitioning.key
         keys = events.column(key).to_pylist() if key is not None else [0] * len(names)
         slots = [
@@ -148,18 +186,25 @@ class SimulatedJob:
             events = events.append_column(field, pa.nulls(events.num_rows, field.type))
         rows = events.append_column(CODE, numbers.cast(self.task.carried.field(CODE).type))
         rows = rows.append_column(SLOT, pa.array(np.asarray(slots), pa.int32()))
-        greatest = max(moment for moment in moments if moment is not None)
-        told = pa.Table.from_pylist(
-            [{"ts": greatest, SLOT: CLOCK - events.num_rows}],
+        clock = pa.Table.from_pylist(
+            [{"ts": told, SLOT: CLOCK - count}],
             pa.schema([field if field.name != "ts" else pa.field("ts", pa.int64()) for field in rows.schema]),
         ).cast(rows.schema)
-        yield from pa.concat_tables([rows, told]).combine_chunks().to_batches()
+        yield from pa.concat_tables([rows, clock]).combine_chunks().to_batches()
+
+    def _relevant(self, events: pa.Table) -> pa.Table:
+        """The events that Spark lets through."""
+        scope = self.task.task.scope
+        if scope.any_type or scope.measure is Measure.EVENTS:
+            return events
+        known = pc.is_in(events.column("type"), pa.array([*scope.types, None], pa.string()))
+        return events.filter(pc.or_(known, pc.is_null(events.column("ts"))))
 
     @property
     def matches(self) -> pa.Table:
         """The matches so far, as any reader finds them."""
         files = sorted((self.path / "out").glob("*.parquet"))
-        return pa.concat_tables([self.task.task.wanted.empty_table(), *map(pq.read_table, files)])
+        return pa.concat_tables([self.task.wanted.empty_table(), *map(pq.read_table, files)])
 
     @property
     def late(self) -> list[dict[str, Any]]:

@@ -114,28 +114,33 @@ def test_the_reason_is_found_in_what_spark_says() -> None:
 
 
 KEYED = "SEQ(A a, B b) WHERE a.id = b.id WITHIN 10 seconds"
+AHEAD = 4_000_000_000
+"""More than a hundred years of seconds."""
 
 
 @pytest.mark.parametrize("format", ["parquet", "json"])
-def test_late_and_malformed_events_are_put_aside_with_the_reason(
+def test_late_malformed_and_future_events_are_put_aside_with_the_reason(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
     monkeypatch.setattr(folder.spark, "stop", lambda: None)  # the session of all the tests
     for part in (
         events((0, "A", 1), (100, "A", 2)),
-        events((50, "B", 3), (101, "B", 2), (None, "A", 4), (102, None, 5), (51, "A", 6)),
+        events((50, "B", 3), (101, "B", 2), (None, "A", 4), (102, None, 5), (51, "A", 6), (AHEAD, "B", 7)),
         events((300, "Z", 0)),
     ):
         folder.add(part)
     late, out = folder.path / "late", folder.path / "out"
     command = ["stream", KEYED, "--from", str(folder.path / "in"), "--to", str(out), "--files", "1"]
-    command += ["--late", str(late)]
+    command += ["--late", str(late), "--future", "1 day"]
     first = call(*command, "--format", format, "--once")
     assert first.exit_code == 0, first.stderr
-    assert "8 events, 1 match, 2 late, 2 malformed" in first.stderr
+    assert "9 events, 1 match, 2 late, 2 malformed" in first.stderr
     assert call(*command, "--format", format, "--once").exit_code == 0  # nothing new: nothing again
     found = [event for file in late.iterdir() for event in put_aside(file)]
-    late_ones = [event for event in found if event["raw"] is None]
+    [ahead] = [event for event in found if event["id"] == 7]
+    assert str(ahead["reason"]).startswith("in the future: after 20")
+    assert json.loads((out / "_checkpoint" / "progress.json").read_text())["future"] == 1
+    late_ones = [event for event in found if event["raw"] is None and event is not ahead]
     assert sorted((event["id"], event["type"], event["reason"]) for event in late_ones) == [
         (3, "B", "before the watermark"),
         (6, "A", "before the watermark"),

@@ -50,7 +50,7 @@ def simulated(text: str, table: pa.Table, *, order: str, seed: int, strategy: st
             job.batch(table.slice(done, size), chance)
             done += size
         if chance.random() < 0.5:
-            job.job.finish(list, flush=True)  # type: ignore[arg-type]
+            job.job.finish(flush=True)
         else:
             job.batch(later_events(table), chance)
         assert not job.late
@@ -102,6 +102,19 @@ def test_a_key_that_no_event_can_meet_any_more_leaves_no_state(tmp_path: Path) -
     job.run(events((200, "Z", 1)))
     assert job.state_files == []
     assert job.job.progress.state_rows == job.job.progress.state_bytes == 0
+
+
+def test_what_keep_has_chosen_is_remembered_when_no_event_is_held_any_more(tmp_path: Path) -> None:
+    job = SimulatedJob(f"{KEYED} KEEP FIRST PER a.id", events().schema, tmp_path)
+    for part in (
+        events((0, "A", 1), (1, "B", 1)),
+        events((100, "Z", 1)),
+        events((200, "A", 1), (201, "B", 1), (202, "A", 2), (203, "B", 2)),
+        events((300, "Z", 1)),
+    ):
+        job.run(part)
+        job.number += 1
+    assert [match["a"]["id"] for match in job.matches.to_pylist()] == [1, 2]
 
 
 def test_state_stays_within_a_few_files_over_many_micro_batches(tmp_path: Path) -> None:
@@ -296,7 +309,7 @@ def test_a_checkpoint_serves_one_job_at_a_time(tmp_path: Path) -> None:
     under_way = tmp_path / "check" / "nestream" / "state-under-way"
     under_way.touch()
     with pytest.raises(nestream.EventError, match=r"^another job uses the checkpoint"):
-        Commits(job.writes.checkpoint)
+        Commits(str(tmp_path / "check"))
     assert under_way.exists()
     job.start()
     assert not under_way.exists()
@@ -306,9 +319,9 @@ def test_no_more_matches_are_pending_than_the_limit_leaves(tmp_path: Path) -> No
     text = "SEQ(A a, !B b) WHERE [id] WITHIN 1 minute LIMIT 2"
     job = SimulatedJob(text, events().schema, tmp_path)
     job.run(events((0, "A", 1), (100, "A", 2), (100, "A", 3)))
-    job.job.finish(list, flush=False)  # type: ignore[arg-type]
+    job.job.finish(flush=False)
     assert (job.job.progress.matches, job.job.progress.pending) == (1, 1)
-    job.job.finish(list, flush=True)  # type: ignore[arg-type]
+    job.job.finish(flush=True)
     assert job.matches.num_rows == 2
 
 
@@ -323,13 +336,13 @@ def test_a_limit_holds_over_micro_batches_and_restarts(tmp_path: Path) -> None:
 def test_after_all_time_has_passed_more_events_are_refused(tmp_path: Path) -> None:
     job = SimulatedJob("SEQ(A a, !B b) WHERE [id] WITHIN 1 minute", events().schema, tmp_path)
     job.run(events((0, "A", 1), (1, "A", 2), (2, "B", 2)))
-    job.job.finish(list, flush=False)  # type: ignore[arg-type]
+    job.job.finish(flush=False)
     assert job.job.progress.pending == 1
     assert job.matches.num_rows == 0
-    job.job.finish(list, flush=True)  # type: ignore[arg-type]
+    job.job.finish(flush=True)
     assert job.matches.num_rows == job.job.progress.matches == 1
     job.start()
-    job.job.finish(list, flush=True)  # type: ignore[arg-type]
+    job.job.finish(flush=True)
     assert job.matches.num_rows == 1
     assert job.state_files == []
     job.number += 1

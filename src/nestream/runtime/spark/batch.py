@@ -53,6 +53,13 @@ class Task:
     partitioning: Partitioning
     functions: tuple[tuple[str, Callable[..., Any], str], ...] = field(default_factory=own_functions)
     """The functions that the user added, which the workers do not know."""
+    ordered: tuple[str, ...] = ()
+    """The event types in the order of their numbers, where that of the query may change."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The event types that are read, in the order of their numbers."""
+        return self.ordered or self.scope.types
 
     @property
     def schema(self) -> Schema:
@@ -92,7 +99,7 @@ class Task:
         """The names of types on their way, as a dictionary."""
         if self.scope.any_type:
             return codes.cast(pa.string()).dictionary_encode()
-        names = pa.array([*self.scope.types, OTHER_TYPE], pa.string())
+        names = pa.array([*self.types, OTHER_TYPE], pa.string())
         return pa.DictionaryArray.from_arrays(codes, names)
 
     def shown(self, events: StructType) -> StructType:
@@ -130,7 +137,7 @@ def type_code(task: Task) -> Column:
     """
     if task.scope.any_type:
         return named(task.type).cast("string")
-    types = task.scope.types
+    types = task.types
     numbers = (F.when(named(task.type) == name, F.lit(n)) for n, name in enumerate(types))
     return F.when(named(task.type).isNotNull(), F.coalesce(*numbers, F.lit(len(types)))).cast("short")
 

@@ -225,14 +225,14 @@ def pushed_filter(program: Scope, schema: Schema) -> Column:
     """
     if len(program.leaves) > MOST_TESTED:
         return F.lit(True) if program.any_type else named(schema.type).isin(*program.types)
-    return reduce(lambda a, b: a | b, [_leaf_filter(leaf, schema) for leaf in program.leaves])
+    return reduce(lambda a, b: a | b, [_leaf_filter(leaf, schema) for leaf in program.leaves if leaf.types])
 
 
 def pushed_text(program: Scope, schema: Schema) -> str:
     """The pushed filter to be read: the types, each with the tests of its events that Spark makes."""
     if len(program.leaves) > MOST_TESTED:
         return "ANY" if program.any_type else " or ".join(map(print_name, program.types))
-    parts = dict.fromkeys(_leaf_text(leaf, schema) for leaf in program.leaves)
+    parts = dict.fromkeys(_leaf_text(leaf, schema) for leaf in program.leaves if leaf.types)
     return " or ".join(parts)
 
 

@@ -22,7 +22,7 @@ from nestream.runtime.spark.columns import (
     in_utc,
     session_zone,
 )
-from nestream.runtime.spark.partitioning import choose
+from nestream.runtime.spark.partitioning import Partitioning, choose
 from nestream.runtime.spark.statistics import planned
 from nestream.runtime.spark.stream import match_outcomes, match_stream, stream_partitioning
 
@@ -45,31 +45,26 @@ def match_dataframe(
     """
     shown = event_fields(df)
     if df.isStreaming:
-        df, task = streaming_task(df, compiled, partition_by=partition_by, slice_length=slice_length)
+        plan = stream_partitioning(compiled.scope, partition_by, slice_length)
+        task, df = streaming_task(df, compiled, plan), by_code_point(df)
         streaming = match_outcomes if outcomes else match_stream
         return streaming(df, task, shown, identity, partitions)
-    df, compiled = _prepared(df, compiled)
+    df, compiled = by_code_point(df), _prepared(df, compiled)
     plan = planned(df, compiled, wanted=partition_by, slice_length=slice_length, statistics=statistics)
     return match_batch(df, Task(compiled, plan), shown, partitions)
 
 
 def streaming_task(
-    df: DataFrame,
-    compiled: Compiled,
-    *,
-    partition_by: str | None = None,
-    slice_length: Length | None = None,
-) -> tuple[DataFrame, Task]:
-    """The events of a stream as they are compared, and what is to be found in them."""
-    df, compiled = _prepared(df, compiled)
-    return df, Task(compiled, stream_partitioning(compiled.scope, partition_by, slice_length))
+    df: DataFrame, compiled: Compiled, plan: Partitioning, types: tuple[str, ...] = ()
+) -> Task:
+    """What is to be found in the events of a stream, which are split by a plan; types may have numbers."""
+    return Task(_prepared(df, compiled), plan, ordered=types)
 
 
-def _prepared(df: DataFrame, compiled: Compiled) -> tuple[DataFrame, Compiled]:
-    """The events as they are compared, and the query over them."""
-    compiled = compiled.over(in_utc(compiled.schema))
+def _prepared(df: DataFrame, compiled: Compiled) -> Compiled:
+    """The query over the events as they are compared."""
     check_columns(df.schema, compiled.read)
-    return by_code_point(df), compiled
+    return compiled.over(in_utc(compiled.schema))
 
 
 def split_alike(members: Iterable[CompiledQuery]) -> list[list[str]]:

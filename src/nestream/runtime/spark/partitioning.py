@@ -106,14 +106,26 @@ def _possible(program: Scope, slice_length: int | None) -> Iterator[Partitioning
     yield Partitioning("single", reason)
 
 
-def common_key(program: Scope) -> str | None:
-    """The attribute that is equal in all the events of a match and of its negations, where there is one.
+def keeps(program: Scope, plan: Partitioning) -> bool:
+    """Whether the events of a program can be split in a way that was chosen for another."""
+    if plan.kind == "single":
+        return True
+    return plan.kind == "key" and program.measure is not Measure.EVENTS and plan.key in common_keys(program)
 
-    With KEEP it is one that the matches which are compared agree on.
+
+def common_key(program: Scope) -> str | None:
+    """The first of the attributes that are equal in all events, where there is one."""
+    return min(common_keys(program), default=None)
+
+
+def common_keys(program: Scope) -> set[str]:
+    """The attributes that are equal in all the events of a match and of its negations.
+
+    With KEEP they are those that the matches which are compared agree on.
     """
     candidates: set[str] | None = None
     for outline in program.outlines:
         candidates = set(outline.keys) if candidates is None else candidates & outline.keys
     if candidates is not None and program.keep_keys is not None:
         candidates &= program.keep_keys
-    return min(candidates) if candidates else None
+    return candidates or set()

@@ -12,11 +12,12 @@ where it does not ask for the time; this one does, as events without a time are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -37,6 +38,7 @@ from nestream.runtime.spark.shipping import shipped
 from nestream.runtime.spark.stream_checks import buckets_of, use_rocksdb, watermark_delay
 from nestream.runtime.spark.stream_operator import Operator
 from nestream.runtime.spark.stream_pack import (
+    AHEAD,
     CLOCK,
     EVENTS,
     FOUND,
@@ -110,34 +112,49 @@ def _found(df: DataFrame, task: Task, identity: str, buckets: int | None, *, who
     watermark_delay(df, task.time)
     use_rocksdb(df.sparkSession)
     numbers = buckets_of(df, task.partitioning, buckets)
-    packs, streaming = packed_events(df, task, identity, numbers, whole=whole)
+    unread = [pa.field(name, pa.string()) for name in (UNREAD, RAW) if whole and name in df.columns]
+    events = arrow_schema(event_fields(df))
+    streaming = StreamTask.of(task, events, identity, numbers, whole=whole, unread=unread)
+    packs = Packer.of(streaming, numbers, unread=UNREAD in df.columns)(df)
     found = packs.groupBy("bucket").transformWithState(Operator(streaming), FOUND, "append", "EventTime")
     return found.observe(METRICS, *(_counted(kind) for kind in (EVENTS, MATCHES, LATE, MALFORMED)))
 
 
-def packed_events(
-    df: DataFrame, task: Task, identity: str, buckets: tuple[int, ...], *, whole: bool, clock: bool = False
-) -> tuple[DataFrame, StreamTask]:
-    """The events that may matter as packs, and what is to be done with them.
+@dataclass(frozen=True)
+class Packer:
+    """Makes packs of the events of a DataFrame that may matter, of one micro-batch after the other."""
 
-    With `clock`, the source has rows that tell the time of events that do not matter, and all buckets get it.
-    """
-    unread = [pa.field(name, pa.string()) for name in (UNREAD, RAW) if whole and name in df.columns]
-    events = arrow_schema(event_fields(df))
-    streaming = StreamTask.of(task, events, identity, buckets, whole=whole, unread=unread)
-    names = [name for name in streaming.carried.names if name != CODE]
-    relevant, slot = _relevant(task), _slot(df, task, len(buckets))
-    if clock:
-        tells = named(UNREAD).isNull() & named(RAW).isNotNull()
-        relevant, slot = (
-            relevant | tells,
-            F.when(tells, F.lit(CLOCK) - named(RAW).cast("int")).otherwise(slot),
+    relevant: Column
+    selected: tuple[Column, ...]
+    pack: Callable[[Batches], Batches]
+
+    @classmethod
+    def of(
+        cls, streaming: StreamTask, buckets: tuple[int, ...], *, unread: bool = False, clock: bool = False
+    ) -> Packer:
+        """The packer of a task, for a source that may have rows which could not be read.
+
+        With `clock`, the source has rows that tell the time of events that do not matter, and all buckets get
+        it.
+        """
+        task = streaming.task
+        names = [name for name in streaming.carried.names if name != CODE]
+        relevant, slot = _relevant(task), _slot(task, len(buckets), unread=unread)
+        if clock:
+            tells = named(UNREAD).isNull() & named(RAW).isNotNull()
+            relevant = relevant | tells | named(UNREAD).isNotNull()
+            slot = F.when(tells, F.lit(CLOCK) - named(RAW).cast("int")).otherwise(slot)
+        selected = (*map(named, names), type_code(task).alias(CODE), slot.cast("int").alias(SLOT))
+        time = task.time if clock else None
+        return cls(
+            relevant,
+            selected,
+            shipped(packing(streaming.carried, buckets, whole=streaming.whole, clock=time)),
         )
-    rows = df.filter(relevant).select(
-        *map(named, names), type_code(task).alias(CODE), slot.cast("int").alias(SLOT)
-    )
-    pack = packing(streaming.carried, buckets, whole=whole, clock=task.time if clock else None)
-    return rows.mapInArrow(shipped(pack), PACK), streaming
+
+    def __call__(self, df: DataFrame) -> DataFrame:
+        """The events as packs."""
+        return df.filter(self.relevant).select(*self.selected).mapInArrow(self.pack, PACK)
 
 
 def _counted(kind: str) -> Any:
@@ -153,14 +170,17 @@ def _relevant(task: Task) -> Any:
     return malformed | pushed_filter(task.scope, task.schema)
 
 
-def _slot(df: DataFrame, task: Task, count: int) -> Any:
+def _slot(task: Task, count: int, *, unread: bool) -> Any:
     key = task.partitioning.key
     place = F.lit(0)
     if key is not None and task.partitioning.kind == "key" and count > 1:
         name = task.schema.column(key)
         place = F.pmod(F.hash(key_of(name, key, task.schema)), F.lit(count))
-    unread = named(UNREAD).isNotNull() if UNREAD in df.columns else F.lit(False)
-    malformed = F.when(unread, F.lit(NOT_READ)).when(named(task.time).isNull(), F.lit(NO_TIME))
+    malformed = F.when(named(task.time).isNull(), F.lit(NO_TIME))
+    if unread:
+        told, timed = named(UNREAD).isNotNull(), named(task.time).isNotNull()
+        malformed = F.when(told & timed, F.lit(AHEAD)).when(told, F.lit(NOT_READ))
+        malformed = malformed.when(named(task.time).isNull(), F.lit(NO_TIME))
     malformed = malformed.when(named(task.type).isNull(), F.lit(NO_TYPE))
     return malformed.otherwise(place)
 

@@ -21,10 +21,10 @@ from nestream.model.by_rule import matches_by_rule
 from nestream.runtime.spark.columns import RAW
 from nestream.runtime.spark.stream_bucket import KEPT, Bucket, saved_state
 from nestream.runtime.spark.stream_pack import (
+    AHEAD,
     CLOCK,
     COUNT,
     MATCHES,
-    NOT_READ,
     Batches,
     reasons_of,
     unpacked,
@@ -40,6 +40,14 @@ REASON, TEXT = "reason", "raw"
 _FOUND = pa.schema(
     [("kind", pa.string()), ("rows", pa.int64()), ("reason", pa.string()), ("data", pa.binary())]
 )
+
+
+@dataclass(frozen=True)
+class Change:
+    """From which queries buckets change to others: their task, and the names of those that stay."""
+
+    before: bytes
+    staying: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,8 @@ class Order:
     """Whether all time has passed."""
     is_trial: bool = False
     """Whether matches are only counted, and nothing is written."""
+    change: Change | None = None
+    """Whether the buckets only change to other queries."""
 
 
 class _Pack(NamedTuple):
@@ -105,11 +115,17 @@ class _BucketBatch:
         self._aside = None if order.aside is None else Spool(order.aside, order.batch, number)
         self._counts: Counter[str] = Counter()
         self._by_rule: Counter[str] = Counter()
+        self._seconds: dict[str, float] = {}
 
     def run(self, packs: list[_Pack]) -> Iterator[pa.RecordBatch]:
         packs.sort(key=lambda pack: (pack.task, pack.number))
+        if self._order.change is not None:
+            yield from self._report(
+                {"bucket": self._number, "greatest": None, **self._change(self._order.change)}
+            )
+            return
         for pack in packs:
-            if NOT_READ <= pack.slot < 0:
+            if AHEAD <= pack.slot < 0:
                 self._take(self._task.malformed(pack))
         self._counts["events"] = sum(pack.rows for pack in packs if pack.slot == COUNT)
         clock = max((pack.rows for pack in packs if pack.slot == CLOCK), default=None)
@@ -117,12 +133,14 @@ class _BucketBatch:
         if clock is not None or self._order.ends:
             events = [unpacked(pack.data) for pack in packs if pack.slot >= 0]
             told = self._advance(pa.concat_tables(events) if events else None, clock)
-        told |= {"bucket": self._number, "greatest": clock, "by_rule": self._by_rule, **self._counts}
+        told |= {"bucket": self._number, "greatest": clock, **self._counts}
+        told |= {"by_rule": self._by_rule, "seconds": self._seconds}
         yield from self._report(told)
 
     def _advance(self, events: pa.Table | None, clock: int | None) -> dict[str, Any]:
         order, scale = self._order, self._task.task.schema.per_microsecond
-        bucket, cells = self._bucket()
+        bucket, cells = self._bucket(self._task)
+        before = bucket.seconds
         if events is not None:
             late = None if order.before is None else (order.before - order.delay) * scale
             for found in self._task.take(bucket, events, late):
@@ -131,13 +149,22 @@ class _BucketBatch:
         watermark = END if order.ends else (max(known) - order.delay) * scale
         for found in self._task.settle(bucket, watermark):
             self._take(found)
+        self._seconds = {name: round(took - before[name], 6) for name, took in bucket.seconds.items()}
         if order.ends:
             return {"state": None}
         return self._saved(bucket, cells)
 
-    def _bucket(self) -> tuple[Bucket, FileCells]:
+    def _change(self, change: Change) -> dict[str, Any]:
+        """Go on with other queries from here: the state is written anew, without what they do not need."""
+        before = _task(change.before)
+        bucket, _ = self._bucket(before)
+        return self._saved(
+            self._task.changed(bucket, before, change.staying), FileCells(self._order.place, None)
+        )
+
+    def _bucket(self, task: StreamTask) -> tuple[Bucket, FileCells]:
         """The engine that this worker keeps, if it is of the right version, or else from its files."""
-        task, version = self._task, self._order.states.get(self._number)
+        version = self._order.states.get(self._number)
         cells = FileCells(self._order.place, version)
         if version is None:
             return task.bucket(), cells

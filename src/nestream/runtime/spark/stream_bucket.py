@@ -25,6 +25,7 @@ import pyarrow as pa
 from nestream.engine.program import Measure
 from nestream.model.columns import computable
 from nestream.runtime.held import POSITION, TIME, TYPE
+from nestream.runtime.local import LocalRun
 from nestream.runtime.runs import AnyRun
 from nestream.runtime.spark.stream_pack import packed, unpacked
 from nestream.runtime.state import SavedState, StateError
@@ -107,6 +108,11 @@ class Bucket:
         """Whether nothing is left that a later event could meet."""
         counts = self.run.program.measure is Measure.EVENTS
         return not counts and not self.waiting.parts and self.run.is_empty
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """How long matches of each query of a set have been looked for, in this process."""
+        return {} if isinstance(self.run, LocalRun) else self.run.seconds
 
     @property
     def rows(self) -> int:

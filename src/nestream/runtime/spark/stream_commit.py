@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -46,34 +47,24 @@ class Commit:
     counts: dict[str, Any] = field(default_factory=dict)
     ended: bool = False
     """Whether all time has passed, so that no more events may come."""
+    rules: str | None = None
+    """The file that holds the rules, where these may change."""
 
     @property
     def files(self) -> set[str]:
-        """The files that hold the state."""
-        return {name for version in self.states.values() for name in version.files}
+        """The files that hold the state and the rules."""
+        files = {name for version in self.states.values() for name in version.files}
+        return files if self.rules is None else {*files, self.rules}
 
     def to_bytes(self) -> bytes:
         """The commit as a file has it."""
         plain = asdict(self) | {"states": {n: version.plain() for n, version in self.states.items()}}
-        body = json.dumps({"format": _FORMAT, **plain})
-        return f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}\n".encode()
+        return signed(plain)
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> Commit:
         """Read a commit; an `EventError` names the file where it is damaged."""
-        digest, _, body = data.decode(errors="replace").rstrip("\n").partition("\n")
-        if hashlib.sha256(body.encode()).hexdigest() != digest:
-            raise EventError(
-                f"the commit {where} is damaged or cut short\n"
-                "  hint: restore the checkpoint from a copy, or remove it together with the matches to start "
-                "anew"
-            )
-        plain = json.loads(body)
-        if (version := plain.pop("format")) != _FORMAT:
-            raise EventError(
-                f"the commit {where} has format version {version}, and this nestream reads {_FORMAT}\n"
-                "  hint: let the version that wrote it finish, or start anew"
-            )
+        plain = checked(data, f"the commit {where}")
         plain["buckets"] = tuple(plain["buckets"])
         plain["states"] = {int(n): Version.of(version) for n, version in plain["states"].items()}
         return cls(**plain)
@@ -121,6 +112,13 @@ class Commits:
         self._sweep(names, {commits[-1], *found.files})
         return found
 
+    def kept_rules(self) -> dict[str, Any] | None:
+        """What the last commit has of rules that may change; None where it has none."""
+        if self.last is None or self.last.rules is None:
+            return None
+        name = self.last.rules
+        return checked(self.place.read(name), f"the file of rules {self.place}/{name}")
+
     def _sweep(self, names: list[str], kept: set[str]) -> None:
         for name in names:
             if name not in kept:
@@ -136,6 +134,29 @@ class Commits:
                 self.place.remove(name)
             if before.number != commit.number:
                 self.place.remove(_name(before.number))
+
+
+def signed(plain: Mapping[str, Any]) -> bytes:
+    """Plain data as a file has it, with its checksum and the version of the format."""
+    body = json.dumps({"format": _FORMAT, **plain})
+    return f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}\n".encode()
+
+
+def checked(data: bytes | None, what: str) -> dict[str, Any]:
+    """The plain data of a file; an `EventError` names the file where it is missing or damaged."""
+    digest, _, body = (data or b"").decode(errors="replace").rstrip("\n").partition("\n")
+    if data is None or hashlib.sha256(body.encode()).hexdigest() != digest:
+        raise EventError(
+            f"{what} is {'missing' if data is None else 'damaged or cut short'}\n"
+            "  hint: restore the checkpoint from a copy, or remove it together with the matches to start anew"
+        )
+    plain: dict[str, Any] = json.loads(body)
+    if (version := plain.pop("format")) != _FORMAT:
+        raise EventError(
+            f"{what} has format version {version}, and this nestream reads {_FORMAT}\n"
+            "  hint: let the version that wrote it finish, or start anew"
+        )
+    return plain
 
 
 def identity_of(checkpoint: Place) -> str:

@@ -5,39 +5,54 @@ from __future__ import annotations
 import builtins
 import json
 import time as clock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
+from nestream.job.live_rules import Change
 from nestream.job.progress import Progress, State
 from nestream.model.kafka import is_kafka
 from nestream.model.schema import EventError
-from nestream.runtime.compiled import Compiled
-from nestream.runtime.spark.columns import RAW, UNREAD, arrow_schema, event_fields, named
+from nestream.model.zones import zone_named
+from nestream.runtime.spark.columns import (
+    RAW,
+    UNREAD,
+    arrow_schema,
+    event_fields,
+    named,
+    session_zone,
+)
 from nestream.runtime.spark.match import streaming_task
-from nestream.runtime.spark.shipping import why
-from nestream.runtime.spark.stream import packed_events
+from nestream.runtime.spark.shipping import shipped, why
+from nestream.runtime.spark.stream import Packer
 from nestream.runtime.spark.stream_batch import REASON, TEXT
 from nestream.runtime.spark.stream_checks import buckets_of, shuffle_partitions
 from nestream.runtime.spark.stream_commit import Commits
-from nestream.runtime.spark.stream_job import Stopped, StreamJob, Writes
+from nestream.runtime.spark.stream_job import Plan, Stopped, StreamJob, Writes
 from nestream.runtime.spark.stream_kafka import BatchTopic, Topics
-from nestream.runtime.spark.stream_pack import PACK
+from nestream.runtime.spark.stream_pack import PACK, Batches
 from nestream.runtime.spark.stream_place import Place
+from nestream.runtime.spark.stream_rules import JobQueries
 from nestream.runtime.spark.stream_sink import FORMATS, BatchFiles
 from nestream.runtime.spark.stream_source import Files
+from nestream.runtime.spark.stream_task import StreamTask
 
 SCHEMA_FILE = "nestream-schema.json"
 STOPPING = 10.0
 """The seconds that a micro-batch under way is waited for when a stream is stopped."""
 TICK = 1.0
 """The seconds between two writes of progress.json while nothing happens."""
+Queries = Callable[[DataFrame, int, Mapping[str, Any] | None, bool], JobQueries]
+"""From events, the delay of the watermark in microseconds, the rules of a checkpoint, and whether a stream
+that begins splits its events by key, to what is run."""
 
 
 @dataclass
@@ -53,6 +68,8 @@ class RunningStream:
     """Whether all time has passed then."""
     on_batch: Callable[[Progress], None] | None = None
     """Called after each micro-batch, as soon as `wait` sees it."""
+    on_change: Callable[[Change], None] | None = None
+    """Called after each change of the rules."""
     _told: float = 0.0
 
     @property
@@ -65,10 +82,14 @@ class RunningStream:
         try:
             ended = bool(self.query.awaitTermination(seconds))
             if ended and self.ends and self.progress.state is not State.FINISHED:
-                self.job.finish(lambda rows: self.spark.createDataFrame(rows, PACK), flush=self.flush)
+                self.job.finish(flush=self.flush)
                 self.progress.state = State.FINISHED
+            elif not ended:
+                self.job.look()
         except (PySparkException, EventError) as problem:
             failed = self.job.problem or problem
+            with suppress(PySparkException):
+                self.query.stop()
             self.progress.error = str(failed) if isinstance(failed, EventError) else why(str(failed))
             self._tell(State.FAILED)
             self.job.close()
@@ -98,6 +119,10 @@ class RunningStream:
             done, news = self.job.done.get(), True
             if self.on_batch is not None:
                 self.on_batch(done)
+        while not self.job.changes.empty():
+            change, news = self.job.changes.get(), True
+            if self.on_change is not None:
+                self.on_change(change)
         due = clock.monotonic() >= self._told + TICK
         if state is not None or news or due:
             self._told = clock.monotonic()
@@ -107,7 +132,7 @@ class RunningStream:
 
 def stream_files(
     spark: SparkSession,
-    compile: Callable[[DataFrame], tuple[Compiled, str]],
+    queries: Queries,
     source: str,
     sink: str,
     *,
@@ -125,11 +150,13 @@ def stream_files(
     files: int | None = None,
     trigger: float = 0.0,
     partitions: int | None = None,
+    future: timedelta | None = None,
 ) -> RunningStream:
     """Start matching the files of a folder or the messages of topics, there and to come.
 
-    Matches go to the folder or topic `sink`, late events and dead letters to `late`. `schemas` are the files
-    with the schemas of messages of Avro, each `FILE`, or `ID=FILE` with its id in a registry.
+    Matches go to the folder or topic `sink`, late events and dead letters to `late`, and so do events whose
+    time is ahead of the clock by more than `future`. `schemas` are the files with the schemas of messages of
+    Avro, each `FILE`, or `ID=FILE` with its id in a registry.
 
     The watermark is so many microseconds behind the greatest time. A micro-batch begins every `trigger`
     seconds, or when the one before has ended. With `flush`, all time has passed when the files are done.
@@ -146,28 +173,37 @@ def stream_files(
     found = _source(source, format, schemas, time, type)
     columns = _columns(spark, found, source, checkpoint)
     _check_columns(columns, time, type)
-    df = found.events(spark, source, columns, files)
-    if columns[time].dataType.typeName() == "timestamp_ntz":
-        df = df.withColumn(time, named(time).cast("timestamp"))
-    compiled, identity = compile(df.drop(UNREAD, RAW))
-    df, task = streaming_task(df, compiled)
+    listed = found.listed(spark, source, files)
+    reading = Reading(found, columns, future)
+    df = reading(listed)
     with ExitStack() as opened:
         commits = Commits(checkpoint)
         opened.callback(commits.close)
+        count = partitions or _default_partitions(spark)
+        now = queries(df.drop(UNREAD, RAW), watermark, commits.kept_rules(), count > 1)
         if commits.last is None:
-            count = partitions or _default_partitions(spark)
-            buckets = buckets_of(df, task.partitioning, count, count)
+            buckets = buckets_of(df, now.partitioning, count, count)
         else:
             buckets = commits.last.buckets
-        packs, streaming = packed_events(df, task, identity, buckets, whole=late is not None, clock=True)
+        planning = Planning(df, reading, buckets, whole=late is not None)
         aside = None
         if late is not None:
             columns_aside = _aside_columns(arrow_schema(event_fields(df)))
             aside = _written(late, "late", output, columns_aside, checkpoint)
-        writes = Writes(checkpoint, _written(sink, "part", output, task.wanted, checkpoint), aside)
-        job = StreamJob(streaming, buckets, writes, commits, delay=watermark, limit=limit)
+        wanted = planning(now).task.wanted
+        job = StreamJob(
+            now,
+            planning,
+            buckets,
+            Writes(checkpoint, _written(sink, "part", output, wanted, checkpoint), aside),
+            commits,
+            packs_of=lambda rows: spark.createDataFrame(rows, PACK),
+            delay=watermark,
+            limit=limit,
+        )
         job.open()
-        writer = packs.writeStream.foreachBatch(job).option("checkpointLocation", checkpoint)
+        job.look()
+        writer = listed.writeStream.foreachBatch(job).option("checkpointLocation", checkpoint)
         beat = f"{round(trigger * 1000)} milliseconds"
         once = once or flush
         writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=beat)
@@ -176,6 +212,70 @@ def stream_files(
         job.progress.state = State.RUNNING
         opened.pop_all()
         return running
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Reads the events of what a micro-batch brings, and rows of those that cannot be used."""
+
+    files: Files
+    columns: StructType
+    future: timedelta | None
+
+    def __call__(self, listed: DataFrame) -> DataFrame:
+        """The events of files or messages; times are timestamps."""
+        function = self._function
+        if self.future is not None:  # one limit for the micro-batch, however often its tasks are run
+            limit = datetime.now(zone_named(session_zone(listed))) + self.future
+            function = shipped(self.files.reading(arrow_schema(self.columns), limit))
+        return listed.mapInArrow(function, self._carried).select(*self._shown)
+
+    @cached_property
+    def _function(self) -> Callable[[Batches], Batches]:
+        return shipped(self.files.reading(arrow_schema(self.columns)))
+
+    @cached_property
+    def _carried(self) -> StructType:
+        """The columns on their way: `mapInArrow` fails on names with dots."""
+        fields = [StructField(f"c{n}", field.dataType) for n, field in enumerate(self.columns.fields)]
+        return StructType([*fields, StructField(UNREAD, StringType()), StructField(RAW, StringType())])
+
+    @cached_property
+    def _shown(self) -> list[Column]:
+        shown = []
+        for number, field in enumerate(self.columns.fields):
+            column = named(f"c{number}")
+            if field.name == self.files.time and field.dataType.typeName() == "timestamp_ntz":
+                column = column.cast("timestamp")
+            shown.append(column.alias(field.name))
+        return [*shown, named(UNREAD), named(RAW)]
+
+
+@dataclass(frozen=True)
+class Planning:
+    """Plans the micro-batches of queries over events like those of a DataFrame."""
+
+    df: DataFrame
+    reading: Reading
+    buckets: tuple[int, ...]
+    whole: bool
+
+    def __call__(self, queries: JobQueries) -> Plan:
+        """How micro-batches are run with these queries."""
+        task = streaming_task(self.df, queries.compiled, queries.partitioning, queries.types)
+        unread = [pa.field(name, pa.string()) for name in (UNREAD, RAW) if self.whole]
+        events = arrow_schema(event_fields(self.df))
+        streaming = StreamTask.of(
+            task,
+            events,
+            queries.identity,
+            self.buckets,
+            whole=self.whole,
+            unread=unread,
+            versions=queries.versions,
+        )
+        packer = Packer.of(streaming, self.buckets, unread=True, clock=True)
+        return Plan(streaming, lambda listed: packer(self.reading(listed)))
 
 
 def _source(source: str, format: str | None, schemas: Sequence[str], time: str, type: str) -> Files:

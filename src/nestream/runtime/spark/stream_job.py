@@ -1,20 +1,23 @@
 """The driver of a stream: one Spark job for each micro-batch, and a commit after it.
 
 The driver keeps the watermark, knows the state of every bucket by its files, and publishes what the workers
-found. A micro-batch that fails leaves nothing but files that no commit names.
+found. A micro-batch that fails leaves nothing but files that no commit names. When rules change, a job brings
+all buckets to the new ones, and a commit says so, before the next micro-batch runs.
 """
 
 from __future__ import annotations
 
 import json
 import time as clock
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from queue import SimpleQueue
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 
 import pyarrow as pa
@@ -22,16 +25,18 @@ from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from nestream.job.live_rules import Change as RulesChange
 from nestream.job.progress import FILE, Progress, State
 from nestream.model.schema import EventError
 from nestream.runtime.spark.shipping import shipped, why
-from nestream.runtime.spark.stream_batch import ASIDE, STATE, Matching, Order
+from nestream.runtime.spark.stream_batch import ASIDE, Change, Matching, Order
 from nestream.runtime.spark.stream_bucket import check_identity
-from nestream.runtime.spark.stream_commit import Commit, Commits, identity_of
-from nestream.runtime.spark.stream_pack import COUNT, FOUND, MATCHES, unpacked
+from nestream.runtime.spark.stream_commit import Commit, Commits, identity_of, signed
+from nestream.runtime.spark.stream_pack import COUNT, FOUND, MATCHES
 from nestream.runtime.spark.stream_place import Place
-from nestream.runtime.spark.stream_sink import BatchFiles, Names
-from nestream.runtime.spark.stream_state import Version
+from nestream.runtime.spark.stream_results import Results
+from nestream.runtime.spark.stream_rules import JobQueries
+from nestream.runtime.spark.stream_sink import BatchFiles
 from nestream.runtime.spark.stream_task import StreamTask
 from nestream.runtime.state import StateError
 
@@ -41,7 +46,7 @@ MOST_TRIES = 6
 """How often a micro-batch is run that loses its workers; it begins from the same state each time."""
 _UNFINISHED = (f".{FILE}.", ".nestream-")
 """What the hidden files of a write that was cut off begin with."""
-COUNTED = ("events", "matches", "late", "malformed")
+COUNTED = ("events", "matches", "late", "malformed", "future")
 
 
 class Stopped(Exception):  # noqa: N818 - nothing is wrong
@@ -57,21 +62,47 @@ class Writes:
     aside: BatchFiles | None
 
 
+@dataclass(frozen=True)
+class Plan:
+    """How micro-batches are run while the queries stay what they are.
+
+    `packs` makes packs of what a micro-batch brings.
+    """
+
+    task: StreamTask
+    packs: Callable[[Any], DataFrame]
+
+    @cached_property
+    def shipped(self) -> bytes:
+        """The task as it travels to the workers."""
+        data: bytes = cloudpickle.dumps(self.task)  # type: ignore[no-untyped-call]  # PySpark does not type it
+        return data
+
+
 class StreamJob:
-    """Runs the micro-batches of a stream, each from the state that the one before has committed."""
+    """Runs the micro-batches of a stream, each from the state that the one before has committed.
+
+    `plan` says how the queries are run as they are now, and `packs_of` makes a DataFrame of packs.
+    """
 
     def __init__(
         self,
-        task: StreamTask,
+        queries: JobQueries,
+        plan: Callable[[JobQueries], Plan],
         buckets: tuple[int, ...],
         writes: Writes,
         commits: Commits,
         *,
+        packs_of: Callable[[list[dict[str, Any]]], DataFrame],
         delay: int,
         limit: int | None,
     ) -> None:
-        self._task, self._buckets, self._writes = task, buckets, writes
-        self._shipped: bytes = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]  # PySpark does not type it
+        self._queries, self._plan_of, self._plan = queries, plan, plan(queries)
+        self._buckets, self._writes, self._packs_of = buckets, writes, packs_of
+        self._rules: str | None = None if commits.last is None else commits.last.rules
+        """The file that holds the rules."""
+        self._turn = Lock()
+        """Held by a micro-batch, or by a change between two of them."""
         self._delay, self._limit = delay, limit
         self._commits, self._last = commits, commits.last
         self._place = Place(writes.checkpoint)
@@ -85,6 +116,8 @@ class StreamJob:
         self.progress = Progress()
         self.done: SimpleQueue[Progress] = SimpleQueue()
         """The progress after each micro-batch."""
+        self.changes: SimpleQueue[RulesChange] = SimpleQueue()
+        """What became of each change of the rules."""
 
     # -- the beginning -------------------------------------------------------------------------------------
 
@@ -101,11 +134,12 @@ class StreamJob:
                 )
         else:
             try:
-                check_identity(self._last.identity, self._task.identity)
+                check_identity(self._last.identity, self._plan.task.identity)
             except StateError as problem:
                 raise EventError(str(problem)) from None
             self._publish(self._last, again=self._told() >= self._last.number)
             self._note(self._last)
+        self._queries.show(self.progress)
         for files in self._files():
             files.sweep()
         for name in self._place.names():
@@ -122,6 +156,10 @@ class StreamJob:
     def _files(self) -> Iterable[BatchFiles]:
         return [files for files in (self._writes.matches, self._aside()) if files is not None]
 
+    def _matches(self) -> BatchFiles:
+        """The files of matches, with the columns that they have now."""
+        return replace(self._writes.matches, schema=self._plan.task.wanted)
+
     def _aside(self) -> BatchFiles | None:
         """Several streams may leave events in one folder, so the names tell which."""
         aside = self._writes.aside
@@ -134,17 +172,18 @@ class StreamJob:
 
     # -- micro-batches -------------------------------------------------------------------------------------
 
-    def __call__(self, packs: DataFrame, number: int) -> None:
+    def __call__(self, arrived: Any, number: int) -> None:
         """Run a micro-batch; what is wrong is kept for whoever waits for the stream."""
         try:
-            if self.stopping.is_set():
-                raise Stopped
-            self._run(packs, number)
+            with self._turn:
+                if self.stopping.is_set():
+                    raise Stopped
+                self._run(arrived, number)
         except BaseException as problem:
             self.problem = problem
             raise
 
-    def _run(self, packs: DataFrame, number: int) -> None:
+    def _run(self, arrived: Any, number: int) -> None:
         last = self._last
         begin = clock.monotonic()
         if last is not None and last.ended:
@@ -161,15 +200,15 @@ class StreamJob:
                 "  hint: a checkpoint of an earlier version cannot be used; start anew with a new checkpoint "
                 "and a new folder for the matches"
             )
-        self._commit(self._results(packs, self._order(number)), number, begin)
+        self._look()
+        self._commit(self._results(self._plan.packs(arrived), self._order(number)), number, begin)
 
-    def finish(self, packs_of: Callable[[list[dict[str, Any]]], DataFrame], *, flush: bool) -> None:
+    def finish(self, *, flush: bool) -> None:
         """At the end of the input count the pending matches, or emit them as all time has passed."""
         last, begin = self._last, clock.monotonic()
         if last is None or last.ended:
             return
-        row = {"slot": COUNT, "task": 0, "number": 0, "rows": 0, "data": None}
-        packs = packs_of([{"bucket": bucket, **row} for bucket in last.states])
+        packs = self._packs_for(last)
         order = replace(self._order(last.number + 1), ends=True, is_trial=not flush)
         results = self._results(packs, order)
         if flush:
@@ -177,6 +216,62 @@ class StreamJob:
         else:
             pending, left = results.count("matches"), self._left()
             self.progress.pending = pending if left is None else min(pending, left)
+
+    def _packs_for(self, commit: Commit) -> DataFrame:
+        """Packs without events, so that each bucket that has a state does something."""
+        row = {"slot": COUNT, "task": 0, "number": 0, "rows": 0, "data": None}
+        return self._packs_of([{"bucket": bucket, **row} for bucket in commit.states])
+
+    # -- rules ---------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Look at the rules between two micro-batches; while one is under way it looks itself."""
+        if self._turn.acquire(blocking=False):
+            try:
+                self._look()
+            finally:
+                self._turn.release()
+
+    def _look(self) -> None:
+        """Take what has changed in the rules. A change is a commit, so that a replay has changed too."""
+        last, before, members = self._last, self._plan, dict(self._queries.members)
+        if last is not None and last.ended:
+            return
+        change = self._queries.look(None if last is None else last.greatest, self.progress.events)
+        self._queries.show(self.progress)
+        if change is None:
+            return
+        self._plan, self._rules = self._plan_of(self._queries), None
+        self.progress.changed(change.json())
+        seconds = self.progress.seconds_by_rule
+        self.progress.seconds_by_rule = {n: took for n, took in seconds.items() if n in self._queries.members}
+        if last is not None:
+            states = last.states
+            if states and before.task.identity != self._plan.task.identity:
+                staying = {name for name, own in self._queries.members.items() if members.get(name) == own}
+                order = replace(self._order(last.number), change=Change(before.shipped, frozenset(staying)))
+                states = self._results(self._packs_for(last), order).states(states)
+            counts = {**last.counts, "changes": self.progress.changes}
+            commit = replace(
+                last,
+                identity=self._plan.task.identity,
+                states=states,
+                counts=counts,
+                rules=self._kept_rules(),
+            )
+            self._commits.add(commit, last)
+            self._last = commit
+            self._note(commit)
+        self.changes.put(change)
+
+    def _kept_rules(self) -> str | None:
+        """The file that holds the rules as they are now, written where it is not yet."""
+        if self._rules is None and (saved := self._queries.saved()) is not None:
+            self._rules = f"rules-{uuid.uuid4().hex[:12]}"
+            self._commits.place.write(self._rules, signed(saved))
+        return self._rules
+
+    # -- what is run ---------------------------------------------------------------------------------------
 
     def _order(self, number: int) -> Order:
         last = self._last
@@ -186,7 +281,7 @@ class StreamJob:
             self._delay,
             {} if last is None else last.states,
             self._commits.place,
-            self._writes.matches,
+            self._matches(),
             self._aside(),
             self._left(),
         )
@@ -195,7 +290,7 @@ class StreamJob:
         """Run the job, again where it lost a worker."""
         packs.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")  # would make a job of each stage
         rows = packs.repartition(len(self._buckets), "bucket").mapInArrow(
-            shipped(Matching(self._shipped, order)), FOUND
+            shipped(Matching(self._plan.shipped, order)), FOUND
         )
         for left in reversed(range(MOST_TRIES)):
             try:
@@ -212,15 +307,16 @@ class StreamJob:
             matches = [pa.concat_tables(matches).slice(0, left)]
         commit = Commit(
             number,
-            self._task.identity,
+            self._plan.task.identity,
             self.job,
             self._buckets,
             results.greatest(None if last is None else last.greatest),
             {} if ended else results.states({} if last is None else last.states),
-            [*self._writes.matches.write(number, matches), *results.files(MATCHES)],
+            [*self._matches().write(number, matches), *results.files(MATCHES)],
             [] if aside is None else [*aside.write(number, results.tables[ASIDE]), *results.files(ASIDE)],
             self._counts(results) | {"flushed": ended},
             ended,
+            self._kept_rules(),
         )
         self._commits.add(commit, last)
         self._last = commit
@@ -232,6 +328,7 @@ class StreamJob:
         progress.rate = (commit.counts["events"] - progress.events) / max(end - begin, 1e-3)
         progress.busy = min((end - begin) / max(end - (self._ended or begin), 1e-3), 1.0)
         self._ended = end
+        progress.seconds_by_rule = dict(Counter(progress.seconds_by_rule) + results.seconds)
         self._note(commit)
         self.done.put(copy(progress))
 
@@ -272,51 +369,3 @@ class StreamJob:
             self.progress.state = state
         self.progress.looked = datetime.now(UTC)
         self._place.write(FILE, json.dumps(self.progress.json()).encode() + b"\n")
-
-
-@dataclass(frozen=True)
-class Results:
-    """What the workers gave: rows for the driver to write, and what became of each bucket."""
-
-    tables: dict[str, list[pa.Table]]
-    told: list[dict[str, Any]]
-
-    @classmethod
-    def of(cls, rows: pa.Table) -> Results:
-        """The results of a job."""
-        tables: dict[str, list[pa.Table]] = {MATCHES: [], ASIDE: []}
-        told = []
-        for row in rows.to_pylist():
-            if row["kind"] == STATE:
-                told.append(json.loads(row["reason"]))
-            else:
-                tables[row["kind"]].append(unpacked(row["data"]))
-        return cls(tables, told)
-
-    def count(self, name: str) -> int:
-        """The sum of a count over all buckets."""
-        return sum(one.get(name, 0) for one in self.told)
-
-    @property
-    def by_rule(self) -> Counter[str]:
-        """The matches of each query of a set."""
-        return sum((Counter(one["by_rule"]) for one in self.told), Counter[str]())
-
-    def greatest(self, before: int | None) -> int | None:
-        """The greatest time of all events so far."""
-        moments = (before, *(one["greatest"] for one in self.told))
-        return max((moment for moment in moments if moment is not None), default=None)
-
-    def states(self, before: dict[int, Version]) -> dict[int, Version]:
-        """The state of all buckets, those included that had nothing to do."""
-        states = dict(before)
-        for one in self.told:
-            if "state" in one:
-                states.pop(one["bucket"], None)
-                if one["state"] is not None:
-                    states[one["bucket"]] = Version.of(one["state"])
-        return states
-
-    def files(self, kind: str) -> Names:
-        """The files that workers have written."""
-        return [names for one in self.told for names in one.get(f"{kind} files", ())]

@@ -75,7 +75,8 @@ class Topics(Files):
         read_as: Format = "jsonl" if decoder is None else "parquet"
         return cls(read_as, time, type, suffixes=False, is_local=True, kafka=place, decoder=decoder)
 
-    def _listed(self, spark: SparkSession, source: str, most: int | None) -> DataFrame:
+    def listed(self, spark: SparkSession, source: str, most: int | None) -> DataFrame:
+        """The messages as they come."""
         start = {"end": "latest"}.get(self.kafka.options.get("start", ""), "earliest")
         reader = self._reading_by(spark.readStream).option("startingOffsets", start)
         return _loaded(reader.option("maxOffsetsPerTrigger", MOST))

@@ -26,8 +26,8 @@ from pyspark.sql.types import (
 from nestream.runtime.spark.columns import UNREAD
 
 SLOT = "nestream slot"
-NO_TIME, NO_TYPE, NOT_READ = -1, -2, -3
-"""The slots of events that cannot be used; those that were not read have a reason each."""
+NO_TIME, NO_TYPE, NOT_READ, AHEAD = -1, -2, -3, -4
+"""The slots of events that cannot be used; those that were not read or are in the future have own reasons."""
 CLOCK, COUNT = -16, -15
 """The slots of packs that have the greatest time of all events, and how many rows there were.
 
@@ -58,7 +58,7 @@ _PACK = pa.schema(
         ("data", pa.binary()),
     ]
 )
-EVENTS, MATCHES, LATE, MALFORMED = "events", "matches", "late", "malformed"
+EVENTS, MATCHES, LATE, MALFORMED, FUTURE = "events", "matches", "late", "malformed", "future"
 FOUND = StructType(
     [
         StructField("kind", StringType()),
@@ -144,7 +144,7 @@ class _Clock:
     def without(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The events of a batch, without the rows that only tell the time."""
         slots = batch.column(SLOT).to_numpy()
-        self._rows += int((slots == NOT_READ).sum())
+        self._rows += int(((slots == NOT_READ) | (slots == AHEAD)).sum())
         tells = slots <= CLOCK
         if not tells.any():
             return batch

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from nestream.model.formats import SUFFIXES, Format
 from nestream.model.schema import EventError
-from nestream.runtime.spark.columns import RAW, UNREAD, arrow_schema, named
+from nestream.runtime.spark.columns import RAW, UNREAD
 from nestream.runtime.spark.shipping import shipped
 from nestream.runtime.spark.stream_columns import LookedAt, common_columns
 from nestream.runtime.spark.stream_pack import Batches
@@ -63,18 +64,8 @@ class Files:
         chosen = format_of(source) if format is None else SUFFIXES[f".{format}"]
         return cls(chosen, time, type, format is None, is_local)
 
-    def events(self, spark: SparkSession, source: str, columns: StructType, most: int | None) -> DataFrame:
-        """The events as a stream, at most so many files in a micro-batch."""
-        listed = self._listed(spark, source, most)
-        carried = [StructField(f"c{n}", field.dataType) for n, field in enumerate(columns.fields)]
-        unread = [StructField(UNREAD, StringType()), StructField(RAW, StringType())]
-        rows = listed.mapInArrow(
-            shipped(self.reading(arrow_schema(columns))), StructType([*carried, *unread])
-        )
-        names = [named(f"c{n}").alias(field.name) for n, field in enumerate(columns.fields)]
-        return rows.select(*names, named(UNREAD), named(RAW))
-
-    def _listed(self, spark: SparkSession, source: str, most: int | None) -> DataFrame:
+    def listed(self, spark: SparkSession, source: str, most: int | None) -> DataFrame:
+        """The files as they come, at most so many in a micro-batch."""
         reader = spark.readStream.format("binaryFile").schema(LISTED)
         reader = reader.option("recursiveFileLookup", "true").option("maxFileAge", OLDEST)
         if most is not None:
@@ -107,8 +98,11 @@ class Files:
 
         return look
 
-    def reading(self, columns: pa.Schema) -> Callable[[Batches], Batches]:
-        """The function that gives the events of files, and the rows that cannot be read."""
+    def reading(self, columns: pa.Schema, limit: datetime | None = None) -> Callable[[Batches], Batches]:
+        """The function that gives the events of files, and the rows that cannot be used.
+
+        An event after the limit would move the watermark far on, so it is put aside with the reason.
+        """
         shown = [*(pa.field(f"c{n}", field.type) for n, field in enumerate(columns))]
         wanted = pa.schema([*shown, pa.field(UNREAD, pa.string()), pa.field(RAW, pa.string())])
 
@@ -116,9 +110,11 @@ class Files:
             for path, place in self._opened(batches):
                 letters: list[DeadLetter] = []
                 for batch in self._events_of(place, columns, letters):
-                    none = pa.nulls(batch.num_rows, pa.string())
-                    ordered = [batch.column(name) for name in columns.names]
-                    yield pa.RecordBatch.from_arrays([*ordered, none, none], schema=wanted)
+                    if limit is not None:
+                        ahead, batch = split_at(batch, self.time, limit)
+                        if ahead.num_rows:
+                            yield _rows(ahead, wanted, f"in the future: after {limit:%Y-%m-%d %H:%M:%S} UTC")
+                    yield _rows(batch, wanted)
                     if batch.num_rows:
                         yield told_time(batch, wanted, columns.names.index(self.time))
                 told = [one for letter in letters if (one := self.told(letter, path)) is not None]
@@ -174,6 +170,22 @@ class Files:
         source = pa.BufferReader(content) if content is not None else pa.OSFile(local_path(path))
         with plain_copy(source, compression) as place:
             yield place
+
+
+def split_at(events: pa.RecordBatch, time: str, limit: datetime) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """The events after a moment in UTC, and the others."""
+    column = events.column(time)
+    moment = limit if column.type.tz else limit.replace(tzinfo=None)
+    is_ahead = pc.fill_null(pc.greater(column, pa.scalar(moment, column.type)), False)
+    return events.filter(is_ahead), events.filter(pc.invert(is_ahead))
+
+
+def _rows(events: pa.RecordBatch, wanted: pa.Schema, reason: str | None = None) -> pa.RecordBatch:
+    """Events as rows of a source, with a reason where they are not taken."""
+    reasons = pa.array([reason] * events.num_rows, pa.string())
+    return pa.RecordBatch.from_arrays(
+        [*events.columns, reasons, pa.nulls(events.num_rows, pa.string())], schema=wanted
+    )
 
 
 def told_time(events: pa.RecordBatch, wanted: pa.Schema, time: int) -> pa.RecordBatch:

@@ -6,16 +6,20 @@ differ in where the state is and in who knows the watermark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nestream.model.columns import computable
+from nestream.model.together import with_versions
+from nestream.runtime.local import LocalRun
+from nestream.runtime.progress import Progress
 from nestream.runtime.spark.batch import CODE, Task
 from nestream.runtime.spark.stream_bucket import Bucket, Cells
-from nestream.runtime.spark.stream_pack import LATE, MALFORMED, MATCHES, REASONS, packed
+from nestream.runtime.spark.stream_pack import AHEAD, FUTURE, LATE, MALFORMED, MATCHES, REASONS, packed
 from nestream.runtime.state import SavedState
 
 ROWS_A_PACK = 1 << 16
@@ -43,6 +47,8 @@ class StreamTask:
     identity: str
     carried: pa.Schema
     whole: bool
+    versions: Mapping[str, int] | None = None
+    """The versions of the queries of a set that may change."""
 
     @classmethod
     def of(
@@ -54,6 +60,7 @@ class StreamTask:
         *,
         whole: bool,
         unread: Iterable[pa.Field] = (),
+        versions: Mapping[str, int] | None = None,
     ) -> StreamTask:
         """The task of a query over events of a schema."""
         names = [name for name in events.names if whole or (name in task.columns and name != task.type)]
@@ -64,7 +71,15 @@ class StreamTask:
         dealt = "1" if key is None else f"{len(buckets)} by {key}: {', '.join(map(str, buckets))}"
         if key in events.names and pa.types.is_decimal(events.field(key).type):
             dealt = dealt.replace(" by ", " by double ", 1)
-        return cls(task, f"{identity}\nEVENTS {read}\nBUCKETS {dealt}", carried, whole)
+        return cls(task, f"{identity}\nEVENTS {read}\nBUCKETS {dealt}", carried, whole, versions)
+
+    @property
+    def wanted(self) -> pa.Schema:
+        """The columns of the matches."""
+        return self._versioned(self.task.wanted.empty_table()).schema
+
+    def _versioned(self, matches: pa.Table) -> pa.Table:
+        return matches if self.versions is None else with_versions(matches, self.versions)
 
     # -- buckets -------------------------------------------------------------------------------------------
 
@@ -75,6 +90,25 @@ class StreamTask:
     def restored(self, saved: SavedState, cells: Cells) -> Bucket:
         """A bucket as it was saved."""
         return Bucket.restored(self.task.run(self._schema), saved, cells, self.task.time)
+
+    def changed(self, bucket: Bucket, before: StreamTask, staying: Collection[str]) -> Bucket:
+        """A bucket of `before` that goes on with the queries of this task, of which some stay as they are."""
+        found = self.bucket()
+        Progress(bucket.run, 0).going_on(found.run, 0, (), staying)
+        if not isinstance(found.run, LocalRun):
+            found.run.expire()
+        found.waiting = bucket.waiting.mapped(lambda events: self._coded(events, before))
+        return found
+
+    def _coded(self, events: pa.Table, before: StreamTask) -> pa.Table:
+        """Events that wait, their types numbered as in this task."""
+        place, kind = events.schema.get_field_index(CODE), self.carried.field(CODE).type
+        names = pc.cast(before.task.type_names(events.column(CODE).combine_chunks()), pa.string())
+        codes = names
+        if not self.task.scope.any_type:
+            types = self.task.types
+            codes = pc.fill_null(pc.index_in(names, pa.array(types, pa.string())), len(types)).cast(kind)
+        return events.set_column(place, pa.field(CODE, kind), codes)
 
     def take(self, bucket: Bucket, events: pa.Table, watermark: int | None) -> Iterator[Found]:
         """Let the events wait; the late ones leave."""
@@ -92,14 +126,14 @@ class StreamTask:
         """The matches that are decided once the watermark is there."""
         for table in bucket.settle(watermark, self._typed):
             for begin in range(0, table.num_rows, ROWS_A_PACK):
-                part = table.slice(begin, ROWS_A_PACK).cast(self.task.wanted).combine_chunks()
-                yield Found(MATCHES, part.num_rows, None, packed(part))
+                part = self._versioned(table.slice(begin, ROWS_A_PACK).cast(self.task.wanted))
+                yield Found(MATCHES, part.num_rows, None, packed(part.combine_chunks()))
 
     def malformed(self, pack: Any) -> Found:
         """A pack of events that cannot be used, with the reason that they share."""
         shared = REASONS.get(pack.slot)
         reason = None if shared is None else shared.format(time=self.task.time, type=self.task.type)
-        return Found(MALFORMED, pack.rows, reason, pack.data)
+        return Found(FUTURE if pack.slot == AHEAD else MALFORMED, pack.rows, reason, pack.data)
 
     # -- columns -------------------------------------------------------------------------------------------
 

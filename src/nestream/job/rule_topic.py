@@ -1,0 +1,318 @@
+"""The rules of a Kafka topic: the key of a message names a rule, the value is its text, no value removes it.
+
+The topic has one partition, so its messages have one order. The version of a rule is one more than the offset
+of its message, which is the same for all who read it and which compaction leaves as it is.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from nestream.job.rules import Changes, Rule, RulesError, RuleSet, Version, rules_of
+from nestream.model.kafka import PATIENCE, client_log, kafka_client, read_kafka, reason, topics_of
+
+OPTIONS = ("config",)
+SENT = "sent"
+"""What a version says that another program has brought."""
+HEADER = "nestream"
+"""The header with what was done."""
+AGAIN = 5.0
+"""The seconds between two looks at brokers that are away."""
+BRIEFLY = 0.2
+"""The seconds that a running job waits for brokers that were away."""
+_MOST = 1000
+_KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+
+
+@dataclass(frozen=True)
+class _Message:
+    offset: int
+    time: str
+    what: str
+    name: str
+    text: str | None
+
+
+class RuleTopic:
+    """The rules of a topic: for a job that reads them, and for a command that changes them."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            self._kafka = kafka_client()
+            self._place = read_kafka(address, OPTIONS)
+            self._place.settings()
+        except ValueError as error:
+            raise RulesError(str(error)) from None
+        if len(self._place.topics) > 1:
+            raise RulesError(f"cannot use {self._place.where}: rules are in one topic. Name one")
+        self.where, self._topic = self._place.where, self._place.topics[0]
+        self._consumer: Any = None
+        self._tried: float | None = None
+        self._away: str | None = None
+        """Why no broker could be reached, if that was so."""
+        self._rules: dict[str, Rule] = {}
+        self._version, self._end = 0, 0
+        self._at_end = False
+        self._messages: list[_Message] = []
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def read(self, known: RuleSet | None) -> RuleSet:
+        """The rules as of now; a running job waits for brokers only at its first look."""
+        try:
+            self._open()
+            self._take()
+        except ValueError as error:
+            raise RulesError(str(error)) from None
+        except self._kafka.KafkaException as error:
+            raise RulesError(f"cannot read the rules in {self.where}: {reason(error)}") from None
+        if not self._at_end:
+            if known is None:
+                raise RulesError(f"cannot read the rules in {self.where}: the brokers do not answer in time")
+            return known
+        if known is not None and self._end < known.version:
+            raise RulesError(
+                f"{self.where} ends before version {known.version}: it was emptied or made anew\n"
+                "  hint: start anew with a new checkpoint, or name the topic that the rules were read from"
+            )
+        if not self._rules:
+            raise RulesError(f"there is no rule in {self.where}\n  hint: nestream rules {self.where} add ...")
+        least = 0 if known is None else known.version  # compaction may have removed the last removal
+        return RuleSet(max(self._version, least), dict(sorted(self._rules.items())))
+
+    def _open(self) -> None:
+        """Begin to read. Brokers that are away are waited for at the first time, and then looked for."""
+        if self._consumer is not None:
+            return
+        now, patience = clock.monotonic(), PATIENCE if self._tried is None else BRIEFLY
+        if self._tried is not None and now < self._tried + AGAIN:
+            raise ValueError(self._away or f"cannot read the rules in {self.where}")
+        self._tried = now
+        consumer = self._client()
+        try:
+            found = topics_of(consumer, self._place, patience)
+            if self._topic not in found:
+                raise ValueError(
+                    f"there is no topic {self._topic} at {self._place.brokers}\n"
+                    f"  hint: `nestream rules {self.where} add ...` creates it with its first rule"
+                )
+            if (count := len(found[self._topic].partitions)) > 1:
+                raise ValueError(
+                    f"the topic {self._topic} has {count} partitions, so its messages have no order\n"
+                    "  hint: use a topic with one partition for rules"
+                )
+            self._check_kept()
+        except ValueError as error:
+            consumer.close()
+            self._away = str(error)
+            raise
+        consumer.assign([self._kafka.TopicPartition(self._topic, 0, self._kafka.OFFSET_BEGINNING)])
+        self._consumer, self._away = consumer, None
+        end = now + patience
+        while not self._at_end and clock.monotonic() < end:
+            self._take(0.1)
+
+    def _client(self) -> Any:
+        settings = {
+            "fetch.wait.max.ms": 100,
+            **self._place.settings(),
+            "group.id": f"nestream-rules-{uuid4().hex[:8]}",
+            "auto.offset.reset": "error",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "error_cb": self._told,
+        }
+        try:
+            return self._kafka.Consumer(settings, logger=client_log())
+        except self._kafka.KafkaException as error:
+            raise ValueError(
+                f"cannot read from {self._place.brokers}: {reason(error)}. Correct config= in the address"
+            ) from None
+
+    def _told(self, error: Any) -> None:
+        if error.code() == self._kafka.KafkaError._ALL_BROKERS_DOWN:
+            self._away = f"no Kafka broker answers at {self._place.brokers}"
+
+    def _take(self, wait: float = 0.0) -> None:
+        """Take the messages that are there."""
+        while messages := self._consumer.consume(_MOST, timeout=wait):
+            wait = 0.0
+            for message in messages:
+                error = message.error()
+                if error is None:
+                    self._note(_read(message))
+                    self._at_end = False
+                elif error.code() == self._kafka.KafkaError._PARTITION_EOF:
+                    self._at_end, self._end = True, message.offset()
+                elif not error.retriable():
+                    raise self._kafka.KafkaException(error)
+        if self._away is not None and self._at_end:
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """Raise while no broker answers; the client itself connects again."""
+        assert self._tried is not None
+        if clock.monotonic() >= self._tried + AGAIN:
+            self._tried = clock.monotonic()
+            self._away = None
+            topics_of(self._consumer, self._place, BRIEFLY)
+        elif self._away is not None:
+            raise ValueError(self._away)
+
+    def _note(self, message: _Message) -> None:
+        self._messages.append(message)
+        self._version = message.offset + 1
+        if message.text is None:
+            self._rules.pop(message.name, None)
+        else:
+            self._rules[message.name] = Rule(message.text, self._version)
+
+    # -- what the topic keeps ------------------------------------------------------------------------------
+
+    def _configured(self) -> dict[str, str]:
+        """How the topic keeps messages; nothing where that may not be known."""
+        from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it does not say what it exports
+            AdminClient,
+            ConfigResource,
+            ResourceType,
+        )
+
+        admin = AdminClient(self._place.settings(), logger=client_log())
+        asked = ConfigResource(ResourceType.TOPIC, self._topic)
+        try:
+            found = admin.describe_configs([asked])[asked].result(PATIENCE)
+        except self._kafka.KafkaException:
+            return {}
+        return {name: found[name].value for name in _KEPT_FOR_EVER if name in found}
+
+    def _check_kept(self) -> None:
+        """Raise where messages are deleted some time: rules would be gone at the next start."""
+        known = self._configured()
+        if not known or "compact" in known["cleanup.policy"]:
+            return
+        limits = [name for name in ("retention.ms", "retention.bytes") if known.get(name, "-1") != "-1"]
+        if limits:
+            raise ValueError(
+                f"the topic {self._topic} deletes messages, and rules with them: "
+                f"{limits[0]} is {known[limits[0]]}\n"
+                "  hint: set cleanup.policy=compact of the topic, or retention.ms=-1 to keep its history too"
+            )
+
+    @property
+    def forgets(self) -> bool:
+        """Whether earlier versions may be gone, as the topic is compacted or was cut off."""
+        policy = self._configured().get("cleanup.policy", "")
+        place = self._kafka.TopicPartition(self._topic, 0)
+        low, _ = self._consumer.get_watermark_offsets(place, timeout=PATIENCE)
+        return "compact" in policy or low > 0
+
+    def history(self) -> list[Version]:
+        """The versions that the topic still has, the oldest first."""
+        try:
+            self.read(None)
+        except RulesError:
+            if self._consumer is None or not self._at_end:
+                raise
+        return [Version(m.offset + 1, m.time, m.what, {m.name: m.text}) for m in self._messages]
+
+    def at(self, version: int) -> RuleSet:
+        """The rules of a version."""
+        known = self.history()
+        if self.forgets:
+            raise RulesError(
+                f"{self.where} does not keep all versions, as it is compacted or old messages were deleted\n"
+                "  hint: replace the rules by their earlier texts. A topic with cleanup.policy=delete and "
+                "retention.ms=-1 keeps all versions"
+            )
+        return rules_of(known, version, self.where)
+
+    # -- changing ------------------------------------------------------------------------------------------
+
+    def change(
+        self,
+        what: str,
+        changes: Callable[[RuleSet], Changes],
+        check: Callable[[Mapping[str, str], Changes], None],
+    ) -> RuleSet:
+        """Change the rules all at once; what has to change is told by their present state."""
+        self._make_topic()
+        self.history()
+        known = RuleSet(self._version, dict(self._rules))
+        wanted = {name: text for name, text in changes(known).items() if known.texts.get(name) != text}
+        if not wanted:
+            return known
+        new = known.changed(wanted)
+        if not new.rules:
+            raise RulesError("a job needs at least one rule, and this is the last")
+        check(new.texts, wanted)
+        self._send(what, wanted)
+        self._at_end, end = False, clock.monotonic() + PATIENCE
+        while not self._at_end and clock.monotonic() < end:
+            self._take(0.1)
+        return self.read(None)
+
+    def _make_topic(self) -> None:
+        """Make the topic, so that it keeps all versions, if there is none."""
+        from confluent_kafka.admin import AdminClient
+        from confluent_kafka.cimpl import NewTopic
+
+        try:
+            admin = AdminClient(self._place.settings(), logger=client_log())
+            if self._topic not in topics_of(admin, self._place):
+                wanted = NewTopic(self._topic, 1, replication_factor=-1, config=_KEPT_FOR_EVER)
+                admin.create_topics([wanted])[self._topic].result(PATIENCE)
+        except ValueError as error:
+            raise RulesError(str(error)) from None
+        except self._kafka.KafkaException as error:
+            raise RulesError(f"cannot create the topic {self._topic}: {reason(error)}") from None
+
+    def _send(self, what: str, wanted: Changes) -> None:
+        """Send the messages; several in one transaction, so that a job sees all of them or none."""
+        failed: list[Any] = []
+        settings = {**self._place.settings(), "enable.idempotence": True}
+        is_one = len(wanted) == 1
+        if not is_one:
+            settings["transactional.id"] = f"nestream-rules-{uuid4().hex[:16]}"
+        try:
+            producer = self._kafka.Producer(settings, logger=client_log())
+            if not is_one:
+                producer.init_transactions(PATIENCE)
+                producer.begin_transaction()
+            for name, text in wanted.items():
+                producer.produce(
+                    self._topic,
+                    None if text is None else text.encode(),
+                    name.encode(),
+                    partition=0,
+                    headers=[(HEADER, what.encode())],
+                    on_delivery=lambda error, _: failed.append(error) if error is not None else None,
+                )
+            if not is_one:
+                producer.commit_transaction(PATIENCE)
+            elif producer.flush(PATIENCE) and not failed:
+                raise RulesError(f"cannot write to {self.where}: the brokers do not answer in time")
+        except self._kafka.KafkaException as error:
+            failed.append(error)
+        if failed:
+            raise RulesError(f"cannot write to {self.where}: {reason(failed[0])}")
+
+
+def _read(message: Any) -> _Message:
+    """A message as a change of a rule; one that is no rule becomes one that is refused, and so is shown."""
+    offset, value = message.offset(), message.value()
+    _, moment = message.timestamp()
+    headers = dict(message.headers() or ())
+    name = f"(message without a key at offset {offset})"
+    text = None if value is None else value.decode(errors="backslashreplace")
+    if message.key() is not None:
+        name = message.key().decode(errors="backslashreplace")
+    elif text is not None:
+        text = ""
+    time = datetime.fromtimestamp(moment / 1000, UTC).isoformat(timespec="seconds")
+    return _Message(offset, time, (headers.get(HEADER) or SENT.encode()).decode(errors="replace"), name, text)
