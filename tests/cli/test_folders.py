@@ -47,7 +47,7 @@ def test_every_match_has_the_name_of_its_query(rules: Path, events: Path) -> Non
 def test_a_table_lists_the_events_of_each_match(rules: Path, events: Path) -> None:
     result = call("run", rules, events, "--format", "table")
     assert result.exit_code == 0
-    assert "a A 2 x=8" in result.stdout
+    assert "a A #1 2 x=8" in result.stdout
     assert "who" in result.stdout
 
 

@@ -1,6 +1,7 @@
 """`nestream run`, in process: what it reads, what it writes, and how it fails."""
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow.csv as pacsv
@@ -150,7 +151,20 @@ def test_a_table_shows_unbound_variables_values_and_types_that_differ(events: Pa
     )
     assert "twice" in mixed.stdout
     assert "match_end" in mixed.stdout
-    assert "B 3" in mixed.stdout
+    assert re.search(r"B #\d+ 3", mixed.stdout)
+
+
+def test_a_table_shows_the_numbers_that_why_takes_and_nothing_else_has_them(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("ts,type\n" + "".join(f"{n},{kind}\n" for n, kind in enumerate("XABBBBBBBC")))
+    query = "SEQ(A a, B+ b, (SEQ(C c)) s) WITHIN 100"
+    table = call("run", query, path, "--format", "table").stdout
+    assert "#1 1" in table
+    assert "B #2 2" in table
+    assert "and 2 more" in table
+    assert "number of the row" not in table
+    assert call("why", query, path, "--events", "#1,#9").exit_code == 0
+    assert "number of the row" not in call("run", query, path).stdout
 
 
 def test_a_long_table_is_cut_and_the_summary_says_so() -> None:

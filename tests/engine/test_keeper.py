@@ -99,7 +99,10 @@ def test_matches_that_wait_are_given_when_the_resolution_of_the_times_grows() ->
 def test_why_names_what_is_kept_instead() -> None:
     events = [event(1, "A"), event(2, "B"), event(3, "B")]
     found = nestream.query("SEQ(A a, B b) WITHIN 5 KEEP FIRST PER a").why(events, [0, 2])
-    assert "this is a match, but KEEP FIRST PER a keeps another" in " ".join(str(found).split())
+    assert (
+        "KEEP FIRST PER a keeps an earlier one with the same a: a = #0 (A at 1), b = #1 (B at 2)"
+        in " ".join(str(found).split())
+    )
 
 
 @pytest.mark.parametrize("keep", ["FIRST PER a", "LAST PER c"])

@@ -192,6 +192,73 @@ def test_limit_leaves_out_what_comes_later() -> None:
     assert said(why, text) == ["LIMIT 1"]
 
 
+@pytest.mark.parametrize(
+    ("keep", "events", "picked", "told"),
+    [
+        (
+            "FIRST PER a",
+            "a1 b2 b3",
+            [0, 2],
+            "an earlier one with the same a: a = #0 (A at 1), b = #1 (B at 2)",
+        ),
+        ("LAST PER a", "a1 b2 b3", [0, 1], "a later one with the same a: a = #0 (A at 1), b = #2 (B at 3)"),
+        (
+            "LONGEST PER b",
+            "a1 a2 b3",
+            [1, 2],
+            "a longer one with the same b: a = #0 (A at 1), b = #2 (B at 3)",
+        ),
+        ("SHORTEST", "a1 a2 b3", [0, 2], "a shorter one: a = #1 (A at 2), b = #2 (B at 3)"),
+        ("LONGEST", "a1 b2 a3 b4", [0, 1], "a longer one: a = #0 (A at 1), b = #3 (B at 4)"),
+        (
+            "DISJOINT",
+            "a1 a2 b3 b9",
+            [1, 3],
+            "one that has not ended when it begins: a = #0 (A at 1), b = #2 (B at 3)",
+        ),
+        (
+            "FIRST EVERY 5",
+            "a1 b2 b3",
+            [0, 2],
+            "one that ends less than 5 before it: a = #0 (A at 1), b = #1 (B at 2)",
+        ),
+        (
+            "FIRST PER a.ts % 2",
+            "a1 b2 a3 b4",
+            [2, 3],
+            "an earlier one with the same a.ts % 2: a = #0 (A at 1), b = #1 (B at 2)",
+        ),
+        (
+            "SHORTEST PER b",
+            "a1 a1' b3",
+            [1, 2],
+            "one with the same b that is as long and comes first: a = #0 (A at 1), b = #2 (B at 3)",
+        ),
+    ],
+)
+def test_keep_names_the_match_that_it_prefers(keep: str, events: str, picked: list[int], told: str) -> None:
+    (obstacle,) = ask(f"SEQ(A a, B b) WITHIN 10 KEEP {keep}", events, picked).obstacles
+    assert (obstacle.kind, obstacle.text) == ("keep", f"this is a match, but KEEP {keep} keeps {told}")
+    assert set(obstacle.more["kept"].values()) <= set(obstacle.events)
+
+
+def test_keep_and_limit_are_told_apart() -> None:
+    text = "SEQ(A a, B b) WITHIN 10 KEEP FIRST PER a LIMIT 1"
+    assert kinds(ask(text, "a1 b2 b3 a4 b5", [0, 2])) == ["keep"]
+    assert kinds(ask(text, "a1 b2 b3 a4 b5", [3, 4])) == ["limit"]
+
+
+def test_a_group_out_of_its_bounds_says_how_many_it_has_and_where() -> None:
+    text = "SEQ(A a, F{5} f, B b) WITHIN 10"
+    (obstacle,) = ask(text, "a1 f2 f3 f4 b5", [0, 4]).obstacles
+    assert obstacle.text == "only 3 of 5 F events between a (#0 at 1) and b (#4 at 5)"
+    assert obstacle.events == (1, 2, 3)
+    (obstacle,) = ask("SEQ(A a, F{,2} f, B b) WITHIN 10", "a1 f2 f3 f4 b5", [0, 4]).obstacles
+    assert obstacle.text == "3 F events between a (#0 at 1) and b (#4 at 5), and there may be at most 2"
+    (obstacle,) = ask(text, "a1 b5", [0, 1]).obstacles
+    assert obstacle.text == "no F event between a (#0 at 1) and b (#1 at 5); it needs 5"
+
+
 def test_returned_expressions_and_hidden_variables_change_nothing() -> None:
     assert ask("SEQ(A a, B b) WITHIN 10 RETURN b.ts - a.ts AS gap LIMIT 1", "a1 b2 b3", [0, 1]).matched
     assert ask("EXISTS a : SEQ(A a, B b) WITHIN 10 LIMIT 1", "a1 a2 b3", [0, 2]).matched

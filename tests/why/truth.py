@@ -10,7 +10,7 @@ from nestream.logical.nodes import Component, Negation, Node, Plan, WinOr, leave
 from nestream.model.diagnostics import Span
 from nestream.model.expression import variables
 from nestream.query import Query
-from nestream.reference import Event, Interval, Meaning, Order, Part, evaluate, holds
+from nestream.reference import Event, Interval, Meaning, Order, Part, evaluate, holds, value
 from nestream.why import Alternative, Obstacle, Why
 from nestream.why.shapes import pieces
 from tests.property.meaning import complete, events_of
@@ -108,8 +108,23 @@ class Truth:
                 found = {n: e["n"] for n, e in binding.items()}
                 assert found in self.matches
                 assert not self.shows(found)
+                if "kept" in obstacle.more:
+                    self._check_kept(found, obstacle.more["kept"])
             case other:
                 raise AssertionError(f"unknown kind {other}")
+
+    def _check_kept(self, dropped: Binding, kept: Binding) -> None:
+        """What is kept instead is kept, and agrees; without it the other would be kept, or yet another."""
+        keep = self.plan.keep
+        assert keep is not None
+        unlimited = evaluate(self.plan, self.events, self.meaning.order)
+        assert kept in [{n: e["n"] for n, e in match.events.items()} for match in unlimited]
+        for name in keep.variables:
+            assert kept.get(name) == dropped.get(name)
+        one, other = ({n: self.by_row[row] for n, row in match.items()} for match in (kept, dropped))
+        shown = {name: event for name, event in other.items() if name in self.plan.output.kept}
+        for item in keep.expressions:
+            assert value(item, one) == value(item, shown)
 
     def _check_span(self, span: Span | None) -> None:
         if span is not None:

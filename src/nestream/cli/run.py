@@ -31,7 +31,7 @@ from nestream.cli.console import count, is_terminal, note, output, showing_match
 from nestream.cli.events import load_events, note_unseen, open_events, read_all
 from nestream.cli.run_large import LargeRun
 from nestream.cli.spark import run_on_spark
-from nestream.cli.table import matches_table
+from nestream.cli.table import matches_table, with_numbers
 from nestream.cli.types import TypesOption, with_inferred_types, with_types
 from nestream.sink import write_matches
 
@@ -179,7 +179,8 @@ def run(
         how["types"] = reader.types
         note_unseen(parsed.unseen(table, type))
         explained = parsed.explain(strategy=strategy, options=options) if plan else ""
-        found = parsed.batches(table, **how)
+        numbered = chosen is None and len(events) == 1  # as `nestream why` counts them
+        found = parsed.batches(with_numbers(table) if numbered else table, **how)
     else:
         if strategy == "reference":
             raise typer.BadParameter(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from rich import box
 from rich.table import Table
@@ -14,7 +15,11 @@ from rich.text import Text
 from nestream.sink import json_lines
 
 Row = dict[str, Any]
+NUMBER = "number of the row"
+"""The column that carries the number of an event, by which `nestream why` knows it."""
 _ENDS = ("match_start", "match_end")
+_MOST_MEMBERS = 5
+"""How many events of a group a cell shows."""
 
 
 def matches_table(matches: pa.Table, time: str, type: str) -> Table:
@@ -42,6 +47,9 @@ def matches_table(matches: pa.Table, time: str, type: str) -> Table:
         elif is_event_list(field.type, time, type):
             table.add_column(Text(field.name), overflow="fold")
             columns.append([cells.listed(value) for value in values])
+        elif pa.types.is_list(field.type) and is_event(field.type.value_type, time, type):
+            table.add_column(Text(field.name), overflow="fold")
+            columns.append([cells.group(value) for value in values])
         elif pa.types.is_map(field.type) and not any(values):
             continue
         else:
@@ -52,6 +60,13 @@ def matches_table(matches: pa.Table, time: str, type: str) -> Table:
     for cell in zip(*columns, strict=True):
         table.add_row(*cell)
     return table
+
+
+def with_numbers(events: pa.Table) -> pa.Table:
+    """The events with a column of their numbers, which the table of matches shows before their times."""
+    if NUMBER in events.column_names:
+        return events
+    return events.append_column(NUMBER, pa.array(np.arange(events.num_rows)))
 
 
 def is_event(datatype: pa.DataType, time: str, type: str) -> bool:
@@ -96,17 +111,19 @@ class _Cells:
         return self._plain(types.pop()) if len(types) == 1 else None
 
     def event(self, event: Row | None, with_type: bool) -> Text:
-        """Its time, then the values it has."""
+        """Its number and time, then the values it has."""
         if event is None:
             return Text("-", "dim")
         cell = Text()
         if with_type:
             cell.append(self._plain(event[self._type]) + " ", "dim")
+        if event.get(NUMBER) is not None:
+            cell.append(f"#{event[NUMBER]} ", "dim")
         cell.append(self.value(event[self._time], is_time=True), "cyan")
         others = [
             (name, value)
             for name, value in event.items()
-            if name not in (self._time, self._type) and value is not None
+            if name not in (self._time, self._type, NUMBER) and value is not None
         ]
         for place, (name, value) in enumerate(others):
             cell.append(" " if place else "\n")
@@ -123,6 +140,18 @@ class _Cells:
             lines.append(line)
         return Text("\n").join(lines)
 
+    def group(self, members: Sequence[Row] | None) -> Text:
+        """The events of a group, one below the other; of many the first."""
+        if members is None:
+            return Text("-", "dim")
+        shown = [
+            Text(" ").join(self.event(member, with_type=True).split("\n"))
+            for member in members[:_MOST_MEMBERS]
+        ]
+        if len(members) > _MOST_MEMBERS:
+            shown.append(Text(f"and {len(members) - _MOST_MEMBERS:,} more", "dim"))
+        return Text("\n").join(shown)
+
     def value(self, value: Any, is_time: bool = False) -> str:
         """One value; NULL is a hyphen."""
         if value is None:
@@ -137,4 +166,11 @@ class _Cells:
     def _plain(value: Any) -> str:
         if isinstance(value, str) and value.isprintable():
             return value
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(_bare(value), ensure_ascii=False)
+
+
+def _bare(value: Any) -> Any:
+    """A value without the numbers of the events in it."""
+    if isinstance(value, dict):
+        return {name: _bare(part) for name, part in value.items() if name != NUMBER}
+    return [_bare(part) for part in value] if isinstance(value, list) else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.logical.nodes import Plan, target_variables
-from nestream.model.output import EventColumn
 from nestream.model.schema import EventError
 from nestream.model.text import print_name
-from nestream.reference import Binding, Event, Meaning
+from nestream.reference import Event, Meaning
 from nestream.why.answer import Alternative, Why
 from nestream.why.assign import Assigning, without_place
 from nestream.why.missing import Completed, Completing
 from nestream.why.obstacles import Judge
+from nestream.why.output import Output
 from nestream.why.places import Places
 from nestream.why.reach import Timeline
 from nestream.why.search import Search
@@ -30,8 +30,6 @@ MOST_ALTERNATIVES = 32
 """How many alternatives of a query with many ORs are told, those that take most of the picked events."""
 MOST_PICKED = 100
 """How many events can be asked about at once."""
-
-_ROW = "number of the row"
 
 
 def explain_why(
@@ -63,9 +61,10 @@ def explain_why(
     names = {event: wanted[event.row] for event in reach.picked if event.row in wanted}
     words = Words(schema, first=first)
     words = words.dated(event.ts for event in (reach.events[0], reach.events[-1]))
-    judge = Judge(meaning, Places(query.bound.tree, plan, query.text), words, Search(meaning))
+    places = Places(query.bound.tree, plan, query.text)
+    judge = Judge(meaning, places, words, Search(meaning))
     read = {"time": time, "type": type, "types": schema.types or None, "order": order}
-    completing = Completing(judge, reach, timeline, _shown(query, plan, table, read))
+    completing = Completing(judge, reach, timeline, Output(query, plan, timeline, words, places, read))
     chosen, left_out = _alternatives(plan, reach.picked, names, judge)
     told = [_alternative(plan, assigning, names, completing) for assigning in chosen]
     told.sort(key=lambda alternative: (alternative.match is None, len(alternative.obstacles)))
@@ -201,38 +200,3 @@ def _better(one: Alternative | None, other: Alternative) -> Alternative:
     if one is None or (other.match is not None and one.match is None):
         return other
     return other if one.match is None and len(other.obstacles) < len(one.obstacles) else one
-
-
-def _shown(query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any]) -> Callable[[Binding], bool]:
-    """Whether a match is in the output: with LIMIT, whether it is among the first ones."""
-    first: set[tuple[int | None, ...]] | None = None
-    kept = plan.output.kept
-
-    def shown(binding: Binding) -> bool:
-        nonlocal first
-        if not any(name in binding for name in kept):
-            return False
-        if plan.limit is None and plan.keep is None:
-            return True
-        if first is None:
-            first = _first_matches(query, table, read)
-        return tuple(binding[name].row if name in binding else None for name in kept) in first
-
-    return shown
-
-
-def _first_matches(query: Any, table: pa.Table, read: Mapping[str, Any]) -> set[tuple[int | None, ...]]:
-    """The rows of the events of the matches that KEEP and LIMIT let through, found by running the query."""
-    name = _ROW
-    while name in table.column_names:
-        name += "_"
-    numbered = table.append_column(name, pa.array(np.arange(table.num_rows)))
-    plan = query.bound.plan
-    output = replace(plan.output, columns=tuple(EventColumn(kept) for kept in plan.output.kept))
-    asked = replace(query, bound=replace(query.bound, plan=replace(plan, output=output)))
-    matches = asked.match(numbered, **read)
-    columns = [
-        [None if event is None else event[name] for event in matches.column(kept).to_pylist()]
-        for kept in plan.output.kept
-    ]
-    return set(zip(*columns, strict=True))

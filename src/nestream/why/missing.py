@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nestream.logical.nodes import Leaf
@@ -11,6 +11,7 @@ from nestream.model.text import print_name
 from nestream.reference import Event
 from nestream.why.obstacle import Obstacle
 from nestream.why.obstacles import Judge
+from nestream.why.output import Output
 from nestream.why.reach import Reach, Timeline
 from nestream.why.shapes import Shape
 
@@ -36,13 +37,11 @@ class Completed:
 class Completing:
     """Looks for the rest of a match whose first events are picked."""
 
-    def __init__(
-        self, judge: Judge, reach: Reach, timeline: Timeline, shown: Callable[[Binding], bool]
-    ) -> None:
+    def __init__(self, judge: Judge, reach: Reach, timeline: Timeline, output: Output) -> None:
         self.judge = judge
         self.reach = reach
         self.timeline = timeline
-        self.shown = shown
+        self.output = output
 
     def complete(self, shape: Shape, binding: dict[str, Event]) -> Completed:
         """A match with the bound events, or what stops them."""
@@ -60,19 +59,19 @@ class Completing:
             ways += 1
             if ways > MOST_COMPARED and nearest is not None:
                 if self._is_match(shape, found):
-                    if self.shown(found):
+                    if self.output.shows(found):
                         return self._found(shape, found, binding)
                     hidden = hidden or found
                 continue
             against = list(self.judge.constraints(shape, found, self.reach))
             if not against:
-                if self.shown(found):
+                if self.output.shows(found):
                     return self._found(shape, found, binding)
                 hidden = hidden or found
             elif nearest is None or len(against) < len(nearest.obstacles):
                 nearest = Completed(None, _rest(found, binding), against)
         if hidden is not None:
-            return Completed(None, _rest(hidden, binding), [self.unshown(hidden)])
+            return Completed(None, _rest(hidden, binding), [self.output.obstacle(hidden)])
         if nearest is not None:
             return nearest
         alone = [told for leaf in missing for told in self._alone(shape, binding, leaf)]
@@ -86,8 +85,8 @@ class Completing:
             against = [*stopped, *self.judge.constraints(shape, binding, self.reach)]
         if against:
             return Completed(None, {}, against)
-        if not self.shown(binding):
-            return Completed(None, {}, [self.unshown(binding)])
+        if not self.output.shows(binding):
+            return Completed(None, {}, [self.output.obstacle(binding)])
         return Completed(binding, {}, [])
 
     def _found(self, shape: Shape, found: Binding, binding: Binding) -> Completed:
@@ -96,20 +95,6 @@ class Completing:
 
     def _is_match(self, shape: Shape, binding: Binding) -> bool:
         return next(self.judge.constraints(shape, binding, self.reach), None) is None
-
-    def unshown(self, binding: Binding) -> Obstacle:
-        """The obstacle of a match that the output leaves out."""
-        plan = self.judge.meaning.plan
-        rows = tuple(event.row for event in binding.values())
-        if not any(name in binding for name in plan.output.kept):
-            told = "this is a match, but none of its events is returned, so it is not shown"
-            return Obstacle("output", told, tuple(binding), rows)
-        if plan.keep is not None:
-            left = f", or LIMIT {plan.limit} leaves it out" if plan.limit is not None else ""
-            told = f"this is a match, but KEEP {plan.keep} keeps another{left}"
-            return Obstacle("keep", told, tuple(binding), rows, plan.keep.span)
-        told = f"this is a match, but others come before it and LIMIT {plan.limit} leaves it out"
-        return Obstacle("limit", told, tuple(binding), rows, self.judge.places.limit())
 
     # -- nothing to complete with --------------------------------------------------------------------------
 

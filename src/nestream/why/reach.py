@@ -186,6 +186,10 @@ class Timeline:
         last = int(np.searchsorted(ordered, _bounded(max(at) + meaning.window), "right"))
         return self.order[first:last]
 
+    def events(self, rows: Sequence[int], plan: Plan) -> list[Event]:
+        """The events of some rows, in their order."""
+        return self._events(np.array(rows, np.int64), plan)
+
     def _events(self, rows: Numbers, plan: Plan) -> list[Event]:
         part = self.table.take(pa.array(rows))
         read = {attribute.name for formula in expressions(plan) for attribute in attributes(formula)}
