@@ -50,6 +50,11 @@ def queries(
 
     Queries from files are named after their files, those of a list q1, q2 and so on. Each query takes the
     values of its own `parameters`. Raises `QueryError` with all problems of all queries.
+
+    >>> import nestream
+    >>> rules = nestream.queries({"pair": "SEQ(A a, B b) WITHIN 10", "start": "A a"})
+    >>> rules.count([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}])
+    {'pair': 1, 'start': 1}
     """
     given = known_parameters(parameters)
     found, used = parsed_queries(source, dialect, given)
@@ -148,7 +153,12 @@ class Planned:
 
 @dataclass(frozen=True, repr=False)
 class Queries(Matching):
-    """A query set: queries that run together, read each event once, and share work."""
+    """A query set: queries that run together, read each event once, and share work.
+
+    >>> import nestream
+    >>> nestream.queries({"pair": "SEQ(A a, B b) WITHIN 10", "start": "A a"})
+    Queries('pair', 'start')
+    """
 
     members: dict[str, Query]
     planned: list[Planned] = field(default_factory=list, repr=False, compare=False)
@@ -180,7 +190,12 @@ class Queries(Matching):
         *,
         parameters: Mapping[str, Any] | None = None,
     ) -> Queries:
-        """The set with one more query."""
+        """The set with one more query.
+
+        >>> import nestream
+        >>> nestream.queries({"start": "A a"}).adding("pair", "SEQ(A a, B b) WITHIN 10")
+        Queries('start', 'pair')
+        """
         if name in self.members:
             raise ValueError(f"the query set already has a query named {name!r}")
         member = text if isinstance(text, Query) else query(text, dialect, parameters=parameters)
@@ -294,7 +309,13 @@ class Queries(Matching):
     # -- finite events -------------------------------------------------------------------------------------
 
     def match_each(self, events: Any, **how: Unpack[How]) -> dict[str, pa.Table]:
-        """The matches of each query by its name, as `Query.match` returns them, found in one pass."""
+        """The matches of each query by its name, as `Query.match` returns them, found in one pass.
+
+        >>> import nestream
+        >>> found = nestream.queries({"start": "A a", "any": "ANY x"}).match_each([{"ts": 1, "type": "A"}])
+        >>> found["start"].num_rows
+        1
+        """
         run, table = self._started(events, how)
         assert not isinstance(run, LocalRun)
         found = collected_each(run.each(table))
@@ -309,7 +330,12 @@ class Queries(Matching):
         yield from super().batches(events, threads=threads, **how)
 
     def count(self, events: Any, **how: Unpack[How]) -> dict[str, int]:
-        """The number of matches of each query. Takes the options of `match`."""
+        """The number of matches of each query. Takes the options of `match`.
+
+        >>> import nestream
+        >>> nestream.queries({"start": "A a", "again": "A a"}).count([{"ts": 1, "type": "A"}])
+        {'start': 1, 'again': 1}
+        """
         if is_dataframe(events):
             return self._count_on_spark(events, **how)
         run, table = self._started(events, how)

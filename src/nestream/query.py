@@ -109,6 +109,11 @@ def query(
     The dialect is detected; `dialect` ("neel", "neel+" or "sase") accepts only that one. `parameters` are the
     values of `$name` in the query: numbers, texts, booleans, times, durations, and lists of them for IN.
     Raises `QueryError` with all problems of the query.
+
+    >>> import nestream
+    >>> query = nestream.query("SEQ(A a, B b) WITHIN $length", parameters={"length": 10})
+    >>> query.count([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}])
+    1
     """
     if isinstance(text, Query):
         return text if dialect is None and parameters is None else _checked(text.text, dialect, parameters)
@@ -164,7 +169,12 @@ def own_parameters(text: Any, dialect: str | None, given: Mapping[str, Any]) -> 
 
 @dataclass(frozen=True, repr=False)
 class Query(Matching):
-    """A checked query: match it, stream it, explain it, or ask why events do not match."""
+    """A checked query: match it, stream it, explain it, or ask why events do not match.
+
+    >>> import nestream
+    >>> nestream.query("SEQ(A a, B b) WITHIN 10")
+    Query('PATTERN SEQ(A a, B b) WITHIN 10')
+    """
 
     bound: BoundQuery
     types: Types = field(default_factory=dict, hash=False)
@@ -224,6 +234,10 @@ class Query(Matching):
         """The query with the attributes of event types: a mapping, or text as `Shelf(id, shelf) Counter(id)`.
 
         In the SASE spelling a comparison on an attribute that the event's type does not have is true.
+
+        >>> import nestream
+        >>> nestream.query("EVENT ANY(A, B) x WHERE x.id = 1").with_types("A(id) B()").types
+        {'A': ('id',), 'B': ()}
         """
         known = read_types(types) if isinstance(types, str) else attributes_of(types)
         return replace(self, types=known)
@@ -233,6 +247,11 @@ class Query(Matching):
 
         Later events are left out. A match that ends in a negation is pending until its window has passed, so
         what is still open at that time is not reported.
+
+        >>> import nestream
+        >>> query, events = nestream.query("SEQ(A a, !B b) WITHIN 10"), [{"ts": 1, "type": "A"}]
+        >>> query.count(events), query.as_of(5).count(events)
+        (1, 0)
         """
         return replace(self, bound=replace(self.bound, plan=complete_up_to(self.plan, time)))
 
@@ -248,6 +267,12 @@ class Query(Matching):
 
         An attribute that a variable of several types reads is taken as missing from a type that is NULL in
         it throughout, where another of the types is not. Nothing is guessed if the query declares its types.
+
+        >>> import nestream
+        >>> query = nestream.query("EVENT ANY(A, B) x WHERE x.id = 1")
+        >>> query, warnings = query.infer_types([{"ts": 1, "type": "A", "id": 1}, {"ts": 2, "type": "B"}])
+        >>> [warning.code for warning in warnings]
+        ['guessed-types']
         """
         table = events if is_dataframe(events) else to_table(held(events, time, type), type)
         columns = list(table.columns if is_dataframe(events) else table.column_names)
@@ -277,13 +302,24 @@ class Query(Matching):
 
         A Spark DataFrame is collected into this process, and `by` is required: its rows have no numbers.
         Times are in the zone of its session.
+
+        >>> import nestream
+        >>> query = nestream.query("SEQ(A a, B b) WITHIN 10")
+        >>> print(query.why([{"ts": 1, "type": "A"}, {"ts": 30, "type": "B"}], [0, 1]).text().splitlines()[0])
+        no match: 1 obstacle
         """
         if is_dataframe(events):
             events, options = collected_from_spark(events, options)
         return explain_why(self, events, picked, **options)
 
     def show(self, events: Any, **options: Any) -> Shown:
-        """The matches for a notebook, as a `table` and a `timeline`. Takes the options of `match`."""
+        """The matches for a notebook, as a `table` and a `timeline`. Takes the options of `match`.
+
+        >>> import nestream
+        >>> query = nestream.query("SEQ(A a, B b) WITHIN 10")
+        >>> query.show([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}]).table.num_rows
+        1
+        """
         if not is_dataframe(events):
             events = held(events, options.get("time", "ts"), options.get("type", "type"))
         return show_matches(self, events, **options)
@@ -309,6 +345,10 @@ class Query(Matching):
 
         `dialect="sase"` shows SASE's operators instead: the paper's basic plan, its optimised plan, and the
         plan that runs.
+
+        >>> import nestream
+        >>> print(nestream.query("SEQ(A a, B b) WITHIN 10").explain().splitlines()[0])
+        Match [a, b]
         """
         known_format(format)
         known_strategy(strategy)
@@ -348,6 +388,12 @@ class Query(Matching):
 
         The first table is empty and has the columns. Stop iterating to stop matching. Takes the options of
         `match`.
+
+        >>> import nestream
+        >>> query = nestream.query("SEQ(A a, B b) WITHIN 10")
+        >>> tables = query.batches([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}])
+        >>> sum(table.num_rows for table in tables)
+        1
         """
         if how.get("strategy") != "reference":
             yield from super().batches(events, threads=threads, **how)
@@ -360,6 +406,11 @@ class Query(Matching):
         """The number of matches, without building them. Takes the options of `match`.
 
         A Spark DataFrame is counted on Spark.
+
+        >>> import nestream
+        >>> query = nestream.query("SEQ(A a, B b) WITHIN 10")
+        >>> query.count([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}])
+        1
         """
         if is_dataframe(events):
             df, run = self._over_dataframe(events, Settings.of(how))
@@ -518,6 +569,12 @@ class Query(Matching):
 def matching(
     text: str | HasTree, *, parameters: Mapping[str, Any] | None = None, **options: Any
 ) -> Callable[[Any], Any]:
-    """A function for `df.transform(nestream.matching(text))`; takes the options of `Query.match`."""
+    """A function for `df.transform(nestream.matching(text))`; takes the options of `Query.match`.
+
+    >>> import nestream
+    >>> matches = nestream.matching("SEQ(A a, B b) WITHIN 10", to="pylist")
+    >>> len(matches([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}]))
+    1
+    """
     chosen = query(text, parameters=parameters)
     return lambda events: chosen.match(events, **options)

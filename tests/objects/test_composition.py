@@ -29,6 +29,7 @@ from nestream import (
     same,
     seq,
 )
+from nestream.model.functions import FUNCTIONS
 
 EVENTS = [
     {"ts": 1, "type": "A", "id": 1},
@@ -324,6 +325,7 @@ def test_own_functions_are_called_by_their_names() -> None:
     assert str(fn.objects_half(a.x)) == "objects_half(a.x)"
     assert "objects_half" in dir(fn)
     assert a.where(fn.objects_half(a.id) == 1).match(EVENTS).num_rows == 1
+    del FUNCTIONS["objects_half"]
 
 
 def test_windows_are_written_in_every_form() -> None:

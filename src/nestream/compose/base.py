@@ -300,6 +300,11 @@ class Matching(ABC):
         in the unit of the time column. `late` is called with later ones, and `dead_letter` with events that
         have no time or type, or whose values do not fit. Both are counted; without a handler the first one
         gives a warning.
+
+        >>> import nestream
+        >>> query = nestream.query("SEQ(A a, B b) WITHIN 10 RETURN b.ts - a.ts AS took")
+        >>> list(query.stream([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}]))
+        [{'took': 2, 'match_start': 1, 'match_end': 3}]
         """
         settings = Settings(time, type, None, order, strategy, options)
         settings.without_reference("cannot run on a stream: it needs all events at once")

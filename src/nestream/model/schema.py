@@ -111,7 +111,15 @@ def path_of(attribute: str) -> tuple[str, ...]:
 
 
 class EventError(ValueError):
-    """Events that cannot be matched: a missing column, a time that is no time, a row without type."""
+    """Events that cannot be matched: a missing column, a time that is no time, a row without type.
+
+    >>> import nestream
+    >>> try:
+    ...     nestream.query("A a").match([{"ts": 1, "kind": "A"}])
+    ... except nestream.EventError as problem:
+    ...     print(str(problem).splitlines()[0])
+    the events have no column `type` for their type
+    """
 
 
 def refuse_repeated(schema: pa.Schema) -> None:
@@ -154,6 +162,11 @@ class Schema:
 
     `types` says which attributes an event type has, where that is known; a type that is not in it is taken
     to have every column.
+
+    >>> import nestream
+    >>> import pyarrow as pa
+    >>> nestream.Schema.of(pa.schema([("at", pa.timestamp("us")), ("type", pa.string())]), time="at").unit
+    'us'
     """
 
     columns: Mapping[str, pa.DataType]
