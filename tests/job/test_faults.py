@@ -24,9 +24,9 @@ from typing import Any
 import pytest
 
 import nestream
-import nestream.job.job
-import nestream.job.progress
 from nestream.job import Checkpoint, Job
+from nestream.job import job as job_module
+from nestream.job import progress as progress_module
 from nestream.job.progress import State, state_of
 from nestream.sink import first_column, open_sink
 from nestream.source import open_source
@@ -188,7 +188,7 @@ def test_a_clock_that_jumps_loses_no_event_and_repeats_no_match(
             times += 1
             return datetime.now(tz) + timedelta(days=chance.uniform(-400, 400))
 
-    for module in (nestream.job.job, nestream.job.progress):
+    for module in (job_module, progress_module):
         monkeypatch.setattr(module, "datetime", Jumping)
     monkeypatch.setattr(time, "time", lambda: chance.uniform(0, 2e9))
     events = random_events(6, 40 * jumps)
