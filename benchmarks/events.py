@@ -59,10 +59,14 @@ def _write(path: Path, data: Data, events: int) -> None:
             _write_long(path, events, given)
         case "once":
             pq.write_table(once(events, **given), path)
+        case "brief":
+            pq.write_table(brief(events, **given), path)
         case name:
             amounts, skew = given.pop("amounts_of", {}), given.pop("skew", None)
+            hot = given.pop("hot", 0.0)
             table = folded(generate(name, events=events, seed=SEED, **given), amounts)
-            pq.write_table(table if skew is None else skewed(table, skew, given["id_domain"]), path)
+            table = table if skew is None else skewed(table, skew, given["id_domain"])
+            pq.write_table(with_hot_key(table, hot) if hot else table, path)
 
 
 def _write_long(path: Path, events: int, parameters: Mapping[str, Any]) -> None:
@@ -122,6 +126,34 @@ def skewed(table: pa.Table, theta: float, ids: int) -> pa.Table:
     places = np.cumsum(weights) / weights.sum()
     drawn = np.searchsorted(places, np.random.default_rng(7).random(table.num_rows)).astype(np.int16)
     return table.set_column(table.column_names.index("id"), "id", pa.array(drawn))
+
+
+def with_hot_key(table: pa.Table, share: float) -> pa.Table:
+    """The events with the id 0 in that share of them."""
+    ids = table.column("id")
+    hot = pa.array(np.random.default_rng(7).random(table.num_rows) < share)
+    place = table.column_names.index("id")
+    return table.set_column(place, "id", pc.if_else(hot, pa.scalar(0, ids.type), ids))
+
+
+def brief(events: int, step: int, life: int) -> pa.Table:
+    """Keys that live briefly: a new one every `step`, with an A, a B and for each tenth key a C.
+
+    From one event of a key to its next, at most `life` passes.
+
+    >>> brief(21, step=10, life=50).group_by("type").aggregate([("id", "count")]).sort_by("type").to_pydict()
+    {'type': ['A', 'B', 'C'], 'id_count': [10, 10, 1]}
+    """
+    keys, random = max(10, round(events / 2.1)), np.random.default_rng(SEED)
+    born = np.arange(keys, dtype=np.int64) * step
+    second = born + random.integers(1, life, keys)
+    third = (second + random.integers(1, life, keys))[::10]
+    times = np.concatenate([born, second, third])
+    order = np.argsort(times, kind="stable")
+    kinds = np.repeat(np.array([0, 1, 2], np.int8), [keys, keys, len(third)])
+    ids = np.concatenate([np.arange(keys), np.arange(keys), np.arange(keys)[::10]]).astype(np.int32)
+    types = pa.DictionaryArray.from_arrays(pa.array(kinds[order]), pa.array(["A", "B", "C"]))
+    return pa.table({"ts": times[order], "type": types, "id": ids[order]})
 
 
 def _write_columns(path: Path, events: Path) -> None:

@@ -20,6 +20,7 @@ LONG = 1_800.0
 """Seconds that a task of a worker may take."""
 WORKER = (sys.executable, "-m", "benchmarks.worker")
 SPARK = (sys.executable, "-m", "benchmarks.spark_worker")
+CLUSTER = (sys.executable, "-m", "benchmarks.scale_worker")
 THREADS = "threads" in inspect.signature(nestream.Query.match).parameters
 """Whether `match` can be told how many threads to use."""
 
@@ -182,6 +183,16 @@ def spark(group: list[Benchmark], how: Run) -> Results:
     return results
 
 
+def cluster(group: list[Benchmark], how: Run) -> Results:
+    """Tasks one after the other on a cluster that is started once."""
+    results = {}
+    with Program(CLUSTER, seconds=LONG, memory=2**62) as worker:
+        for one in group:
+            results[one.name] = _asked(worker, _task(one, how, repeats=how.repeats))
+            _counted(one.name, results[one.name])
+    return results
+
+
 MEASURES: dict[str, Callable[[list[Benchmark], Run], Results]] = {
-    measure.__name__: measure for measure in (together, alone, memory, ways, beside, spark)
+    measure.__name__: measure for measure in (together, alone, memory, ways, beside, spark, cluster)
 }

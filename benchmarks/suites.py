@@ -5,7 +5,9 @@ from __future__ import annotations
 from benchmarks.engine import ENGINE
 from benchmarks.experiments import papers
 from benchmarks.groups import GROUPS
+from benchmarks.latency import LATENCY
 from benchmarks.rivals import RIVALS
+from benchmarks.scale import SCALE
 from benchmarks.scaling import SCALING
 from benchmarks.sets import SETS
 from benchmarks.spark import SPARK
@@ -25,6 +27,8 @@ SUITES: dict[str, Suite] = {
         STRATEGIES,
         SCALING,
         SPARK,
+        LATENCY,
+        SCALE,
         RIVALS,
         GROUPS,
     )

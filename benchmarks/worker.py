@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import nestream
-from benchmarks import starting, streaming
+from benchmarks import latency_worker, starting, streaming
 from benchmarks.expected import expected
 from benchmarks.peers.common import Memory, sums
 
@@ -162,6 +162,7 @@ def rules(task: Task) -> Answer:
 TASKS: dict[str, Callable[[Task], Answer]] = {
     **{one.__name__: one for one in (turn, read, known, curve, views, rules)},
     **streaming.TASKS,
+    **latency_worker.TASKS,
     **starting.TASKS,
 }
 

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from nestream.model.memory import TooManyMatchesError
     from nestream.model.schema import EventError, Schema
     from nestream.model.unseen import UnseenTypeWarning
+    from nestream.objects.build import all_of, any_of, event, exists, not_, pattern, seq
+    from nestream.objects.expressions import Expr
+    from nestream.objects.functions import fn
+    from nestream.objects.patterns import Event, Pattern
+    from nestream.objects.terms import col, equal, expr, lit, param, same, when
     from nestream.queries import Queries, queries
     from nestream.query import Query, StateError, matching, query
 
@@ -21,7 +26,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Diagnostic",
+    "Event",
     "EventError",
+    "Expr",
+    "Pattern",
     "Queries",
     "Query",
     "QueryError",
@@ -29,15 +37,33 @@ __all__ = [
     "StateError",
     "TooManyMatchesError",
     "UnseenTypeWarning",
+    "all_of",
+    "any_of",
+    "col",
+    "equal",
+    "event",
+    "exists",
+    "expr",
+    "fn",
     "function",
+    "lit",
     "matching",
+    "not_",
+    "param",
+    "pattern",
     "queries",
     "query",
+    "same",
+    "seq",
+    "when",
 ]
 
 _MODULES = {
     "Diagnostic": "model.diagnostics",
+    "Event": "objects.patterns",
     "EventError": "model.schema",
+    "Expr": "objects.expressions",
+    "Pattern": "objects.patterns",
     "Queries": "queries",
     "Query": "query",
     "QueryError": "model.diagnostics",
@@ -45,10 +71,25 @@ _MODULES = {
     "StateError": "runtime.state",
     "TooManyMatchesError": "model.memory",
     "UnseenTypeWarning": "model.unseen",
+    "all_of": "objects.build",
+    "any_of": "objects.build",
+    "col": "objects.terms",
+    "equal": "objects.terms",
+    "event": "objects.build",
+    "exists": "objects.build",
+    "expr": "objects.terms",
+    "fn": "objects.functions",
     "function": "model.functions",
+    "lit": "objects.terms",
     "matching": "query",
+    "not_": "objects.build",
+    "param": "objects.terms",
+    "pattern": "objects.build",
     "queries": "queries",
     "query": "query",
+    "same": "objects.terms",
+    "seq": "objects.build",
+    "when": "objects.terms",
 }
 """Where each public name is."""
 

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from nestream.compose.base import Matching
+from nestream.compose.inputs import held
 from nestream.compose.run import refuse_endless
 from nestream.compose.settings import DEFAULTS, How, Settings
 from nestream.compose.spark import is_dataframe, planned_from, refuse_to_count, zone_that_matters
@@ -24,7 +25,7 @@ from nestream.model.memory import collected_each
 from nestream.model.plain import empty_table
 from nestream.model.schema import Schema
 from nestream.model.text import print_name
-from nestream.query import Query, known_parameters, own_parameters, query
+from nestream.query import HasTree, Query, known_parameters, own_parameters, query
 from nestream.runtime.arrivals import Compiler
 from nestream.runtime.compiled import (
     Begin,
@@ -49,6 +50,11 @@ def queries(
 
     Queries from files are named after their files, those of a list q1, q2 and so on. Each query takes the
     values of its own `parameters`. Raises `QueryError` with all problems of all queries.
+
+    >>> import nestream
+    >>> rules = nestream.queries({"pair": "SEQ(A a, B b) WITHIN 10", "start": "A a"})
+    >>> rules.count([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}])
+    {'pair': 1, 'start': 1}
     """
     given = known_parameters(parameters)
     found, used = parsed_queries(source, dialect, given)
@@ -147,7 +153,12 @@ class Planned:
 
 @dataclass(frozen=True, repr=False)
 class Queries(Matching):
-    """A query set: queries that run together, read each event once, and share work."""
+    """A query set: queries that run together, read each event once, and share work.
+
+    >>> import nestream
+    >>> nestream.queries({"pair": "SEQ(A a, B b) WITHIN 10", "start": "A a"})
+    Queries('pair', 'start')
+    """
 
     members: dict[str, Query]
     planned: list[Planned] = field(default_factory=list, repr=False, compare=False)
@@ -174,12 +185,17 @@ class Queries(Matching):
     def adding(
         self,
         name: str,
-        text: str | Query,
+        text: str | HasTree,
         dialect: str | None = None,
         *,
         parameters: Mapping[str, Any] | None = None,
     ) -> Queries:
-        """The set with one more query."""
+        """The set with one more query.
+
+        >>> import nestream
+        >>> nestream.queries({"start": "A a"}).adding("pair", "SEQ(A a, B b) WITHIN 10")
+        Queries('start', 'pair')
+        """
         if name in self.members:
             raise ValueError(f"the query set already has a query named {name!r}")
         member = text if isinstance(text, Query) else query(text, dialect, parameters=parameters)
@@ -201,12 +217,15 @@ class Queries(Matching):
                     )
         return Queries({name: member.as_of(time) for name, member in self.members.items()})
 
-    def infer_types(self, events: Any, type: str = "type") -> tuple[Queries, list[Diagnostic]]:
+    def infer_types(
+        self, events: Any, type: str = "type", time: str = "ts"
+    ) -> tuple[Queries, list[Diagnostic]]:
         """The set with attributes of types guessed from the events, as `Query.infer_types` has it."""
         members: dict[str, Query] = {}
         told: list[Diagnostic] = []
+        events = events if is_dataframe(events) else held(events, time, type)
         for name, member in self.members.items():
-            members[name], own = member.infer_types(events, type)
+            members[name], own = member.infer_types(events, type, time)
             told += own
         return (Queries(members) if told else self), list(dict.fromkeys(told))
 
@@ -290,7 +309,13 @@ class Queries(Matching):
     # -- finite events -------------------------------------------------------------------------------------
 
     def match_each(self, events: Any, **how: Unpack[How]) -> dict[str, pa.Table]:
-        """The matches of each query by its name, as `Query.match` returns them, found in one pass."""
+        """The matches of each query by its name, as `Query.match` returns them, found in one pass.
+
+        >>> import nestream
+        >>> found = nestream.queries({"start": "A a", "any": "ANY x"}).match_each([{"ts": 1, "type": "A"}])
+        >>> found["start"].num_rows
+        1
+        """
         run, table = self._started(events, how)
         assert not isinstance(run, LocalRun)
         found = collected_each(run.each(table))
@@ -305,7 +330,12 @@ class Queries(Matching):
         yield from super().batches(events, threads=threads, **how)
 
     def count(self, events: Any, **how: Unpack[How]) -> dict[str, int]:
-        """The number of matches of each query. Takes the options of `match`."""
+        """The number of matches of each query. Takes the options of `match`.
+
+        >>> import nestream
+        >>> nestream.queries({"start": "A a", "again": "A a"}).count([{"ts": 1, "type": "A"}])
+        {'start': 1, 'again': 1}
+        """
         if is_dataframe(events):
             return self._count_on_spark(events, **how)
         run, table = self._started(events, how)

@@ -13,6 +13,8 @@ from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
 from nestream.compose.base import Matching
 from nestream.language.ast import Dialect
+from nestream.language.ast import HasTree as HasTree
+from nestream.language.ast import Query as Tree
 from nestream.language.literals import UnreadableError as UnreadableError  # for the command line
 from nestream.language.literals import shortened
 from nestream.language.parameters import known_parameters as known_parameters
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
     from nestream.compose.as_of import complete_up_to
     from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
+    from nestream.compose.inputs import held
     from nestream.compose.missing_attributes import counted, lacking, read_by_several
     from nestream.compose.run import Run, refuse_endless
     from nestream.compose.settings import How, Settings
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
 else:  # loaded when they are used: parsing and printing a query needs none of them
     pa = Lazy("pyarrow")
     (complete_up_to,) = lazy("nestream.compose.as_of", "complete_up_to")
+    (held,) = lazy("nestream.compose.inputs", "held")
     analyzed, as_operators, explained = lazy(
         "nestream.compose.explaining", "analyzed", "as_operators", "explained"
     )
@@ -97,13 +101,26 @@ else:  # loaded when they are used: parsing and printing a query needs none of t
     (explain_why,) = lazy("nestream.why", "explain_why")
 
 
-def query(text: str, dialect: str | None = None, *, parameters: Mapping[str, Any] | None = None) -> Query:
-    """Parse and check a query.
+def query(
+    text: str | HasTree, dialect: str | None = None, *, parameters: Mapping[str, Any] | None = None
+) -> Query:
+    """Parse and check a query, given as text or as objects.
 
     The dialect is detected; `dialect` ("neel", "neel+" or "sase") accepts only that one. `parameters` are the
     values of `$name` in the query: numbers, texts, booleans, times, durations, and lists of them for IN.
     Raises `QueryError` with all problems of the query.
+
+    >>> import nestream
+    >>> query = nestream.query("SEQ(A a, B b) WITHIN $length", parameters={"length": 10})
+    >>> query.count([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}])
+    1
     """
+    if isinstance(text, Query):
+        return text if dialect is None and parameters is None else _checked(text.text, dialect, parameters)
+    return _checked(text_of(text), dialect, parameters)
+
+
+def _checked(text: str, dialect: str | None, parameters: Mapping[str, Any] | None) -> Query:
     tree, problems = read_query(text, dialect)
     if tree is None:
         raise QueryError(problems, text)
@@ -123,6 +140,15 @@ def query(text: str, dialect: str | None = None, *, parameters: Mapping[str, Any
     return Query(bound, types, given)
 
 
+def text_of(source: Any) -> str:
+    """The text of a query that objects have built; the parser judges anything else.
+
+    The text is read again, so that every part has a place that errors can point at.
+    """
+    text: str = print_query(source.__nestream_query__()) if isinstance(source, HasTree) else source
+    return text
+
+
 def format_query(text: str, dialect: str | None = None) -> str:
     """The query as `nestream fmt` prints it; the values of its parameters need not be known."""
     tree, problems = read_query(text, dialect)
@@ -136,14 +162,19 @@ def own_parameters(text: Any, dialect: str | None, given: Mapping[str, Any]) -> 
     """Of the values that are given to a set of queries those that one of them names."""
     if not given:
         return {}
-    tree, _ = read_query(text, dialect)
+    tree, _ = read_query(text_of(text), dialect)
     names = names_of(tree) if tree is not None else tuple(given)
     return {name: value for name, value in given.items() if name in names}
 
 
 @dataclass(frozen=True, repr=False)
 class Query(Matching):
-    """A checked query: match it, stream it, explain it, or ask why events do not match."""
+    """A checked query: match it, stream it, explain it, or ask why events do not match.
+
+    >>> import nestream
+    >>> nestream.query("SEQ(A a, B b) WITHIN 10")
+    Query('PATTERN SEQ(A a, B b) WITHIN 10')
+    """
 
     bound: BoundQuery
     types: Types = field(default_factory=dict, hash=False)
@@ -186,6 +217,10 @@ class Query(Matching):
         """The query as `nestream fmt` prints it."""
         return print_query(self.bound.tree)
 
+    def __nestream_query__(self) -> Tree:
+        """The syntax tree, for queries that have this one as a part."""
+        return self.bound.tree
+
     def __str__(self) -> str:
         return self.formatted
 
@@ -199,6 +234,10 @@ class Query(Matching):
         """The query with the attributes of event types: a mapping, or text as `Shelf(id, shelf) Counter(id)`.
 
         In the SASE spelling a comparison on an attribute that the event's type does not have is true.
+
+        >>> import nestream
+        >>> nestream.query("EVENT ANY(A, B) x WHERE x.id = 1").with_types("A(id) B()").types
+        {'A': ('id',), 'B': ()}
         """
         known = read_types(types) if isinstance(types, str) else attributes_of(types)
         return replace(self, types=known)
@@ -208,6 +247,11 @@ class Query(Matching):
 
         Later events are left out. A match that ends in a negation is pending until its window has passed, so
         what is still open at that time is not reported.
+
+        >>> import nestream
+        >>> query, events = nestream.query("SEQ(A a, !B b) WITHIN 10"), [{"ts": 1, "type": "A"}]
+        >>> query.count(events), query.as_of(5).count(events)
+        (1, 0)
         """
         return replace(self, bound=replace(self.bound, plan=complete_up_to(self.plan, time)))
 
@@ -216,13 +260,21 @@ class Query(Matching):
         """The attributes that variables of several types read, where SASE must know which types have them."""
         return () if self.types else tuple(sorted({name for _, name in read_by_several(self.plan)}))
 
-    def infer_types(self, events: Any, type: str = "type") -> tuple[Query, list[Diagnostic]]:
+    def infer_types(
+        self, events: Any, type: str = "type", time: str = "ts"
+    ) -> tuple[Query, list[Diagnostic]]:
         """The query with attributes of types guessed from all the events, and a warning for each guess.
 
         An attribute that a variable of several types reads is taken as missing from a type that is NULL in
         it throughout, where another of the types is not. Nothing is guessed if the query declares its types.
+
+        >>> import nestream
+        >>> query = nestream.query("EVENT ANY(A, B) x WHERE x.id = 1")
+        >>> query, warnings = query.infer_types([{"ts": 1, "type": "A", "id": 1}, {"ts": 2, "type": "B"}])
+        >>> [warning.code for warning in warnings]
+        ['guessed-types']
         """
-        table = events if is_dataframe(events) else to_table(events, type)
+        table = events if is_dataframe(events) else to_table(held(events, time, type), type)
         columns = list(table.columns if is_dataframe(events) else table.column_names)
         read = [name for name in self.undeclared if name in columns]
         if not read or type not in columns:
@@ -250,13 +302,26 @@ class Query(Matching):
 
         A Spark DataFrame is collected into this process, and `by` is required: its rows have no numbers.
         Times are in the zone of its session.
+
+        >>> import nestream
+        >>> query = nestream.query("SEQ(A a, B b) WITHIN 10")
+        >>> print(query.why([{"ts": 1, "type": "A"}, {"ts": 30, "type": "B"}], [0, 1]).text().splitlines()[0])
+        no match: 1 obstacle
         """
         if is_dataframe(events):
             events, options = collected_from_spark(events, options)
         return explain_why(self, events, picked, **options)
 
     def show(self, events: Any, **options: Any) -> Shown:
-        """The matches for a notebook, as a `table` and a `timeline`. Takes the options of `match`."""
+        """The matches for a notebook, as a `table` and a `timeline`. Takes the options of `match`.
+
+        >>> import nestream
+        >>> query = nestream.query("SEQ(A a, B b) WITHIN 10")
+        >>> query.show([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}]).table.num_rows
+        1
+        """
+        if not is_dataframe(events):
+            events = held(events, options.get("time", "ts"), options.get("type", "type"))
         return show_matches(self, events, **options)
 
     def explain(
@@ -280,6 +345,10 @@ class Query(Matching):
 
         `dialect="sase"` shows SASE's operators instead: the paper's basic plan, its optimised plan, and the
         plan that runs.
+
+        >>> import nestream
+        >>> print(nestream.query("SEQ(A a, B b) WITHIN 10").explain().splitlines()[0])
+        Match [a, b]
         """
         known_format(format)
         known_strategy(strategy)
@@ -319,6 +388,12 @@ class Query(Matching):
 
         The first table is empty and has the columns. Stop iterating to stop matching. Takes the options of
         `match`.
+
+        >>> import nestream
+        >>> query = nestream.query("SEQ(A a, B b) WITHIN 10")
+        >>> tables = query.batches([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}])
+        >>> sum(table.num_rows for table in tables)
+        1
         """
         if how.get("strategy") != "reference":
             yield from super().batches(events, threads=threads, **how)
@@ -331,6 +406,11 @@ class Query(Matching):
         """The number of matches, without building them. Takes the options of `match`.
 
         A Spark DataFrame is counted on Spark.
+
+        >>> import nestream
+        >>> query = nestream.query("SEQ(A a, B b) WITHIN 10")
+        >>> query.count([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}])
+        1
         """
         if is_dataframe(events):
             df, run = self._over_dataframe(events, Settings.of(how))
@@ -487,8 +567,14 @@ class Query(Matching):
 
 
 def matching(
-    text: str, *, parameters: Mapping[str, Any] | None = None, **options: Any
+    text: str | HasTree, *, parameters: Mapping[str, Any] | None = None, **options: Any
 ) -> Callable[[Any], Any]:
-    """A function for `df.transform(nestream.matching(text))`; takes the options of `Query.match`."""
+    """A function for `df.transform(nestream.matching(text))`; takes the options of `Query.match`.
+
+    >>> import nestream
+    >>> matches = nestream.matching("SEQ(A a, B b) WITHIN 10", to="pylist")
+    >>> len(matches([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}]))
+    1
+    """
     chosen = query(text, parameters=parameters)
     return lambda events: chosen.match(events, **options)

@@ -76,7 +76,8 @@ def test_every_link_within_the_page_leads_to_one_heading() -> None:
 
 
 def test_every_heading_of_a_table_is_used_once() -> None:
-    headings = [part.heading for name, suite in SUITES.items() for part in suite.parts(KEPT[name]["results"])]
+    measured = {name: KEPT[name]["results"] for name in SUITES if name in KEPT}
+    headings = [part.heading for name in measured for part in SUITES[name].parts(measured[name])]
     assert len(headings) == len(set(headings)) > 50
 
 

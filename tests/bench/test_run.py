@@ -15,6 +15,7 @@ from benchmarks.expected import expected
 from benchmarks.page import section
 from benchmarks.process import Program
 from benchmarks.run import run
+from benchmarks.scale import growth
 from benchmarks.spec import BenchError, Run
 from benchmarks.suites import SUITES
 from benchmarks.turns import Contestant, agreed, in_turns, ratios
@@ -97,6 +98,28 @@ def test_rules_together_find_what_they_find_alone(tmp_path: Path) -> None:
     result = found["results"]["rules/10"]
     assert result["matches"] == result["count"]
     assert "| 10 |" in section(SUITES["queries"], found)
+
+
+@pytest.mark.slow
+def test_the_state_of_keys_that_die_is_freed(tmp_path: Path) -> None:
+    found = quick("scale", tmp_path, 2_100_000, "keys/embedded")
+    result = found["results"]["keys/embedded"]
+    assert result["matches"] == result["count"] == 100_000
+    assert growth(result, "rows") < 1.1
+    assert max(point["rows"] for point in result["points"]) < 250_000  # those of one window
+    assert "### Ten million keys" in section(SUITES["scale"], found)
+
+
+@pytest.mark.slow
+def test_every_match_comes_at_a_steady_rate_and_of_a_backlog(tmp_path: Path) -> None:
+    found = quick(
+        "latency", tmp_path, 300_000, "file/10000", "pipe/10000", "backlog/jsonl", "backlog/parquet"
+    )
+    for result in found["results"].values():
+        assert result["matches"] > 0
+    text = section(SUITES["latency"], found)
+    assert "### From an event to its match" in text
+    assert "### Events a second over a backlog" in text
 
 
 def test_every_target_of_groups_is_measured() -> None:

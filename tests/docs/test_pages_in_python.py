@@ -15,7 +15,7 @@ import nestream
 from nestream.papers.options import Options
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ["examples.md", "streaming.md", "sets.md", "views.md", "why.md"]
+PAGES = ["examples.md", "python.md", "streaming.md", "sets.md", "views.md", "why.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 

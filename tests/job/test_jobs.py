@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
@@ -240,3 +241,70 @@ def test_events_that_are_left_out_go_to_a_socket_as_lines_of_json(tmp_path: Path
         letter = json.loads(received.makefile().readline())
         received.close()
     assert (letter["id"], letter["reason"]) == (8, "late: behind the watermark")
+
+
+class HeldCheckpoint(Checkpoint):
+    """A checkpoint on a disk that takes its time, from the second one on."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.begun, self.released = Event(), Event()
+        self.written = 0
+        self.fails = False
+
+    def write(self, body: bytes) -> None:
+        if self.written:
+            self.begun.set()
+            assert self.released.wait(60)
+        if self.fails:
+            raise CheckpointError("the disk is gone")
+        super().write(body)
+        self.written += 1
+
+
+def held_job(folder: Path) -> tuple[Job, HeldCheckpoint]:
+    (folder / "in.jsonl").touch()
+    query, checkpoint = nestream.query(PAIRS), HeldCheckpoint(folder / "checkpoint")
+    source, sink = open_source(str(folder / "in.jsonl")), open_sink(str(folder / "out.jsonl"))
+    return Job(query.stream, source, sink, checkpoint=checkpoint, interval=0.01), checkpoint
+
+
+def wait_for_rows(path: Path, count: int) -> list[Any]:
+    while len(found := rows(path) if path.exists() else []) < count:
+        time.sleep(0.005)
+    return found
+
+
+def test_events_do_not_wait_for_a_checkpoint_that_is_being_written(tmp_path: Path) -> None:
+    (job, checkpoint), stop = held_job(tmp_path), Event()
+    running = Thread(target=job.run, args=[stop])
+    running.start()
+    assert checkpoint.begun.wait(60)
+    write(tmp_path / "in.jsonl", (1, "A", 7), (2, "B", 7))
+    assert [row["id"] for row in wait_for_rows(tmp_path / "out.jsonl", 1)] == [7]
+    assert checkpoint.written == 1
+    stop.set()
+    checkpoint.released.set()
+    running.join(60)
+    assert (job.progress.state, job.progress.matches) == (State.STOPPED, 1)
+    assert run(tmp_path).matches == 1  # the last checkpoint has the match that came meanwhile
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_the_job(tmp_path: Path) -> None:
+    job, checkpoint = held_job(tmp_path)
+    failed: list[BaseException] = []
+
+    def run_job() -> None:
+        try:
+            job.run(Event())
+        except CheckpointError as problem:
+            failed.append(problem)
+
+    running = Thread(target=run_job)
+    running.start()
+    assert checkpoint.begun.wait(60)
+    checkpoint.fails = True
+    checkpoint.released.set()
+    running.join(60)
+    assert [str(problem) for problem in failed] == ["the disk is gone"]
+    assert (job.progress.state, job.progress.error) == (State.FAILED, "the disk is gone")

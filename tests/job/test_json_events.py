@@ -11,6 +11,7 @@ import pytest
 
 from nestream.source import SourceError
 from nestream.source.json_events import JsonEvents
+from nestream.source.json_table import FEWEST
 
 
 def read(lines: list[str], *sizes: int, moments: set[str] | None = None) -> tuple[list[Any], list[str]]:
@@ -119,3 +120,72 @@ def test_the_columns_of_a_batch_are_plain_arrow() -> None:
         pa.bool_(),
         pa.string(),
     ]
+
+
+PLAIN = {"id": "1", "float": "1.5", "flag": "true", "note": '"x"', "moment": '"2026-01-05T08:00:00Z"'}
+WRITTEN = [
+    *(
+        "1",
+        "0",
+        "-0",
+        "-1",
+        "1.5",
+        "1e3",
+        "-0.0",
+        "9007199254740993",
+        "9223372036854775808",
+        "1e400",
+        "0x1",
+        "01",
+    ),
+    *(
+        "NaN",
+        "-Infinity",
+        "true",
+        "null",
+        "[1]",
+        "{}",
+        '{"a":1}',
+        "'a'",
+        '"x"',
+        '""',
+        '"{"',
+        '"}"',
+        '"a',
+        '"é"',
+    ),
+    *('"2026-01-05T08:00:00Z"', '"2026-01-05T08:00:00.123456789Z"', '"\\n"', '"\\u0041"', '"\\ud800"'),
+    *('1}{"ts":1,"type":"A"', "1}null{", "1},null", '1,"id":2'),
+]
+"""What may stand where a value should."""
+
+
+def test_a_line_among_others_is_read_as_it_is_alone_whatever_a_value_is() -> None:
+    alike = 0
+    for name in (*PLAIN, "ts", "type", "other"):
+        for value in WRITTEN:
+            alike += _is_read_as_alone(_written(5, {**PLAIN, name: value}))
+    assert alike > 20
+
+
+def test_a_line_among_others_is_read_as_it_is_alone_wherever_it_is_changed() -> None:
+    whole = _written(5, PLAIN)
+    for at in range(len(whole)):
+        for mark in ("", "{", "}", '"', "null", "\x00"):
+            _is_read_as_alone(whole[:at] + mark + whole[at + 1 :])
+
+
+def _is_read_as_alone(line: str) -> bool:
+    """Whether the line is an event; it is read as the second of a few lines, and of many."""
+    few, many = ([_written(n, PLAIN) for n in range(rows)] for rows in (3, FEWEST + 2))
+    few[1] = many[1] = line
+    events, dead = read(few, 1, moments={"moment"})
+    found, found_dead = read(many, 1, FEWEST + 1, moments={"moment"})
+    assert (found[: len(events)], found_dead) == (events, dead), line
+    assert len(found) == len(many) - len(dead)
+    return not dead
+
+
+def _written(n: int, values: dict[str, str]) -> str:
+    members = {"ts": f'"2026-01-05T08:00:{n:02}Z"', "type": '"A"', **values}
+    return "{" + ",".join(f'"{name}":{value}' for name, value in members.items()) + "}"

@@ -62,9 +62,10 @@ def test_polars_columns_ride_along(values: Any) -> None:
     ("events", "told"),
     [
         (pl.Series([1, 2]), "cannot read events from a Series"),
-        (pl.LazyFrame({"ts": [1]}), "collect the LazyFrame with .collect()"),
+        (pl.LazyFrame({"ts": [1]}), "the events have no column `type` for their type"),
+        (pl.LazyFrame({"ts": [1]}).select("nothing"), "cannot read events from a LazyFrame"),
     ],
-    ids=["series", "lazy"],
+    ids=["series", "lazy", "wrong"],
 )
 def test_what_is_no_frame_is_refused_with_a_sentence(events: Any, told: str) -> None:
     with pytest.raises(nestream.EventError) as refused:

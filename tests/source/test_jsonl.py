@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from nestream.source import EventReader, SourceError, read_events
+from nestream.source.json_table import FEWEST
 
 
 def opened(tmp_path: Path, *lines: str | bytes | dict[str, Any], **options: Any) -> EventReader:
@@ -161,3 +162,75 @@ def test_an_object_with_two_members_of_one_name_is_malformed(tmp_path: Path) -> 
     assert reader.read_all()["x"].to_pylist() == [3]
     assert [letter.line for letter in reader.examples] == [1, 2]
     assert all("several members named" in letter.reason for letter in reader.examples)
+
+
+DECLARED = pa.schema(
+    [
+        ("ts", pa.timestamp("us", "UTC")),
+        ("type", pa.string()),
+        ("id", pa.int32()),
+        ("float", pa.float32()),
+        ("flag", pa.bool_()),
+        ("note", pa.string()),
+        ("moment", pa.timestamp("us", "UTC")),
+        ("day", pa.date32()),
+        ("amount", pa.decimal128(10, 2)),
+    ]
+)
+MEMBERS = {
+    "id": "1",
+    "float": "1.5",
+    "flag": "true",
+    "note": '"x"',
+    "moment": '"2026-01-05T08:00:00Z"',
+    "day": '"2026-01-05"',
+    "amount": '"1.25"',
+}
+VALUES = [
+    *("1", "-0", "1.5", "1e3", "4294967296", "9007199254740993", "9223372036854775808", "NaN"),
+    *(
+        "true",
+        "null",
+        "[1]",
+        "{}",
+        '"x"',
+        '""',
+        '"{"',
+        '"2026-01-05T08:00:00Z"',
+        '"2026-01-05"',
+        '" 7 "',
+        '"\\u0041"',
+    ),
+    *('"é"', '"a', '"\\u0041"'),
+    *('1}{"ts":1,"type":"A"', "1}null{", "01", '1,"id":2'),
+]
+
+
+def test_a_line_of_declared_columns_is_read_among_many_as_among_few(tmp_path: Path) -> None:
+    good = 0
+    for name in ("ts", "type", *MEMBERS, "other"):
+        for value in VALUES:
+            changed = _object({"ts": '"2026-01-05T08:00:00Z"', "type": '"A"', **MEMBERS, name: value})
+            others = [_object(MEMBERS, second) for second in range(FEWEST)]
+            few, many = _declared(tmp_path, [changed, others[0]]), _declared(tmp_path, [changed, *others])
+            assert many[0][: len(few[0])] == few[0], value
+            assert (many[1], len(many[0]) - len(few[0])) == (few[1], FEWEST - 1), value
+            good += not few[1]
+    assert good > 40
+
+
+def _object(members: dict[str, str], second: int | None = None) -> str:
+    if second is not None:
+        members = {"ts": f'"2026-01-05T08:00:{second:02}Z"', "type": '"A"', **members}
+    return "{" + ",".join(f'"{name}":{value}' for name, value in members.items()) + "}"
+
+
+def _declared(folder: Path, lines: list[str]) -> tuple[list[Any], list[str]]:
+    """The events, and why lines are none."""
+    path, dead = folder / "events.jsonl", folder / "dead.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    dead.unlink(missing_ok=True)
+    reader = read_events(str(path), "ts", "type", dead, schema=DECLARED, closed=True)
+    events = [row for batch in reader for row in batch.to_pylist()]
+    letters = dead.read_text(encoding="utf-8").splitlines() if dead.exists() else []
+    return events, [json.loads(letter)["reason"] for letter in letters]

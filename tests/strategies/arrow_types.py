@@ -13,6 +13,7 @@ from datetime import time
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -261,6 +262,10 @@ def nested(sample: Sample) -> list[Sample]:
     return [Sample(f"{name}({sample})", OTHER, pool, array, array) for name, pool, array in made]
 
 
+def _as_texts_of_uuids(chosen: Sequence[Any]) -> pa.Array:
+    return pa.array([None if value is None else str(UUID(bytes=value)) for value in chosen], pa.string())
+
+
 def _all() -> list[Sample]:
     basic = [*_numbers(), *_texts(), *_moments()]
     named = {sample.name: sample for sample in basic}
@@ -278,7 +283,11 @@ def _all() -> list[Sample]:
         made += nested(inner)
     made += nested(nested(named["string_view"])[5])  # of structs
     made += [
-        extension(pa.uuid(), _simple(pa.binary(16), OTHER, pa.binary(16), b"a" * 16, b"\x00" * 16)),
+        replace(  # compared as text
+            extension(pa.uuid(), _simple(pa.binary(16), OTHER, pa.binary(16), b"a" * 16, b"\x00" * 16)),
+            kind="uuid",
+            plain=_as_texts_of_uuids,
+        ),
         extension(pa.json_(), _simple(pa.string(), OTHER, pa.string(), "{}", '{"a": 1}')),
         extension(pa.bool8(), _simple(pa.int8(), OTHER, pa.int8(), 0, 1)),
         extension(pa.opaque(pa.string(), "a type", "a vendor"), named["string"]),

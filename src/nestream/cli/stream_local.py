@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from dataclasses import dataclass
 from functools import partial
@@ -139,7 +140,7 @@ class _Above:
     def __init__(self, sink: Sink, status: StatusLine) -> None:
         self._sink, self._status = sink, status
         self.where, self.repeats = sink.where, sink.repeats
-        self.prepare, self.commit = sink.prepare, sink.commit
+        self.prepare, self.sync, self.commit = sink.prepare, sink.sync, sink.commit
         self.restore, self.close = sink.restore, sink.close
         self._prints = sink.where == "standard output" and is_terminal()
 
@@ -159,6 +160,7 @@ class _Told:
         self.job: Job | None = None
         self._wanted, self._status = wanted, status
         self._silent = wanted.late is not None
+        self._frozen = False
         self._problem = RulesProblem()
 
     def of_change(self, change: Change) -> None:
@@ -170,6 +172,9 @@ class _Told:
         self._status.again()
 
     def __call__(self, progress: Progress) -> None:
+        if progress.events and not self._frozen:
+            gc.freeze()  # all is loaded; to look through it for garbage would hold up events for 0.1 s
+            self._frozen = True
         if progress.state is State.RUNNING:
             waits = "" if progress.events else "; waiting for events"
             self._status.show(live(progress) + waits)

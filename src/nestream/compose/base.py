@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.event_types import named_types
 from nestream.model.expression import END_ATTRIBUTE, Attribute, Expression, attributes, column_name
 from nestream.model.lazy import Lazy, lazy
+from nestream.model.results import AnySparkFrame, Form, MatchOptions, in_form, known_form
 from nestream.model.schema import Order, Schema
 from nestream.model.time import WindowKind
 
@@ -18,10 +19,19 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Unpack
 
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
+    from nestream.compose.inputs import batches_of, held, is_place
     from nestream.compose.settings import How, Settings, known_threads
-    from nestream.compose.spark import dataframe_of, is_dataframe, refuse_dataframe, stream_files
+    from nestream.compose.spark import (
+        dataframe_of,
+        in_process,
+        is_dataframe,
+        refuse_dataframe,
+        stream_files,
+    )
     from nestream.model.columns import check_events, quiet, to_table
     from nestream.model.lengths import Length
     from nestream.model.memory import collected
@@ -35,9 +45,11 @@ if TYPE_CHECKING:
 else:  # loaded when they are used: parsing and printing a query needs none of them
     pa = Lazy("pyarrow")
     Settings, known_threads = lazy("nestream.compose.settings", "Settings", "known_threads")
-    dataframe_of, is_dataframe, refuse_dataframe, stream_files = lazy(
-        "nestream.compose.spark", "dataframe_of", "is_dataframe", "refuse_dataframe", "stream_files"
+    batches_of, held, is_place = lazy("nestream.compose.inputs", "batches_of", "held", "is_place")
+    dataframe_of, in_process, is_dataframe = lazy(
+        "nestream.compose.spark", "dataframe_of", "in_process", "is_dataframe"
     )
+    refuse_dataframe, stream_files = lazy("nestream.compose.spark", "refuse_dataframe", "stream_files")
     check_events, quiet, to_table = lazy("nestream.model.columns", "check_events", "quiet", "to_table")
     (collected,) = lazy("nestream.model.memory", "collected")
     (empty_table,) = lazy("nestream.model.plain", "empty_table")
@@ -143,17 +155,49 @@ class Matching(ABC):
     def read(self, events: Any, **how: Unpack[How]) -> tuple[pa.Table, Schema]:
         """The events as a table, checked, and what they look like."""
         settings = Settings.of(how)
-        table = self.fitted(to_table(events, settings.type), settings.time, settings.type)
+        events = held(events, settings.time, settings.type)
+        table = self.fitted(to_table(events, settings.type, settings.time), settings.time, settings.type)
         schema = settings.schema(table.schema, events)
         check_events(table, schema)
         return table, schema
 
     # -- finite events -------------------------------------------------------------------------------------
 
+    @overload
+    def match(
+        self, events: AnySparkFrame, *, to: None = None, **options: Unpack[MatchOptions]
+    ) -> AnySparkFrame: ...
+
+    @overload
+    def match(
+        self, events: Mapping[str, AnySparkFrame], *, to: None = None, **options: Unpack[MatchOptions]
+    ) -> AnySparkFrame: ...
+
+    @overload
+    def match(
+        self, events: Any, *, to: Literal["arrow"] | None = None, **options: Unpack[MatchOptions]
+    ) -> pa.Table: ...
+
+    @overload
+    def match(
+        self, events: Any, *, to: Literal["pandas"], **options: Unpack[MatchOptions]
+    ) -> pd.DataFrame: ...
+
+    @overload
+    def match(
+        self, events: Any, *, to: Literal["polars"], **options: Unpack[MatchOptions]
+    ) -> pl.DataFrame: ...
+
+    @overload
+    def match(
+        self, events: Any, *, to: Literal["pylist"], **options: Unpack[MatchOptions]
+    ) -> list[dict[str, Any]]: ...
+
     def match(
         self,
         events: Any,
         *,
+        to: Form | None = None,
         time: str = "ts",
         type: str = "type",
         types: Mapping[str, Iterable[str]] | None = None,
@@ -166,32 +210,44 @@ class Matching(ABC):
     ) -> Any:
         """All matches as an Arrow table; for a Spark DataFrame, as a lazy DataFrame.
 
-        `events` is an Arrow table, a pandas or Polars DataFrame, a list of dictionaries, a Spark DataFrame,
-        or a mapping of these by event type. `time` and `type` name the columns with the time and the type of
-        an event. `types` lists the attributes of each type (SASE). With `order="arrival"` events with equal
-        times follow one another as they arrive. `threads` is how many threads work, by default one a core.
-        `as_of` says up to when the events are complete, as the method of that name does. For a Spark
-        DataFrame, the options of `on_spark` are taken too.
+        `events` is the path of a file or a folder, a pattern of paths, an Arrow table, dataset or reader, a
+        pandas or Polars frame, a DuckDB relation, a list of dictionaries, a Spark DataFrame, or a mapping of
+        these by event type. `time` and `type` name the columns with the time and the type of an event; times
+        are timestamps, ISO 8601 text, or integers. `to` returns the matches in another form: "pandas",
+        "polars", "pylist" or "arrow".
+
+        `types` lists the attributes of each type (SASE). With `order="arrival"` events with equal times
+        follow one another as they arrive. `threads` sets how many threads work, by default one per core.
+        `as_of` says up to when the events are complete, as the method of that name does. A Spark DataFrame
+        takes the options of `on_spark` too.
 
         For a query the table has a struct column with the event for each variable, NULL for a branch of an OR
         that did not match, or the columns of RETURN; then `match_start` and `match_end`. Rows are ordered by
         `match_end`, then by the positions of the events. For a query set the columns are `query` (the name),
         `match_start`, `match_end`, `events` (a list of the events, each with its variable) and `values` (the
-        columns of RETURN, as text). Raises `TooManyMatchesError` where the matches do not fit in memory;
-        `batches` gives them piece by piece.
+        columns of RETURN, as text). Raises `TooManyMatchesError` if the matches do not fit in memory;
+        `batches` returns them piece by piece.
+
+        >>> import nestream
+        >>> query = nestream.query("SEQ(A a, B b) WITHIN 10 RETURN b.ts - a.ts AS took")
+        >>> query.match([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}], to="pylist")
+        [{'took': 2, 'match_start': 1, 'match_end': 3}]
         """
+        form = known_form(to)
         how: How = {"time": time, "type": type, "types": types, "order": order}
         how |= {"strategy": strategy, "options": options}
         if as_of is not None:
-            return self.as_of(as_of).match(events, threads=threads, **how, **on_spark)
+            return self.as_of(as_of).match(events, to=to, threads=threads, **how, **on_spark)
         if is_dataframe(events):
-            return self.on_spark(events, **how, **on_spark)
+            found = self.on_spark(events, **how, **on_spark)
+            return found if form is None else in_form(in_process(found), form)
         for name in on_spark:
             if name not in SPLITTING:
-                raise TypeError(f"unknown argument {name!r}: use one of {', '.join((*how, 'threads'))}")
+                raise TypeError(f"unknown argument {name!r}: use one of {', '.join((*how, 'threads', 'to'))}")
             raise TypeError(f"{name} only applies to Spark DataFrames")
-        found = self.batches(events, threads=threads, **how)
-        return collected(found, lambda: self.count_within(COUNTED, events, **how))
+        events = held(events, time, type)
+        tables = self.batches(events, threads=threads, **how)
+        return in_form(collected(tables, lambda: self.count_within(COUNTED, events, **how)), form)
 
     def count_within(self, seconds: float, events: Any, **how: Unpack[How]) -> int | None:
         """The number of matches; None where it is not known within so many seconds."""
@@ -234,7 +290,8 @@ class Matching(ABC):
     ) -> Any:
         """Match events as they arrive.
 
-        With `events`, an iterable of dictionaries or batches, returns an iterator over the matches:
+        With `events`, an iterable of dictionaries or batches, or the path of files, returns an iterator over
+        the matches:
         `for match in query.stream(events): ...`. Without, returns a `Stream` to push events into:
         `stream.push(event)`, `stream.push_batch(table)`, `stream.finish()`, `stream.save()`. A match of a
         query set has the name of its query.
@@ -243,10 +300,17 @@ class Matching(ABC):
         in the unit of the time column. `late` is called with later ones, and `dead_letter` with events that
         have no time or type, or whose values do not fit. Both are counted; without a handler the first one
         gives a warning.
+
+        >>> import nestream
+        >>> query = nestream.query("SEQ(A a, B b) WITHIN 10 RETURN b.ts - a.ts AS took")
+        >>> list(query.stream([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}]))
+        [{'took': 2, 'match_start': 1, 'match_end': 3}]
         """
         settings = Settings(time, type, None, order, strategy, options)
         settings.without_reference("cannot run on a stream: it needs all events at once")
         refuse_dataframe(events)
+        if is_place(events):
+            events = batches_of(events, time, type)
         if isinstance(schema, pa.Schema):
             schema = Schema.of(schema, time, type)
         stream = Stream(

@@ -58,6 +58,18 @@ def collected(events: Any, options: Mapping[str, Any]) -> tuple[pa.Table, dict[s
     return in_process(df).sort_by(settings.time), {**options, "types": schema.types or None}
 
 
+def in_process(matches: Any) -> pa.Table:
+    """The matches of a batch in this process."""
+    from nestream.runtime.spark.session import in_process
+
+    if matches.isStreaming:
+        raise TypeError(
+            "the matches of a stream cannot be collected\n"
+            "  hint: leave `to` out, and write the stream of matches somewhere"
+        )
+    return in_process(matches)
+
+
 def explained_on_spark(df: Any, plan: Plan, compiled: CompiledQuery, format: str, **partitioning: Any) -> Any:
     """The plan, and how the events are split, read and filtered."""
     from nestream.runtime.spark.columns import session_zone
@@ -85,7 +97,7 @@ def planned_from(compiled: AnyCompiled, sample: Any, settings: Settings) -> AnyC
     """What was compiled, planned for a sample of events of this process, where there is one."""
     if sample is None:
         return compiled
-    table = to_table(sample, settings.type)
+    table = to_table(sample, settings.type, settings.time)
     planned: AnyCompiled = compiled.planned_for(table, settings.schema(table.schema))
     return planned
 

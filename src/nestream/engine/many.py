@@ -55,9 +55,9 @@ class Matchers:
         self.events.seal()
         for member in self.members:
             member.watermark = watermark if member.watermark is None else max(watermark, member.watermark)
-        cache = self.cache()
-        for number in self._due():
-            yield number, self.members[number].advance(watermark, cache, in_order=in_order)
+        with self.cache() as cache:
+            for number in self._due():
+                yield number, self.members[number].advance(watermark, cache, in_order=in_order)
 
     def pass_over(self, watermark: int) -> None:
         """Take the matches that a watermark decides as emitted: they were found elsewhere."""
@@ -79,10 +79,10 @@ class Matchers:
     def between(self, first: int, end: int | None) -> Iterator[tuple[int, Matches]]:
         """Give the matches of each program that end in a range of times, all the events having arrived."""
         self.events.seal()
-        cache = self.cache()
-        for number, member in enumerate(self.members):
-            for matches in member.between(first, end, cache):
-                yield number, matches
+        with self.cache() as cache:
+            for number, member in enumerate(self.members):
+                for matches in member.between(first, end, cache):
+                    yield number, matches
 
     def expire(self) -> None:
         """Forget the events that no program needs any more."""

@@ -8,6 +8,7 @@ nothing of a match is kept between two batches but, where the output is distinct
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 
 import numpy as np
@@ -79,18 +80,21 @@ class Matcher:
         self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
         self.events.seal()
         if len(self.store):
-            for matches in self._emitted(cache, in_order=in_order):
-                yield from self._completed(matches, cache)
+            with self._cached(cache) as made:
+                for matches in self._emitted(made, in_order=in_order):
+                    yield from self._completed(matches, made)
         if cache is None:
             self._expire()
 
-    def _completed(self, matches: Matches, cache: EvaluationCache | None) -> Iterator[Matches]:
-        """Matches with their groups."""
-        return self.execution.completed(
-            matches, lambda: cache or EvaluationCache(self.events, self.key_classes)
-        )
+    def _cached(self, cache: EvaluationCache | None) -> AbstractContextManager[EvaluationCache]:
+        """The cache of several matchers, or one of its own of which nothing is left afterwards."""
+        return EvaluationCache(self.events, self.key_classes) if cache is None else nullcontext(cache)
 
-    def _emitted(self, cache: EvaluationCache | None, *, in_order: bool) -> Iterator[Matches]:
+    def _completed(self, matches: Matches, cache: EvaluationCache) -> Iterator[Matches]:
+        """Matches with their groups."""
+        return self.execution.completed(matches, lambda: cache)
+
+    def _emitted(self, cache: EvaluationCache, *, in_order: bool) -> Iterator[Matches]:
         """The matches that the watermark decides and KEEP keeps, without their groups."""
         assert self.watermark is not None
         targets = [self._decidable(decided, self.watermark) for decided in self.program.decided]
@@ -119,7 +123,7 @@ class Matcher:
         held = () if self.keeper is None else (*self.keeper.waiting, *self.keeper.best.values())
         return min([self._frontier(), *(match.end for match in held)])
 
-    def _chosen(self, cache: EvaluationCache | None) -> list[Matches] | None:
+    def _chosen(self, cache: EvaluationCache) -> list[Matches] | None:
         """The matches that KEEP keeps of all there are, where they can be found without the others."""
         keep = self.program.keep
         if keep is None or self.given is not None or len(self.program.outlines) > 1:
@@ -165,10 +169,11 @@ class Matcher:
             return
         since = int(np.searchsorted(store.ts, first))
         until = len(store) if end is None else int(np.searchsorted(store.ts, end))
-        for matches in self._kept_between(since, until, cache):
-            yield from self._completed(matches, cache)
+        with self._cached(cache) as made:
+            for matches in self._kept_between(since, until, made):
+                yield from self._completed(matches, made)
 
-    def _kept_between(self, since: int, until: int, cache: EvaluationCache | None) -> Iterable[Matches]:
+    def _kept_between(self, since: int, until: int, cache: EvaluationCache) -> Iterable[Matches]:
         """The matches that end in a range of rows and that KEEP keeps."""
         store = self.store
         chosen = self._chosen(cache)
@@ -194,12 +199,13 @@ class Matcher:
         self.events.seal()
         if not len(self.store):
             return
-        if self.given is not None or self.keeper is not None:
-            yield from (matches.count for matches in self._emitted(None, in_order=False))
-            return
-        length = int(self.store.pos[-1]) + 1
-        for operator in self.operators(at_once=True):
-            yield from operator.counts(0, length)
+        with self._cached(None) as cache:
+            if self.given is not None or self.keeper is not None:
+                yield from (matches.count for matches in self._emitted(cache, in_order=False))
+                return
+            length = int(self.store.pos[-1]) + 1
+            for operator in self.operators(cache, at_once=True):
+                yield from operator.counts(0, length)
 
     def operators(
         self, cache: EvaluationCache | None = None, *, at_once: bool, first: int = 0
@@ -239,7 +245,7 @@ class Matcher:
         targets: list[int],
         *,
         at_once: bool,
-        cache: EvaluationCache | None,
+        cache: EvaluationCache,
     ) -> Iterator[Matches]:
         """Give the matches up to the target positions, by their last events where all are decided at once."""
         base = self.store.base

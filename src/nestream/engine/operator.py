@@ -101,6 +101,13 @@ class EvaluationCache:
         found: T = self._made[name]
         return found
 
+    def __enter__(self) -> EvaluationCache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of what was made: it refers to this cache, so Python would free it much later."""
+        self._made.clear()
+
 
 class Execution(ABC):
     """A program at work in one matcher, with whatever it keeps from batch to batch."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -74,12 +74,15 @@ class Checkpoint:
         end = _LENGTH + int.from_bytes(body[:_LENGTH], "big")
         return Saved(state=body[end:], **json.loads(body[_LENGTH:end]))
 
-    def save(self, saved: Saved) -> None:
-        """Replace the checkpoint."""
-        fields = asdict(saved)
-        del fields["state"]
+    @staticmethod
+    def packed(saved: Saved) -> bytes:
+        """What `write` writes; whatever happens to the values later, this stays."""
+        fields = {name: value for name, value in vars(saved).items() if name != "state"}
         header = json.dumps(fields).encode()
-        body = len(header).to_bytes(_LENGTH, "big") + header + saved.state
+        return len(header).to_bytes(_LENGTH, "big") + header + saved.state
+
+    def write(self, body: bytes) -> None:
+        """Replace the checkpoint."""
         try:
             replace_file(self.path, _MARK + hashlib.sha256(body).digest() + body)
         except OSError as error:

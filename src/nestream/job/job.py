@@ -1,6 +1,7 @@
 """Runs a stream from a source to a sink: batch after batch, with a checkpoint now and then.
 
 A checkpoint has the state of the stream and the positions of the source and the sinks, after the same batch.
+It is written in the background, one at a time, while the next events are taken.
 After a failure all of them go back to it, so each event is taken once and each match is written once,
 wherever the source can be read again and the sink can be cut back.
 """
@@ -23,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nestream.job.background import Background
 from nestream.job.checkpoint import Checkpoint, CheckpointError, Saved
 from nestream.job.live_rules import Change, LiveRules
 from nestream.job.progress import FILE, Progress, State
@@ -41,7 +43,9 @@ TICK = 1.0
 LOOK = 1.0
 """The seconds between two looks at the rules."""
 SHARE = 10
-"""Checkpoints take at most one part in so many of the time."""
+"""Events wait for checkpoints at most one part in so many of the time."""
+LONGEST = 10.0
+"""The seconds that a checkpoint may take before events wait for it, so that sinks do not hold ever more."""
 Start = Callable[..., Any]
 """Makes a stream: `push_batch`, `finish_batch`, `save`, `restore`, `describe`, and the counts."""
 
@@ -80,6 +84,12 @@ class Job:
         self._stream: Any = None
         self._greatest: Any = None
         self._due = 0.0
+        self._saving: Background | None = None
+        """The checkpoint that is being written."""
+        self._begun = 0.0
+        """When it was begun."""
+        self._committed: dict[str, Any] = {}
+        """The place of the source that it has."""
         self._is_told = True
         """Whether progress.json could be written last."""
         self._ticked, self._counted, self._worked = 0.0, 0, 0.0
@@ -98,14 +108,15 @@ class Job:
                 batch = self._source.read(WAIT)
                 if batch is not None:
                     self._take(batch)
-                if clock.monotonic() >= self._due:
-                    self._save()
+                self._save_in_time()
                 if clock.monotonic() >= self._ticked + TICK:
                     self._tick()
             self._end(stopped=stop.is_set() and not self._is_done())
         except BaseException as problem:
             self.progress.state = State.FAILED
             self.progress.error = str(problem) or type(problem).__name__
+            if self._saving is not None and isinstance(problem, Exception):
+                self._saving.end()
             with suppress(OSError, SinkError):  # the disk may be full
                 self._tick()
             raise
@@ -313,35 +324,71 @@ class Job:
     # -- checkpoints ---------------------------------------------------------------------------------------
 
     def _save(self) -> None:
-        """Save the state and the positions together, and publish what was written up to there."""
-        begin = clock.monotonic()
-        sink = self._sink.prepare()
-        aside = None if self._aside is None else self._aside.prepare()
+        """Save now, and wait until it is done."""
+        self._finish_saving()
+        self._begin_saving()
+        self._finish_saving()
+
+    def _save_in_time(self) -> None:
+        """Begin a checkpoint if it is time, and end one that is written or takes too long."""
+        now = clock.monotonic()
+        if self._saving is None:
+            if now >= self._due:
+                self._begin_saving()
+        elif self._saving.is_done or now >= self._begun + LONGEST:
+            self._finish_saving()
+
+    def _begin_saving(self) -> None:
+        """Note the state and the positions; what waits for disks and brokers is done in the background.
+
+        What is written from here on belongs to the next checkpoint.
+        """
+        self._begun = clock.monotonic()
+        sinks = [(sink, sink.prepare()) for sink in (self._sink, self._aside) if sink is not None]
+        packed: bytes | None = None
         if self._checkpoint is not None:
-            source = self._source.position()
             self.progress.batch += 1
             state = self._stream.save()
-            self._checkpoint.save(
-                Saved(
-                    state=state,
-                    number=self.progress.batch,
-                    place=self._place(),
-                    source=source,
-                    sink=sink,
-                    aside=aside,
-                    counts=self.progress.counts(),
-                    rules=None if self._rules is None else self._rules.json(),
-                )
+            positions = [position for _, position in sinks]
+            saved = Saved(
+                state=state,
+                number=self.progress.batch,
+                place=self._place(),
+                source=self._source.position(),
+                sink=positions[0],
+                aside=positions[1] if self._aside is not None else None,
+                counts=self.progress.counts(),
+                rules=None if self._rules is None else self._rules.json(),
             )
             self.progress.state_bytes = len(state)
-            self._source.commit(source)
-        self._sink.commit(sink)
-        if self._aside is not None and aside is not None:
-            self._aside.commit(aside)
-        taken = clock.monotonic() - begin
-        self.progress.checkpoint_seconds = taken
+            packed = self._checkpoint.packed(saved)
+            self._committed = saved.source
+
+        def write() -> None:
+            for sink, position in sinks:
+                sink.sync(position)
+            if self._checkpoint is not None and packed is not None:
+                self._checkpoint.write(packed)
+            for sink, position in sinks:
+                sink.commit(position)
+
+        self._saving = Background(write)
+        taken = clock.monotonic() - self._begun
         self._worked += taken
-        self._due = clock.monotonic() + max(self._interval, SHARE * taken)
+        self._due = self._begun + max(self._interval, SHARE * taken)
+
+    def _finish_saving(self) -> None:
+        """Wait for the checkpoint that is being written."""
+        if self._saving is None:
+            return
+        begin = clock.monotonic()
+        self._saving.wait()
+        self._saving = None
+        if self._checkpoint is not None:
+            self._source.commit(self._committed)
+        now = clock.monotonic()
+        self._worked += now - begin
+        self.progress.checkpoint_seconds = now - self._begun
 
     def _tick(self) -> None:
         """Bring the progress up to date, and tell."""

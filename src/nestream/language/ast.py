@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from nestream.model.diagnostics import NOWHERE, Span
 from nestream.model.expression import Expression, Literal, Parameter
@@ -184,6 +184,14 @@ class Query:
     dialect: Dialect = field(default=Dialect.NEEL, compare=False)
     window_span: Span = field(default=NOWHERE, compare=False, repr=False)
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@runtime_checkable
+class HasTree(Protocol):
+    """What stands for a query and is not text, such as the objects of `nestream.objects`."""
+
+    def __nestream_query__(self) -> Query:
+        """The syntax tree of the query."""
 
 
 def parts(pattern: Pattern) -> Iterator[Pattern]:

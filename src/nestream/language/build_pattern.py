@@ -283,7 +283,7 @@ class PatternBuilder(FormulaBuilder):
             return self._swapped(body, formula, span_over(children))
         self.neel_plus_sign = self.neel_plus_sign or span_of(colon)
         predicate = self._checked(formula)
-        pattern = _with_predicates(self._one(body), (predicate,), span_over(children))
+        pattern = with_predicates(self._one(body), (predicate,), span_over(children))
         return self.nested(pattern, [body, predicate])
 
     def _swapped(self, body: Primitive, formula: Attribute, span: Span) -> Pattern:
@@ -317,7 +317,7 @@ class PatternBuilder(FormulaBuilder):
         self.formula_on_component |= any(map(_is_compound, predicates))
         if isinstance(body, Several):
             return self.nested(replace(body, elements=body.elements + tuple(predicates)), elements)
-        return self.nested(self._named(_with_predicates(body, tuple(predicates), span), names), elements)
+        return self.nested(self._named(with_predicates(body, tuple(predicates), span), names), elements)
 
     def _with_window(self, body: Pattern | Several, window: InnerWindow) -> Pattern | Several:
         """An expression with a window of its own; that of a negation or a projection is its body's."""
@@ -374,13 +374,13 @@ class PatternBuilder(FormulaBuilder):
         self.report("attribute-without-variable", message, part.span, hint=hint)
 
 
-def _with_predicates(pattern: Pattern, predicates: tuple[Expression, ...], span: Span) -> Pattern:
+def with_predicates(pattern: Pattern, predicates: tuple[Expression, ...], span: Span) -> Pattern:
     """The pattern with more predicates; those of a negation or a projection are its body's."""
     match pattern:
         case Primitive() | Composite():
             return replace(pattern, predicates=pattern.predicates + predicates, span=span)
         case Repeated(body=body) | Negation(body=body) | Exists(body=body):
-            return replace(pattern, body=_with_predicates(body, predicates, body.span), span=span)
+            return replace(pattern, body=with_predicates(body, predicates, body.span), span=span)
 
 
 def _step(children: Children) -> tuple[Step, Children]:

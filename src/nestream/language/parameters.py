@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
+from uuid import UUID
 
 from nestream.language.ast import (
     AnyWindow,
@@ -238,6 +239,8 @@ def constant_of(value: Any) -> Value | None:
     match value:
         case bool() | str() | Duration():
             return value
+        case UUID():
+            return str(value)
         case int():
             return value if -GREATEST_INTEGER - 1 <= value <= GREATEST_INTEGER else None
         case float():

@@ -15,22 +15,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.model.arithmetic import DIGITS
-from nestream.model.plain import plain_column
+from nestream.model.frames import are_batches, from_pandas, is_of, is_unread, read
+from nestream.model.iso_times import with_times
+from nestream.model.plain import is_uuid, plain_column, uuid_texts
 from nestream.model.python_values import a, names_of_rows, python_column
 from nestream.model.schema import EventError, Kind, Schema, kind_of, path_of, refuse_repeated
 from nestream.model.widening import converted, mixing, widened
 
 
-def to_table(events: Any, type_column: str = "type") -> pa.Table:
+def to_table(events: Any, type_column: str = "type", time_column: str | None = None) -> pa.Table:
     """The events as an Arrow table, each column in the plain type of its own.
 
-    Takes a table or record batch of Arrow, a pandas or Polars frame or anything else with the Arrow stream
-    interface, a sequence of dictionaries, or a mapping from event type to any of these.
+    Takes a table, a record batch, a dataset or a reader of Arrow, a pandas or Polars frame (lazy ones too) or
+    anything else with the Arrow stream interface, such as a relation of DuckDB, a sequence of dictionaries or
+    of batches, or a mapping from event type to any of these. Times that are text become timestamps.
     """
-    return _plain_table(_read(events, type_column))
+    table = _plain_table(_read(events, type_column, time_column))
+    return table if time_column is None else with_times(table, time_column)
 
 
-def _read(events: Any, type_column: str) -> pa.Table:
+def _read(events: Any, type_column: str, time_column: str | None) -> pa.Table:
     if _is_of_spark(events):
         raise EventError(
             "a Spark DataFrame is matched on Spark, by `match(df)` and `count(df)` alone\n"
@@ -41,10 +45,12 @@ def _read(events: Any, type_column: str) -> pa.Table:
     if isinstance(events, pa.RecordBatch):
         return pa.Table.from_batches([events])
     if isinstance(events, Mapping):
-        return _tables_by_type(events, type_column)
-    if _is_of(events, "pandas", "DataFrame"):
-        return _from_pandas(events)
-    if hasattr(events, "__arrow_c_stream__") and not _is_of(events, "", "Series", "ChunkedArray"):
+        return _tables_by_type(events, type_column, time_column)
+    if is_unread(events):
+        return _read(read(events), type_column, time_column)
+    if is_of(events, "pandas", "DataFrame"):
+        return from_pandas(events, time_column)
+    if hasattr(events, "__arrow_c_stream__") and not is_of(events, "", "Series", "ChunkedArray"):
         try:
             return pa.table(events)
         except (pa.ArrowException, TypeError, ValueError) as problem:
@@ -53,28 +59,19 @@ def _read(events: Any, type_column: str) -> pa.Table:
                 "  hint: give a table with a column for each attribute"
             ) from None
     if isinstance(events, Iterable) and not isinstance(events, str | bytes) and not hasattr(events, "dtype"):
-        return _from_dictionaries(list(events), type_column)
+        rows = list(events)
+        if are_batches(rows):
+            return _together([_plain_table(_read(each, type_column, time_column)) for each in rows])
+        return _from_dictionaries(rows, type_column)
     raise EventError(
         f"cannot read events from {a(type(events).__name__)}\n"
-        f"  hint: {_hint(events)}pass an Arrow table, a pandas or Polars DataFrame, a list of dictionaries, "
-        "or a mapping of these by type"
+        "  hint: pass the path of a file, an Arrow table, a pandas or Polars DataFrame, "
+        "a list of dictionaries, or a mapping of these by type"
     )
 
 
 def _is_of_spark(events: Any) -> bool:
     return type(events).__module__.startswith("pyspark.")
-
-
-def _is_of(events: Any, package: str, *names: str) -> bool:
-    """Whether a value is of a class of a package that need not be installed."""
-    return any(
-        kind.__name__ in names and package in ("", kind.__module__.partition(".")[0])
-        for kind in type(events).__mro__
-    )
-
-
-def _hint(events: Any) -> str:
-    return "collect the LazyFrame with .collect(), or " if _is_of(events, "polars", "LazyFrame") else ""
 
 
 def _plain_table(table: pa.Table) -> pa.Table:
@@ -85,27 +82,6 @@ def _plain_table(table: pa.Table) -> pa.Table:
         if column is not table.column(place):
             table = table.set_column(place, pa.field(field.name, column.type), column)
     return table
-
-
-def _from_pandas(frame: Any) -> pa.Table:
-    names = [str(name) for name in frame.columns]
-    columns = []
-    for place, name in enumerate(names):
-        series = frame.iloc[:, place]
-        if series.dtype == object:
-            values = [value if known else None for value, known in zip(series, series.notna(), strict=True)]
-            columns.append(python_column(name, values))
-            continue
-        try:
-            columns.append(pa.array(series, from_pandas=True))
-        except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as problem:
-            raise EventError(
-                f"column `{name}` holds {series.dtype}, which Arrow cannot hold: {problem}\n"
-                "  hint: convert the column, or leave it out"
-            ) from None
-    if not len(frame):  # pandas takes floats where it knows nothing
-        columns = [pa.nulls(0) if pa.types.is_floating(column.type) else column for column in columns]
-    return pa.table(columns, names=names)
 
 
 def quiet(table: pa.Table, time: str, type: str, moment: pa.DataType, read: Iterable[str]) -> pa.Table:
@@ -123,11 +99,6 @@ def quiet(table: pa.Table, time: str, type: str, moment: pa.DataType, read: Iter
         if name in columns and pa.types.is_null(columns[name]):
             columns[name] = known
     return pa.schema(list(columns.items())).empty_table()
-
-
-def is_frame(events: Any) -> bool:
-    """Whether the events are a DataFrame of pandas, which is not imported for it."""
-    return type(events).__module__.partition(".")[0] == "pandas" and hasattr(events, "columns")
 
 
 def roomy(datatype: pa.DataType) -> pa.DataType:
@@ -149,11 +120,11 @@ def table_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> pa.Tabl
     return pa.table({name: python_column(name, [row.get(name) for row in rows]) for name in names})
 
 
-def _tables_by_type(events: Mapping[Any, Any], type_column: str) -> pa.Table:
+def _tables_by_type(events: Mapping[Any, Any], type_column: str, time_column: str | None) -> pa.Table:
     """One table of the tables by type, each row with its type; a column that a type lacks is NULL."""
     tables = []
     for name, part in events.items():
-        table = _of_type(name, part, type_column)
+        table = _of_type(name, part, type_column, time_column)
         if type_column in table.column_names:
             table = table.drop_columns([type_column])
         tables.append(table.append_column(type_column, pa.array([name] * table.num_rows, pa.string())))
@@ -162,7 +133,7 @@ def _tables_by_type(events: Mapping[Any, Any], type_column: str) -> pa.Table:
     return _together(tables)
 
 
-def _of_type(name: Any, part: Any, type_column: str) -> pa.Table:
+def _of_type(name: Any, part: Any, type_column: str, time_column: str | None) -> pa.Table:
     """The events of a type in a mapping by type."""
     if not isinstance(name, str):
         raise EventError(
@@ -170,13 +141,14 @@ def _of_type(name: Any, part: Any, type_column: str) -> pa.Table:
             '  hint: write the mapping as {"A": events, ...}'
         )
     several = isinstance(part, Iterable) or hasattr(part, "__arrow_c_stream__") or _is_of_spark(part)
+    several = several or is_unread(part)
     if isinstance(part, Mapping) or not several:
         raise EventError(
             f"a mapping gives the events of each type, and `{name}` holds {a(type(part).__name__)}\n"
             "  hint: put a single event in a list: [{...}]"
         )
     try:
-        return to_table(part, type_column)
+        return to_table(part, type_column, time_column)
     except EventError as problem:
         raise EventError(f"the events of type `{name}`: {problem}") from None
 
@@ -251,6 +223,8 @@ def computable(column: pa.Array | pa.ChunkedArray, unit: str, name: str = "") ->
                 return column.cast(pa.int64())
             case Kind.FLOAT:
                 return _without_nan(column.cast(pa.float64()))
+            case Kind.STRING if is_uuid(column.type):
+                return uuid_texts(column)
             case Kind.STRING:
                 return column.cast(pa.large_string())
             case Kind.TIMESTAMP | Kind.ZONED:

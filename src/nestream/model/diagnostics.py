@@ -41,6 +41,13 @@ class Diagnostic:
 
     `code` is a stable kebab-case name; `detail` says why it is a problem, `hint` what to do about it, and
     `suggestion` is text to write instead, where one is known.
+
+    >>> import nestream
+    >>> try:
+    ...     nestream.query("SEQ(A a, B b) WITHIN 1 huor")
+    ... except nestream.QueryError as problem:
+    ...     print(problem.diagnostics[0].code, problem.diagnostics[0].severity)
+    unknown-unit error
     """
 
     code: str
@@ -129,6 +136,13 @@ class QueryError(ValueError):
     """A query that is rejected, with every reason at once.
 
     `diagnostics` holds the problems in the order of the text (warnings included), `text` the query.
+
+    >>> import nestream
+    >>> try:
+    ...     nestream.query("SEQ(A a, B b)")
+    ... except nestream.QueryError as problem:
+    ...     print(problem.diagnostics[0].message)
+    the query has no WITHIN, so its state would grow without limit
     """
 
     def __init__(self, diagnostics: Iterable[Diagnostic], text: str = "") -> None:

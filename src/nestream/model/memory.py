@@ -30,7 +30,12 @@ _CONTROL_GROUPS = (
 
 
 class TooManyMatchesError(MemoryError):
-    """The matches do not fit in memory."""
+    """The matches do not fit in memory; `batches` returns them piece by piece, and `count` counts them.
+
+    >>> import nestream
+    >>> issubclass(nestream.TooManyMatchesError, MemoryError)
+    True
+    """
 
 
 def first_rows(tables: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:

@@ -154,6 +154,23 @@ def _of_slice(array: pa.Array, buffer: int, dtype: Any) -> pa.Array:
     return pa.array(np.frombuffer(array.buffers()[buffer], dtype)[array.offset : array.offset + len(array)])
 
 
+def is_uuid(datatype: pa.DataType) -> bool:
+    """Whether the values are UUIDs, which are compared as text."""
+    return getattr(datatype, "extension_name", "") == "arrow.uuid"
+
+
+def uuid_texts(array: pa.Array) -> pa.Array:
+    """UUIDs as people write them: 16 bytes in hexadecimal digits, with four hyphens."""
+    known = array.is_valid().to_numpy(zero_copy_only=False)
+    storage = b"".join(value or bytes(16) for value in array.storage.to_pylist())
+    values = np.frombuffer(storage, np.uint8).reshape(-1, 16)
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
+    texts = np.full((len(values), 36), ord("-"), np.uint8)
+    places = [place for place in range(36) if place not in (8, 13, 18, 23)]
+    texts[:, places] = digits[np.stack([values >> 4, values & 15], axis=2).reshape(-1, 32)]
+    return pa.array(texts.reshape(-1).view("S36").astype("U36"), pa.large_string(), mask=~known)
+
+
 def empty_table(schema: pa.Schema) -> pa.Table:
     """A table without rows; Arrow's own has none for unions and for extension types inside others."""
     return pa.table([pa.nulls(0, field.type) for field in schema], schema=schema)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -61,6 +62,8 @@ def _alike(values: Sequence[Any], name: str) -> pa.Array:
             f"attribute `{name}`: a value is nested more than {DEEPEST} levels deep\n"
             "  hint: flatten it, or pass it as text"
         )
+    if isinstance(next(iter(values), None), dict | list):
+        values = [_with_texts(value) for value in values]
     try:
         column = pa.array(values)
         if type(values[0] if values else None) not in _SIMPLE and any(_is_finer(value) for value in values):
@@ -75,6 +78,18 @@ def _alike(values: Sequence[Any], name: str) -> pa.Array:
                 reason = _ZONED if isinstance(value, time) else _PARTS
                 raise EventError(f"attribute `{name}`: {_short(value)} {reason}")
     return column
+
+
+def _with_texts(value: Any) -> Any:
+    """A value with parts, with texts in place of UUIDs: Arrow has no type for them inside others."""
+    match value:
+        case UUID():
+            return str(value)
+        case dict():
+            return {name: _with_texts(part) for name, part in value.items()}
+        case list():
+            return [_with_texts(part) for part in value]
+    return value
 
 
 def _is_deeper(value: Any, levels: int) -> bool:

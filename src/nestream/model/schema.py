@@ -20,7 +20,7 @@ from nestream.model.expression import (
     column_name,
 )
 from nestream.model.lazy import Lazy
-from nestream.model.plain import plain_type, repeated_names
+from nestream.model.plain import is_uuid, plain_type, repeated_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +67,7 @@ class Order(StrEnum):
 
 
 def kind_of(datatype: pa.DataType) -> Kind:
-    """The kind of an Arrow type. Dates are timestamps at midnight."""
+    """The kind of an Arrow type. Dates are timestamps at midnight, and UUIDs are compared as their text."""
     if pa.types.is_dictionary(datatype):
         return kind_of(datatype.value_type)
     if pa.types.is_integer(datatype):
@@ -81,6 +81,8 @@ def kind_of(datatype: pa.DataType) -> Kind:
         or pa.types.is_large_string(datatype)
         or pa.types.is_string_view(datatype)
     ):
+        return Kind.STRING
+    if is_uuid(datatype):
         return Kind.STRING
     if pa.types.is_null(datatype):
         return Kind.UNKNOWN
@@ -109,7 +111,15 @@ def path_of(attribute: str) -> tuple[str, ...]:
 
 
 class EventError(ValueError):
-    """Events that cannot be matched: a missing column, a time that is no time, a row without type."""
+    """Events that cannot be matched: a missing column, a time that is no time, a row without type.
+
+    >>> import nestream
+    >>> try:
+    ...     nestream.query("A a").match([{"ts": 1, "kind": "A"}])
+    ... except nestream.EventError as problem:
+    ...     print(str(problem).splitlines()[0])
+    the events have no column `type` for their type
+    """
 
 
 def refuse_repeated(schema: pa.Schema) -> None:
@@ -152,6 +162,11 @@ class Schema:
 
     `types` says which attributes an event type has, where that is known; a type that is not in it is taken
     to have every column.
+
+    >>> import nestream
+    >>> import pyarrow as pa
+    >>> nestream.Schema.of(pa.schema([("at", pa.timestamp("us")), ("type", pa.string())]), time="at").unit
+    'us'
     """
 
     columns: Mapping[str, pa.DataType]
@@ -175,7 +190,8 @@ class Schema:
                 "and a time must be an integer, a timestamp or a date\n"
                 '  hint: convert the column, or name another with time="..."'
             )
-        if kind_of(self.columns[self.type]) not in (Kind.STRING, Kind.UNKNOWN):
+        named = self.columns[self.type]
+        if kind_of(named) not in (Kind.STRING, Kind.UNKNOWN) or is_uuid(named):
             raise EventError(
                 f"the type column `{self.type}` holds {self.columns[self.type]}, "
                 "and a type must be a string\n"

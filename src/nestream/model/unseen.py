@@ -23,7 +23,16 @@ MOST_TYPES = 1000
 
 
 class UnseenTypeWarning(UserWarning):
-    """The query names a type that no event has."""
+    """The query names a type that no event has.
+
+    >>> import warnings
+    >>> import nestream
+    >>> with warnings.catch_warnings(record=True) as found:
+    ...     warnings.simplefilter("always")
+    ...     number = nestream.query("SEQ(Login a, Logut b) WITHIN 10").count([{"ts": 1, "type": "Logout"}])
+    >>> found[0].category.__name__
+    'UnseenTypeWarning'
+    """
 
 
 def unseen_types(wanted: Iterable[str], column: pa.ChunkedArray | pa.Array) -> list[str]:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.model.columns import roomy, to_table, with_columns
+from nestream.model.iso_times import with_times
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
 from nestream.runtime.compiled import Begin, Compiled, Since
@@ -124,7 +125,7 @@ class Arrivals:
         """A batch as users give it, as a table."""
         table = events
         if not isinstance(events, pa.Table) or events.schema != self._plain or _has_null_words(events):
-            table = to_table(events, self.type)
+            table = to_table(events, self.type, self.time)
             self._plain = table.schema
             self._narrow = [
                 (place, field.with_type(roomy(field.type)))
@@ -140,7 +141,7 @@ class Arrivals:
     def look(self, table: pa.Table, progress: Progress | None) -> Arrival:
         """Sort out the events. Raises where they do not fit; changes nothing."""
         dead: list[tuple[int, str]] = []
-        table, rows = self._readable(table, None, dead)
+        table, rows = self._readable(self._timed(table, progress), None, dead)
         known = progress is not None and table.schema.equals(progress.run.schema.arrow)
         if table.num_rows and not known:
             table = table.select([name for name in table.column_names if self._is_used(name)])
@@ -162,6 +163,12 @@ class Arrivals:
         on_time = table.filter(pa.array(~behind))
         late = np.flatnonzero(behind) if rows is None else rows[behind]
         return Arrival(progress, on_time, times[~behind], dead, late.tolist())
+
+    def _timed(self, table: pa.Table, progress: Progress | None) -> pa.Table:
+        """The events with timestamps for times that are text, unless times are known to be integers."""
+        columns = self._declared if progress is None else progress.run.schema.columns
+        known = columns.get(self.time)
+        return table if known is not None and pa.types.is_integer(known) else with_times(table, self.time)
 
     def _readable(self, table: pa.Table, rows: Any, dead: list[tuple[int, str]]) -> tuple[pa.Table, Any]:
         """The events with a time and a type, and their row numbers, None for all; the others are dead."""

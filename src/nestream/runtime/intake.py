@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nestream.model.columns import computable, is_frame, missing, table_of
+from nestream.model.columns import computable, missing, table_of
+from nestream.model.frames import is_frame, is_unread
 from nestream.model.schema import Kind, kind_of
 from nestream.model.widening import mixing, taking
 
@@ -24,7 +25,7 @@ Columns = dict[str, pa.DataType]
 
 def is_batch(events: Any) -> bool:
     """Whether the events are a whole batch, rather than one event or a sequence of events or batches."""
-    plain = isinstance(events, pa.Table | pa.RecordBatch | Mapping) or is_frame(events)
+    plain = isinstance(events, pa.Table | pa.RecordBatch | Mapping) or is_frame(events) or is_unread(events)
     named = events.__class__.__module__.startswith("pyspark.")
     return plain or named or (hasattr(events, "__arrow_c_stream__") and hasattr(events, "columns"))
 

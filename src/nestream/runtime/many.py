@@ -242,7 +242,8 @@ class SetRun:
         if self.watermark is not None:
             for name, matcher in zip(self.names, self.matchers.members, strict=True):
                 if name not in decided:
-                    matcher.catch_up(self.matchers.cache())
+                    with self.matchers.cache() as cache:
+                        matcher.catch_up(cache)
 
     def describe(self) -> dict[str, Any]:
         """What is held, for a person or a monitor."""

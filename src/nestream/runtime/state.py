@@ -22,7 +22,16 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 class StateError(ValueError):
-    """A saved state that cannot be used: damaged, of another format version, or of another query."""
+    """A saved state that cannot be used: damaged, of another format version, or of another query.
+
+    >>> import nestream
+    >>> saved = nestream.query("SEQ(A a, B b) WITHIN 10").stream().save()
+    >>> try:
+    ...     nestream.query("SEQ(A a, C c) WITHIN 10").stream().restore(saved)
+    ... except nestream.StateError as problem:
+    ...     print(str(problem).splitlines()[0])
+    the state belongs to another query
+    """
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from nestream.model.keep import Keep
 from nestream.model.schema import Schema
 from nestream.runtime.held import times_of
 
-ROWS = 1 << 20
+ROWS = 1 << 19
 """About how many events a slice has."""
 _SHARE = 4
 """A slice is at least so many times as long as what it repeats of the one before."""

@@ -27,7 +27,7 @@ class Around:
 
     def __init__(self, events: Any, first: int = 0, **how: Any) -> None:
         self.time, self.type = how["time"], how["type"]
-        self.table = to_table(events, self.type)
+        self.table = to_table(events, self.type, self.time)
         self.first = first
         self._how = how
         self._evidence: dict[int, MatchEvidence] = {}

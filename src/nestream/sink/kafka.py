@@ -233,6 +233,9 @@ class KafkaSink:
             self._number += 1
         return {"id": self._topic.identifier, "number": self._number, "rows": self._prepared}
 
+    def sync(self, position: Position) -> None:
+        """The checkpoint makes them durable."""
+
     def commit(self, position: Position) -> None:
         """Send the matches, now that the checkpoint has them."""
         assert self._topic is not None
@@ -280,6 +283,9 @@ class EagerKafkaSink(_Topic):
                 )
         self._check()
         return {}
+
+    def sync(self, position: Position) -> None:
+        """The brokers have them."""
 
     def _check(self) -> None:
         if self._failed is not None:

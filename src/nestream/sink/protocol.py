@@ -18,8 +18,9 @@ Position = dict[str, Any]
 class Sink(Protocol):
     """Where matches go.
 
-    A checkpoint takes three steps: `prepare` makes all that was written durable and returns the position, the
-    position is saved with the state, and `commit` publishes what was written up to it.
+    A checkpoint takes four steps: `prepare` returns the position, `sync` makes durable what was written up to
+    it, the position is saved with the state, and `commit` publishes what lies before it. `sync` and `commit`
+    run in a thread of their own while more is written; `prepare` is called again only after `commit`.
     """
 
     where: str
@@ -32,7 +33,11 @@ class Sink(Protocol):
         ...
 
     def prepare(self) -> Position:
-        """Make durable what was written; the position after it."""
+        """The position after all that was written."""
+        ...
+
+    def sync(self, position: Position) -> None:
+        """Make durable what was written up to the position that `prepare` returned last."""
         ...
 
     def commit(self, position: Position) -> None:

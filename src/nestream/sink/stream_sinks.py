@@ -74,13 +74,17 @@ class FileSink:
             raise cannot_write(self.where, error) from error
 
     def prepare(self) -> Position:
-        """The size of the file, once it is on the disk."""
+        """The size of the file."""
+        assert self._file is not None
+        return {"size": os.fstat(self._file.fileno()).st_size}
+
+    def sync(self, position: Position) -> None:
+        """Wait for the disk."""
         assert self._file is not None
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise cannot_write(self.where, error) from error
-        return {"size": os.fstat(self._file.fileno()).st_size}
 
     def commit(self, position: Position) -> None:
         """The rows are there already."""
@@ -105,6 +109,7 @@ class FolderSink:
         self._held: list[pa.Table] = []
         self._number = 0
         self._prepared: list[str] = []
+        self._unwritten: dict[str, pa.Table] = {}
 
     def restore(self, position: Position | None) -> None:
         """Publish what the checkpoint has, and remove what came after it."""
@@ -129,10 +134,19 @@ class FolderSink:
             self._held.append(rows)
 
     def prepare(self) -> Position:
-        """Write the rows to files that nobody sees yet."""
+        """The names of the files that will have the rows."""
         held, self._held = self._held, []
         for rows in _alike(held):
             name = f"{PART}{self._number:08}.{_SUFFIXES[self._format]}"
+            self._number += 1
+            self._prepared.append(name)
+            self._unwritten[name] = rows
+        return {"number": self._number, "prepared": list(self._prepared)}
+
+    def sync(self, position: Position) -> None:
+        """Write the rows to files that nobody sees yet."""
+        for name in position["prepared"]:
+            rows = self._unwritten.pop(name)
             try:
                 with open(self._folder / f".{name}", "wb") as file:
                     if self._format == "parquet":
@@ -143,9 +157,6 @@ class FolderSink:
                     os.fsync(file.fileno())
             except OSError as error:
                 raise cannot_write(self.where, error) from error
-            self._number += 1
-            self._prepared.append(name)
-        return {"number": self._number, "prepared": list(self._prepared)}
 
     def commit(self, position: Position) -> None:
         """Give the files their names."""
@@ -153,7 +164,7 @@ class FolderSink:
             self._publish(position["prepared"])
         except OSError as error:
             raise cannot_write(self.where, error) from error
-        self._prepared = [name for name in self._prepared if name not in position["prepared"]]
+        self._prepared = []
 
     def _publish(self, names: list[str]) -> None:
         for name in names:
@@ -203,6 +214,9 @@ class ScreenSink:
         """There is no position."""
         return {}
 
+    def sync(self, position: Position) -> None:
+        """Nothing can be made durable."""
+
     def commit(self, position: Position) -> None:
         """The rows are printed already."""
 
@@ -243,6 +257,9 @@ class SocketSink:
     def prepare(self) -> Position:
         """There is no position."""
         return {}
+
+    def sync(self, position: Position) -> None:
+        """Nothing can be made durable."""
 
     def commit(self, position: Position) -> None:
         """The rows are sent already."""

@@ -15,7 +15,7 @@ from nestream.source.input import cannot_read
 from nestream.source.parts import Columns, Part, part_of
 from nestream.source.protocol import Batch, Position
 
-POLL = 0.02
+POLL = 0.005
 """How many seconds pass between two looks at files that have nothing new."""
 _SHARE = 10
 """Looking takes at most one part in so many of the time."""

@@ -68,6 +68,17 @@ def column_of(values: list[Any]) -> Column:
     return Column(Kind.TEXT, pa.array([_text(value) for value in values], pa.string()))
 
 
+def array_column(values: pa.Array) -> Column:
+    """The column of values that were read as integers, floats, booleans or strings."""
+    if values.null_count == len(values):
+        return Column(Kind.EMPTY, pa.nulls(len(values), pa.string()))
+    if pa.types.is_string(values.type):
+        return Column(widen(Kind.EMPTY, values, TIME_KINDS), values)
+    if pa.types.is_boolean(values.type):
+        return Column(Kind.BOOLEAN, values)
+    return Column(Kind.INTEGER if pa.types.is_integer(values.type) else Kind.FLOAT, values)
+
+
 def cast_column(column: Column, wanted: pa.DataType) -> pa.Array:
     """The column as an Arrow type; a time kind is read from its text."""
     values = column.values

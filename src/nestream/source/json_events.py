@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from nestream.source.dead_letter import RAW_LIMIT, DeadLetter
 from nestream.source.errors import SourceError
+from nestream.source.json_table import EXACT, read_flat
 from nestream.source.json_values import json_kind, not_json, parse_line, parse_together, surrogates
 from nestream.source.kinds import ARROW_TYPES, Kind
 from nestream.source.protocol import Batch
@@ -54,7 +55,13 @@ _FORMS = {
     Kind.INSTANT_NS: INSTANT,
 }
 _FINER = {Kind.TIMESTAMP: Kind.TIMESTAMP_NS, Kind.INSTANT: Kind.INSTANT_NS}
-_EXACT = 2**53
+_READ = {
+    Holds.BOOLEANS: pa.bool_(),
+    Holds.NUMBERS: pa.int64(),
+    Holds.INTEGERS: pa.int64(),
+    Holds.FLOATS: pa.float64(),
+}
+"""How Arrow reads an attribute; all others as strings."""
 Problems = dict[int, str]
 
 
@@ -102,6 +109,10 @@ class JsonEvents:
             lines = [_beginning(where, lines[0]), *lines[1:]]
         texts = [line.strip() for line in lines]
         places = [place for place, text in enumerate(texts) if text]
+        if first > 1 and not added:
+            together = self._together(texts if len(places) == len(texts) else [texts[at] for at in places])
+            if together is not None:
+                return Batch(together)
         problems: Problems = {}
         rows = self._objects([texts[place] for place in places], places, problems, added)
         columns = self._columns(rows, problems)
@@ -110,6 +121,33 @@ class JsonEvents:
             for place in sorted(problems)
         ]
         return Batch(columns, [_cut(letter) for letter in dead])
+
+    def _together(self, texts: list[bytes]) -> pa.Table | None:
+        """The events of plain lines with known attributes; None where a line needs a closer look."""
+        if self._time_kind is None:
+            return None
+        time = pa.int64() if self._time_kind is Kind.INTEGER else pa.string()
+        types = {self._time: time, self._type: pa.string()}
+        types |= {name: _READ.get(held, pa.string()) for name, held in self._holds.items()}
+        table = read_flat(texts, pa.schema(list(types.items())))
+        if table is None or table.column(self._time).null_count:
+            return None
+        kinds = table.column(self._type)
+        if kinds.null_count or pc.any(pc.equal(kinds, "")).as_py():
+            return None
+        columns: dict[str, Any] = {}
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            held = self._holds.get(name)
+            if name == self._time and self._time_kind is not Kind.INTEGER:
+                column = _cast(pc.utf8_trim_whitespace(column), self._time_kind)
+            elif held is Holds.NUMBERS and not _are_small(column):
+                return None
+            elif held in _MOMENTS:
+                column = _moments(column, held)
+            if column is None:
+                return None
+            columns[name] = column
+        return pa.table(columns)
 
     def _objects(
         self,
@@ -239,7 +277,7 @@ class JsonEvents:
                 if type(value) is str and self._moments_of([value], held) is None:
                     refuse(at, repr(value))
         elif int in types and held in (Holds.NUMBERS, Holds.INTEGERS, Holds.FLOATS):
-            most = _EXACT if held is Holds.FLOATS else 2**63
+            most = EXACT if held is Holds.FLOATS else 2**63
             for at, value in enumerate(values):
                 if type(value) is int and not -most <= value < most:
                     refuse(at, str(value))
@@ -258,8 +296,7 @@ class JsonEvents:
     def _moments_of(values: list[Any], held: Holds) -> pa.Array | None:
         """Texts as times, in microseconds if all fit; None where one is no such time."""
         texts = pa.array([value if type(value) is str else None for value in values], pa.string())
-        found = _cast(texts, _MOMENTS[held])
-        return found if found is not None else _cast(texts, _FINER[_MOMENTS[held]])
+        return _moments(texts, held)
 
     def _column(self, name: str, values: list[Any]) -> pa.Array:
         if name == self._type:
@@ -293,7 +330,7 @@ def _numbers(values: list[Any]) -> Holds:
     for value in values:
         if type(value) is float:
             return Holds.FLOATS
-        if type(value) is int and not -_EXACT <= value < _EXACT and -(2**63) <= value < 2**63:
+        if type(value) is int and not -EXACT <= value < EXACT and -(2**63) <= value < 2**63:
             return Holds.INTEGERS
     return Holds.NUMBERS
 
@@ -335,6 +372,18 @@ def _texts(values: list[Any], *, trimmed: bool = True) -> pa.Array:
         ]
     texts = pa.array(values, pa.string())
     return pc.utf8_trim_whitespace(texts) if trimmed else texts
+
+
+def _are_small(numbers: pa.ChunkedArray) -> bool:
+    """Whether the numbers are small enough to be exact as floats."""
+    least, most = pc.min_max(numbers).as_py().values()
+    return least is None or (least >= -EXACT and most < EXACT)
+
+
+def _moments(texts: pa.Array, held: Holds) -> pa.Array | None:
+    """Texts as times, in microseconds if all fit; None where one is no such time."""
+    found = _cast(texts, _MOMENTS[held])
+    return found if found is not None else _cast(texts, _FINER[_MOMENTS[held]])
 
 
 def _cast(texts: pa.Array, kind: Kind) -> pa.Array | None:

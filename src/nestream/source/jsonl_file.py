@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +22,8 @@ import pyarrow.compute as pc
 from nestream.source.errors import SourceError, missing_column
 from nestream.source.file_reader import FileReader
 from nestream.source.input import LARGE
-from nestream.source.json_columns import Column, cast_column, column_of
+from nestream.source.json_columns import Column, array_column, cast_column, column_of
+from nestream.source.json_table import read_flat, written_type
 from nestream.source.json_values import json_kind, parse_line, parse_together, surrogates
 from nestream.source.kinds import ARROW_TYPES, Kind, join, non_empty
 from nestream.source.times import (
@@ -153,25 +155,18 @@ class JsonLinesFile(FileReader):
         return kinds
 
     def _parse(self) -> Iterator[_Chunk]:
-        lines: list[bytes] = []
-        numbers: list[int] = []
-        position = 0
+        number, position = 1, 0
         with self._source.open() as file:
-            for number, raw in enumerate(file, start=1):
-                position += len(raw)
+            while raw := list(islice(file, _CHUNK)):
+                position += sum(map(len, raw))
                 if number == 1:
-                    raw = self._beginning(raw)
-                text = raw.strip()
-                if not text:
-                    continue
-                lines.append(text)
-                numbers.append(number)
-                if len(lines) == _CHUNK:
-                    yield self._chunk(lines, numbers)
-                    self._source.inspected(position)
-                    lines, numbers = [], []
-        if lines:
-            yield self._chunk(lines, numbers)
+                    raw[0] = self._beginning(raw[0])
+                texts = [line.strip() for line in raw]
+                numbers = [number + at for at, text in enumerate(texts) if text]
+                if numbers:
+                    yield self._chunk([text for text in texts if text], numbers)
+                self._source.inspected(position)
+                number += len(raw)
 
     def _beginning(self, raw: bytes) -> bytes:
         if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -187,6 +182,9 @@ class JsonLinesFile(FileReader):
         return raw
 
     def _chunk(self, lines: list[bytes], numbers: list[int]) -> _Chunk:
+        together = self._together(lines) if self._closed else None
+        if together is not None:
+            return _Chunk(pa.array(numbers, pa.int64()), together)
         rows, kept = self._objects(lines, numbers)
         names = dict.fromkeys(name for row in rows for name in row)
         columns = {}
@@ -196,6 +194,23 @@ class JsonLinesFile(FileReader):
         if self._type is not None and self._type in columns:
             columns[self._type] = cast_column_to_text(columns[self._type])
         return _Chunk(pa.array(kept, pa.int64()), columns)
+
+    def _together(self, lines: list[bytes]) -> dict[str, Column] | None:
+        """The columns of plain lines with declared members; None where a line needs a closer look."""
+        table = read_flat(lines, pa.schema([(n, written_type(t)) for n, t in self._declared.items()]))
+        if table is None:
+            return None
+        arrays = dict(
+            zip(table.column_names, (column.combine_chunks() for column in table.columns), strict=True)
+        )
+        columns = {name: array_column(values) for name, values in arrays.items()}
+        if self._type is not None:
+            kinds = arrays[self._type]
+            if kinds.null_count or pc.any(pc.equal(kinds, "")).as_py():
+                return None
+            columns[self._type] = Column(Kind.TEXT, kinds)
+        texts = pc.utf8_trim_whitespace(arrays[self._time].cast(pa.string()))
+        return {**columns, self._time: Column(Kind.TEXT, texts)}
 
     def _objects(self, lines: list[bytes], numbers: list[int]) -> tuple[list[dict[str, Any]], list[int]]:
         """The lines that are flat JSON objects with acceptable names; the others become dead letters."""
@@ -250,11 +265,7 @@ class JsonLinesFile(FileReader):
 
     def _checked(self, chunks: _Chunks) -> _Chunks:
         """Drop the rows whose time, or a value of a declared type, does not fit, as dead letters."""
-        votes: Counter[str] = Counter()
-        for chunk in chunks:
-            if self._time in chunk.columns:
-                vote(non_empty(chunk.columns[self._time].values), votes)
-        form = form_of(self._declared.get(self._time)) or winner(votes)
+        form = form_of(self._declared.get(self._time)) or self._elected(chunks)
         problems: dict[int, tuple[str, str]] = {}
         misfits = [self._misfits(chunk, form) for chunk in chunks]
         if not any(misfits) and all(len(chunk.lines) for chunk in chunks):
@@ -275,6 +286,14 @@ class JsonLinesFile(FileReader):
                     if number in problems:
                         self._letters.add(number, *problems[number], raw.strip())
         return good
+
+    def _elected(self, chunks: _Chunks) -> str | None:
+        """The form that most times have."""
+        votes: Counter[str] = Counter()
+        for chunk in chunks:
+            if self._time in chunk.columns:
+                vote(non_empty(chunk.columns[self._time].values), votes)
+        return winner(votes)
 
     def _misfits(self, chunk: _Chunk, form: str | None) -> dict[int, tuple[str, str]]:
         time = chunk.columns.get(self._time)

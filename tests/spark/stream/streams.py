@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import nestream
+from nestream.runtime.spark.collecting import LOST_WORKERS
 from nestream.runtime.spark.stream_files import RunningStream
-from nestream.runtime.spark.stream_job import LOST_WORKERS
 
 FIRST_MOMENT = 1_700_000_000
 """The modification time of the first file: the source takes files by that."""

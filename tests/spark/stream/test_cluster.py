@@ -5,9 +5,13 @@ Each runs in a process of its own: one process has one kind of session.
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -45,15 +49,24 @@ def fill(folder: Folder, table: pa.Table, files: int = FILES) -> None:
     folder.add(later_events(table))
 
 
-def start(folder: Folder, master: str, way: str = "match") -> subprocess.Popen[bytes]:
+@contextmanager
+def started(folder: Folder, master: str, way: str = "match") -> Iterator[subprocess.Popen[bytes]]:
+    """A driver that does not outlive its test."""
     with (folder.path / "driver.log").open("ab") as log:
-        return subprocess.Popen(
+        driver = subprocess.Popen(
             [sys.executable, "-m", "tests.spark.stream.driver", str(folder.path), QUERY, master, way],
             env=environment(folder.path),
             cwd=ROOT,
             stdout=log,
             stderr=log,
+            start_new_session=True,
         )
+    try:
+        yield driver
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
 
 
 def committed(folder: Folder) -> int:
@@ -78,8 +91,7 @@ def test_a_stream_on_a_cluster_that_loses_a_worker_gives_every_match_once(folder
     table = history(600)
     expected = nestream.query(QUERY).match(table, strategy="reference")
     fill(folder, table)
-    with standalone(folder.path) as cluster:
-        driver = start(folder, cluster.url)
+    with standalone(folder.path) as cluster, started(folder, cluster.url) as driver:
         wait_for_batches(folder, driver, 4)
         cluster.kill_worker(0)
         done = committed(folder)
@@ -96,8 +108,7 @@ def test_twenty_workers_of_a_cluster_are_killed_and_every_match_comes_once(folde
     table, chance, kills = history(20 * 3 * KILLS), Random(5), 0
     expected = nestream.query(QUERY).match(table)
     fill(folder, table, 3 * KILLS)
-    with standalone(folder.path) as cluster:
-        driver = start(folder, cluster.url, "files")
+    with standalone(folder.path) as cluster, started(folder, cluster.url, "files") as driver:
         for number in range(KILLS):
             wait_for_batches(folder, driver, committed(folder) + 1)
             time.sleep(chance.uniform(0, 1))
@@ -115,8 +126,8 @@ def test_twenty_workers_of_a_cluster_are_killed_and_every_match_comes_once(folde
 @pytest.mark.slow
 def test_a_job_of_files_over_spark_connect_is_refused_with_what_to_do(folder: Folder) -> None:
     fill(folder, history(60))
-    with connect_server(folder.path) as address:
-        assert start(folder, address, "files").wait(PATIENCE) != 0
+    with connect_server(folder.path) as address, started(folder, address, "files") as driver:
+        assert driver.wait(PATIENCE) != 0
     assert "this is a session of Spark Connect" in said(folder)
 
 
@@ -128,11 +139,11 @@ def test_a_stream_over_spark_connect_goes_on_from_its_checkpoint(folder: Folder)
     with connect_server(folder.path) as address:
         fill(folder, table.slice(0, half))
         (folder.path / "in" / f"{FILES:05}.parquet").unlink()  # time has not passed yet
-        first = start(folder, address)
-        assert first.wait(PATIENCE) == 0, said(folder)
+        with started(folder, address) as first:
+            assert first.wait(PATIENCE) == 0, said(folder)
         done = committed(folder)
         fill(folder, table.slice(half))
-        second = start(folder, address)
-        assert second.wait(PATIENCE) == 0, said(folder)
+        with started(folder, address) as second:
+            assert second.wait(PATIENCE) == 0, said(folder)
     assert committed(folder) > done > 1
     assert rows(folder.found().cast(expected.schema)) == rows(expected)

@@ -209,3 +209,15 @@ def test_ctrl_c_ends_a_stream_cleanly_and_the_same_command_goes_on(folder: Folde
     found = folder.found()
     assert rows(found.cast(expected.schema)) == rows(expected)
     assert pa.compute.count_distinct(found.column("match_end")).as_py() > 5
+
+
+def test_the_reason_of_a_failure_in_java_is_its_last_cause() -> None:
+    lines = [
+        "An error occurred while calling o7.getResult.",
+        ": org.apache.spark.SparkException: Exception thrown in awaitResult:",
+        "\tat x.y(Z.scala:70)",
+        "Caused by: org.apache.spark.SparkException: Job aborted",
+        "Caused by: java.io.IOException: No space left on device",
+        "\t... 1 more",
+    ]
+    assert why("\n".join(lines)) == "No space left on device"

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import nestream
+from nestream.runtime.spark.stream_files import RunningStream
 from tests.spark.same import rows
 from tests.spark.stream.cases import START, later_events
 from tests.spark.stream.streams import Folder, wait_for_end
@@ -154,11 +155,11 @@ def test_a_full_disk_under_the_checkpoint_fails_a_stream_with_a_sentence_and_wit
     folder: Folder,
 ) -> None:
     chance, query, said = Random(9), nestream.query(QUERY), []
-    table = history(Random(9), 20 * TIMES)
+    table = history(Random(9), 20 * (TIMES + 1))
     with small_disk(folder.path / "check", "2m") as disk:
         folder.add(table.slice(0, 20))
         wait_for_end(folder.stream(query, "5 seconds"))
-        for number in range(1, TIMES):
+        for number in range(1, TIMES + 1):
             folder.add(table.slice(20 * number, 20))
             filler = disk / "filler"
             there = os.statvfs(disk)
@@ -189,7 +190,7 @@ def test_a_damaged_state_file_is_refused_with_its_name_by_a_stream_on_spark(fold
     folder.add(table.slice(40))
     folder.add(later_events(table))
     states = sorted((folder.path / "check" / "nestream").glob("state-*"))
-    for number in range(TIMES):
+    for number in range(TIMES // 4):
         file = states[number % len(states)]
         whole = file.read_bytes()
         at = chance.randrange(len(whole))
@@ -206,41 +207,60 @@ def test_a_damaged_state_file_is_refused_with_its_name_by_a_stream_on_spark(fold
     assert rows(folder.found().cast(expected.schema)) == rows(expected)
 
 
+@contextmanager
+def going_on(folder: Folder, table: pa.Table) -> Iterator[Callable[[pa.Table, float | None], None]]:
+    """A stream that runs on; a function that adds a file with a time of change, and waits until it is read.
+
+    In the end the matches are those of all the events, and no event was left out.
+    """
+    query = nestream.query(QUERY)
+    running: RunningStream | None = None
+    events = 0
+
+    def add(part: pa.Table, moment: float | None) -> None:
+        nonlocal running, events
+        folder.add(part)
+        if moment is not None:
+            os.utime(max((folder.path / "in").iterdir()), (moment, moment))
+        running = running or folder.stream(query, "5 seconds", once=False)
+        events, end = events + part.num_rows, time.monotonic() + PATIENCE
+        while running.progress.events < events:
+            assert not running.wait(0.1), "the stream ended"
+            assert time.monotonic() < end, running.progress
+
+    try:
+        yield add
+        add(later_events(table), None)
+    finally:
+        if running is not None:
+            running.stop()
+    assert running is not None
+    expected = query.match(table)
+    assert (running.progress.late, running.progress.malformed) == (0, 0)
+    assert rows(folder.found().cast(expected.schema)) == rows(expected)
+    print(f"{expected.num_rows} matches, each once, and no event was left out")
+
+
 @pytest.mark.slow
 def test_files_are_read_whatever_the_clock_was_when_they_were_written(folder: Folder) -> None:
-    chance, query = Random(11), nestream.query(QUERY)
+    chance = Random(11)
     table = history(chance, 20 * TIMES)
-    for number in range(TIMES):
-        folder.add(table.slice(20 * number, 20))
-        newest = max((folder.path / "in").iterdir())
-        moment = time.time() + chance.uniform(-9, 9) * 365 * 86_400
-        os.utime(newest, (moment, moment))
-        wait_for_end(folder.stream(query, "5 seconds"))
-    folder.add(later_events(table))
-    wait_for_end(folder.stream(query, "5 seconds"))
-    expected = query.match(table)
-    print(f"the clock jumped {TIMES} times; {expected.num_rows} matches, each once")
-    assert rows(folder.found().cast(expected.schema)) == rows(expected)
+    with going_on(folder, table) as add:
+        for number in range(TIMES):
+            add(table.slice(20 * number, 20), time.time() + chance.uniform(-9, 9) * 365 * 86_400)
+        print(f"the clock jumped {TIMES} times")
 
 
 @pytest.mark.slow
 def test_events_that_gain_a_column_again_and_again_do_not_stop_a_stream(folder: Folder) -> None:
-    query = nestream.query(QUERY)
     table = history(Random(12), 20 * TIMES)
-    for number in range(TIMES):
-        part = table.slice(20 * number, 20)
-        for column in range(number):
-            part = part.append_column(f"column{column}", pa.array(range(20)))
-        folder.add(part)
-        running = folder.stream(query, "5 seconds")
-        wait_for_end(running)
-    folder.add(later_events(table))
-    running = folder.stream(query, "5 seconds")
-    wait_for_end(running)
-    expected = query.match(table)
-    print(f"{TIMES - 1} columns were gained; {expected.num_rows} matches, and no event is malformed")
-    assert running.progress.malformed == 0
-    assert rows(folder.found().cast(expected.schema)) == rows(expected)
+    with going_on(folder, table) as add:
+        for number in range(TIMES):
+            part = table.slice(20 * number, 20)
+            for column in range(number):
+                part = part.append_column(f"column{column}", pa.array(range(20)))
+            add(part, None)
+        print(f"{TIMES - 1} columns were gained")
 
 
 def _wait_for_a_batch(path: Path, driver: subprocess.Popen[bytes], longer: float) -> None:

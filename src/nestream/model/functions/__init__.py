@@ -42,6 +42,12 @@ def function(name: str, kernel: Callable[..., Any], *, returns: str) -> None:
     `kernel` takes an Arrow array for each argument and gives an array of the same length; `returns` is the
     kind of its values: "integer", "number", "string" or "boolean". It must give each row a value that depends
     on that row alone, the same each time. On Spark it travels to the tasks with the query.
+
+    >>> import nestream
+    >>> import pyarrow.compute as pc
+    >>> nestream.function("doubled", lambda number: pc.multiply(number, 2), returns="integer")
+    >>> nestream.query("(A a : doubled(a.x) = 4)").count([{"ts": 1, "type": "A", "x": 2}])
+    1
     """
     made = own_function(name, kernel, returns)
     known = FUNCTIONS.get(made.name)

@@ -23,6 +23,7 @@ _PATTERNS = (
 )
 _modules = 0
 """How many modules this worker had when it last settled."""
+_CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]*)"')
 
 
@@ -74,4 +75,7 @@ def why(text: str) -> str:
             f"Spark's workers cannot run the Python {missing[1]}\n"
             "  hint: set PYSPARK_PYTHON to an interpreter that the workers have, with nestream installed"
         )
+    causes = _CAUSE.findall(text)
+    if causes:
+        return str(causes[-1]).strip()
     return next((line.strip() for line in text.splitlines() if line.strip()), "Spark gave no reason")

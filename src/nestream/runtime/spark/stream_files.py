@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
@@ -86,7 +87,7 @@ class RunningStream:
                 self.progress.state = State.FINISHED
             elif not ended:
                 self.job.look()
-        except (PySparkException, EventError) as problem:
+        except (PySparkException, Py4JError, EventError) as problem:
             failed = self.job.problem or problem
             with suppress(PySparkException):
                 self.query.stop()

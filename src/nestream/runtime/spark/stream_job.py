@@ -22,13 +22,13 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from nestream.job.live_rules import Change as RulesChange
 from nestream.job.progress import FILE, Progress, State
 from nestream.model.schema import EventError
-from nestream.runtime.spark.shipping import shipped, why
+from nestream.runtime.spark.collecting import collected
+from nestream.runtime.spark.shipping import shipped
 from nestream.runtime.spark.stream_batch import ASIDE, Change, Matching, Order
 from nestream.runtime.spark.stream_bucket import check_identity
 from nestream.runtime.spark.stream_commit import Commit, Commits, identity_of, signed
@@ -40,10 +40,6 @@ from nestream.runtime.spark.stream_sink import BatchFiles
 from nestream.runtime.spark.stream_task import StreamTask
 from nestream.runtime.state import StateError
 
-LOST_WORKERS = ("Python worker failed to connect back", "Python worker exited unexpectedly")
-"""What Spark says of a worker that did not start within ten seconds, or that died."""
-MOST_TRIES = 6
-"""How often a micro-batch is run that loses its workers; it begins from the same state each time."""
 _UNFINISHED = (f".{FILE}.", ".nestream-")
 """What the hidden files of a write that was cut off begin with."""
 COUNTED = ("events", "matches", "late", "malformed", "future")
@@ -292,13 +288,7 @@ class StreamJob:
         rows = packs.repartition(len(self._buckets), "bucket").mapInArrow(
             shipped(Matching(self._plan.shipped, order)), FOUND
         )
-        for left in reversed(range(MOST_TRIES)):
-            try:
-                return Results.of(rows.toArrow())
-            except PySparkException as problem:
-                if not left or not any(text in str(problem) for text in LOST_WORKERS):
-                    raise EventError(why(str(problem))) from None
-        raise AssertionError("the last try returns or raises")
+        return Results.of(collected(rows))
 
     def _commit(self, results: Results, number: int, begin: float, *, ended: bool = False) -> None:
         found, last, aside = clock.monotonic(), self._last, self._aside()

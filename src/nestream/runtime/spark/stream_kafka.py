@@ -27,6 +27,7 @@ from pyspark.sql.types import StructType
 from nestream.model.formats import SUFFIXES, Format
 from nestream.model.kafka import KafkaPlace, check_topics, client_log, read_kafka, topics_of
 from nestream.model.schema import EventError
+from nestream.runtime.spark.collecting import collected
 from nestream.runtime.spark.stream_columns import LookedAt, common_columns
 from nestream.runtime.spark.stream_commit import identity_of
 from nestream.runtime.spark.stream_pack import Batches
@@ -95,7 +96,7 @@ class Topics(Files):
         """The columns of the first messages that are there now."""
         messages = _loaded(self._reading_by(spark.read))
         self._check()
-        rows = messages.limit(SAMPLE).toArrow().combine_chunks()
+        rows = collected(messages.limit(SAMPLE)).combine_chunks()
         if not rows.num_rows:
             raise EventError(
                 f"there are no events in {self.kafka.where} yet, so the types of their columns are unknown\n"

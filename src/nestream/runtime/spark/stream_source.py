@@ -26,6 +26,7 @@ from pyspark.sql.types import StructType
 
 from nestream.model.formats import SUFFIXES, Format
 from nestream.model.schema import EventError
+from nestream.runtime.spark.collecting import collected
 from nestream.runtime.spark.columns import RAW, UNREAD
 from nestream.runtime.spark.shipping import shipped
 from nestream.runtime.spark.stream_columns import LookedAt, common_columns
@@ -76,7 +77,8 @@ class Files:
         """The columns of the files that are there now."""
         listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(source)
         listed = listed.select("path", *([] if self.is_local else ["content"]))
-        rows = listed.mapInArrow(shipped(self.looking()), LOOKED_AT).toArrow().sort_by("path").to_pylist()
+        looked_at = collected(listed.mapInArrow(shipped(self.looking()), LOOKED_AT))
+        rows = looked_at.sort_by("path").to_pylist()
         schema = common_columns([LookedAt.of(row) for row in rows], source, self.format, self.time)
         return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 

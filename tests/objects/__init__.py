@@ -1,0 +1,1 @@
+"""Queries as Python objects."""
