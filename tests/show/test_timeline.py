@@ -164,6 +164,17 @@ def test_a_match_that_is_not_among_the_events_is_drawn_without_what_lies_between
     assert "not among those given" in shown.text()
 
 
+def test_an_interval_with_too_many_events_to_look_through_says_so() -> None:
+    count = 30_000
+    kinds = ["A", "C", *["B", "D"] * (count // 2)]
+    events = pa.table({"ts": range(count + 2), "type": kinds, "id": range(count + 2)})
+    query = nestream.query("SEQ(A a, C c, !(B b, b.id = a.id)) WITHIN UNBOUNDED")
+    shown = timeline(query, query.match(events), events)
+    (match,) = shown.json()["matches"]
+    assert match["told"] == ["no B b after C at 1; there are too many events to show"]
+    assert match["intervals"][0]["events"] == []
+
+
 def test_an_interval_that_reaches_far_beyond_the_events_is_cut_off() -> None:
     query = nestream.query("SEQ(A a, C c, !B b) WITHIN 10000")
     events = [{"ts": 100, "type": "A"}, {"ts": 110, "type": "C"}]

@@ -213,7 +213,7 @@ class Constraints:
 
     def _unsearched(self, body: Node, interval: Interval, sentences: Sentences) -> Evidence:
         """The evidence of a negation with more events than can be looked through."""
-        text = f"no {pattern(body)} {sentences.where(interval)}"
+        text = f"no {pattern(body)} {sentences.where(interval)}; there are too many events to show"
         return self._told(body, interval, text, (), ())
 
     def _told(

@@ -23,6 +23,9 @@ from nestream.why.search import Search
 from nestream.why.shapes import Shape, shapes
 from nestream.why.words import Words
 
+MOST_TRIED = 500_000
+"""How many events are tried for the evidence of one match: a picture should not take long."""
+
 
 @dataclass(frozen=True)
 class FoundMatch:
@@ -87,4 +90,4 @@ class MatchEvidence:
 
     def _judge(self, reach: Reach) -> Judge:
         words = self.words.dated(event.ts for event in (reach.events[0], reach.events[-1]))
-        return Judge(self.meaning, self.places, words, Search(self.meaning))
+        return Judge(self.meaning, self.places, words, Search(self.meaning, MOST_TRIED))

@@ -27,8 +27,8 @@ from nestream.reference import Event, Interval, Limit, Meaning
 
 Numbers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
-MOST_EVENTS = 200_000
-"""How many events of intervals are looked through."""
+MOST_EVENTS = 20_000
+"""How many events of the intervals of a known match are looked through."""
 
 
 class TooManyWaysError(EventError):

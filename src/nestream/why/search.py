@@ -29,6 +29,8 @@ class Search:
     """Finds bindings of shapes and matches of negated nodes, over the definitions of the reference."""
 
     meaning: Meaning
+    most: int | None = None
+    """How many events are tried, where that is fewer than `MOST_STEPS`."""
     steps: int = field(default=0, repr=False)
 
     def bindings(
@@ -94,7 +96,7 @@ class Search:
     def count(self, tried: int) -> None:
         """Note how many events were tried; raise where they are too many."""
         self.steps += tried
-        if self.steps > MOST_STEPS:
+        if self.steps > (MOST_STEPS if self.most is None else self.most):
             raise TooManyWaysError
 
 
