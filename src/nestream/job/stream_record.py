@@ -115,7 +115,9 @@ class StreamRecord:
                 rows, self._waiting[name] = self._waiting[name], []
                 if rows:
                     sink.write(pa.table({"line": rows}))
-                    sink.commit(sink.prepare())
+                    position = sink.prepare()
+                    sink.sync(position)
+                    sink.commit(position)
             self._look()
         self._forget()
         return False
