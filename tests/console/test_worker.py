@@ -62,7 +62,7 @@ def test_a_server_that_is_killed_during_a_long_run_leaves_no_worker(tmp_path: Pa
                     client.post(f"{base}/api/run", json=body, headers={"origin": base})
 
             asking = threading.Thread(target=run)
-            client.post(f"{base}/api/check", json={"text": "SEQ(A a) WITHIN 5"}, headers={"origin": base})
+            client.post(f"{base}/api/plan", json={"text": "SEQ(A a) WITHIN 5"}, headers={"origin": base})
             workers = children(server.pid)
             assert workers
             before = sum(map(busy, workers))

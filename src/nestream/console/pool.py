@@ -172,9 +172,10 @@ class Pool:
             self.waiting -= 1
 
     async def warm(self) -> None:
-        """Start the first worker, which takes a second, before someone waits for it."""
+        """Start the first worker of each kind, which takes a second, before someone waits for it."""
         with contextlib.suppress(RunError):
-            await self.ask("check", text="SEQ(A a, B b) WITHIN 1")
+            for operation in ("check", "plan"):
+                await self.ask(operation, text="SEQ(A a, B b) WITHIN 1")
 
     async def close(self) -> None:
         """Kill all."""
