@@ -154,9 +154,9 @@ export function matches(page, address, go) {
     const options = [["", "all"], ...found.types.map((name) => [name, name])];
     if (view.kind && !found.types.includes(view.kind)) options.push([view.kind, view.kind]);
     fillSelect(kind.lastChild, options, view.kind);
-    replace(choices, tableOf("Events to pick from", ["pick", "row", "time", "type", "attributes"], found.rows.map(({ place, event }) => [
-      h("input", { type: "checkbox", checked: picked.has(place), "aria-label": `Pick ${event[columns.type]} at ${when(event[columns.time])}, row ${place}`, onchange: (change) => choose(place, event, change.target) }),
-      number(place), when(event[columns.time]), value(event[columns.type]), attributesOf(event, columns.time, columns.type)])),
+    replace(choices, tableOf("Events to pick from", ["pick", "event", "time", "type", "attributes"], found.rows.map(({ place, event }) => [
+      h("input", { type: "checkbox", checked: picked.has(place), "aria-label": `Pick ${event[columns.type]} at ${when(event[columns.time])}, event #${place}`, onchange: (change) => choose(place, event, change.target) }),
+      `#${place}`, when(event[columns.time]), value(event[columns.type]), attributesOf(event, columns.time, columns.type)])),
     h("p", { class: "hint" }, found.total || events() !== "live" ? `${showing(found.rows.length, found.total, "events")}; search for others` : "The console holds no events of the job."));
   }
 
@@ -181,8 +181,8 @@ export function matches(page, address, go) {
     text(limit, "");
     why.disabled = !picked.size;
     replace(basket, [...picked].sort(([a], [b]) => a - b).map(([place, event]) => h("li", {},
-      h("strong", {}, value(event[columns.type])), ` ${when(event[columns.time])} `, attributesOf(event, columns.time, columns.type), " ",
-      h("button", { type: "button", class: "link", "aria-label": `Put back row ${place}`, onclick: () => { picked.delete(place); pickedNow(); list(); } }, "put back"))));
+      `#${place} `, h("strong", {}, value(event[columns.type])), ` ${when(event[columns.time])} `, attributesOf(event, columns.time, columns.type), " ",
+      h("button", { type: "button", class: "link", "aria-label": `Put back event #${place}`, onclick: () => { picked.delete(place); pickedNow(); list(); } }, "put back"))));
   }
 
   async function question() {

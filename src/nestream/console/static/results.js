@@ -20,7 +20,7 @@ export function matchTable(rows, columns, caption, pick = null, all = { total: r
     when(row.match_start), when(row.match_end),
     ...variables.map((name) => {
       const parts = row.events.filter((one) => one.variable === name);
-      return parts.length ? parts.slice(0, 5).map((part, place) => [place ? h("br") : null, h("strong", {}, value(part.event[columns.type] ?? "")), ` ${when(part.event[columns.time])} `, h("span", { class: "detail" }, attributesOf(part.event, columns.time, columns.type))]) : "–";
+      return parts.length ? parts.slice(0, 5).map((part, place) => [place ? h("br") : null, part.number === undefined || part.number === null ? null : `#${part.number} `, h("strong", {}, value(part.event[columns.type] ?? "")), ` ${when(part.event[columns.time])} `, h("span", { class: "detail" }, attributesOf(part.event, columns.time, columns.type))]) : "–";
     }),
     ...values.map((name) => value(row.values[name]))]);
   return h("div", {}, table(caption, heads, cells),
