@@ -50,6 +50,14 @@ def job(
 
     `entity`, `place` and `facets` name attributes, `titles` and `severities` are by rule. What you leave out
     stays as job.json has it.
+
+    >>> import tempfile
+    >>> import nestream
+    >>> with nestream.job(tempfile.mkdtemp(), {"pairs": "SEQ(A a, B b) WITHIN 10"}) as job:
+    ...     stream = job.stream()
+    ...     found = [*stream.push({"ts": 1, "type": "A"}), *stream.push({"ts": 2, "type": "B"})]
+    >>> [match["query"] for match in found]
+    ['pairs']
     """
     made = JobFolder(folder)
     found = _rules(made, rules)

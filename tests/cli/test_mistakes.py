@@ -157,14 +157,14 @@ DEEP: Any = 1
 for _ in range(5_000):
     DEEP = [DEEP]
 IN_PYTHON: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
-    "a path for events": (lambda: match("e.csv"), nestream.EventError, "cannot read events"),
+    "a path that is not there": (lambda: match("nope.csv"), nestream.EventError, "cannot read nope.csv"),
     "a number for events": (lambda: match(5), nestream.EventError, "cannot read events"),
     "rows that are lists": (lambda: match([[1, "A"]]), nestream.EventError, "not a dictionary"),
     "no time": (lambda: match([{"type": "A"}]), nestream.EventError, "no column `ts`"),
     "a time that is text": (
         lambda: match([{"ts": "x", "type": "A"}]),
         nestream.EventError,
-        "a time must be an integer",
+        "not an ISO 8601 timestamp",
     ),
     "a type that is a number": (
         lambda: match([{"ts": 1, "type": 1}]),

@@ -111,6 +111,17 @@ def test_a_stream_to_kafka_needs_a_checkpoint(broker: Broker) -> None:
     assert "a stream to Kafka needs a folder" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "options", [["--local"], ["--to", "kafka://h/m", "--checkpoint", "c"]], ids=["local", "spark"]
+)
+def test_messages_cannot_be_read_as_another_format(options: list[str]) -> None:
+    done = call(
+        "stream", "SEQ(A a, B b) WITHIN 10 s", "--from", "kafka://h/o", "--input-format", "csv", *options
+    )
+    assert done.exit_code == 1
+    assert "messages are JSON or Avro, and kafka://h/o cannot be read as csv" in done.stderr
+
+
 @pytest.mark.parametrize("local", [["--local"], []], ids=["local", "spark"])
 @pytest.mark.parametrize(
     ("options", "said"),
@@ -120,9 +131,8 @@ def test_a_stream_to_kafka_needs_a_checkpoint(broker: Broker) -> None:
             "messages to Kafka are json",
         ),
         (["--from", "kafka://h/o", "--files", "3"], "--files: it is for files"),
-        (["--from", "kafka://h/o", "--input-format", "csv"], "--input-format: it is for files"),
     ],
-    ids=["format", "files", "input format"],
+    ids=["format", "files"],
 )
 def test_options_for_files_are_refused_for_topics(local: list[str], options: list[str], said: str) -> None:
     done = call("stream", "SEQ(A a, B b) WITHIN 10 s", *local, *options)

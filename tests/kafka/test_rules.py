@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import nestream
-import nestream.job.rule_topic as rule_topic
-from nestream.job import Checkpoint, Job, LiveRules, Progress, RulesError
+from nestream.job import Checkpoint, Job, LiveRules, Progress, RulesError, rule_topic
 from nestream.job.rule_topic import RuleTopic
 from nestream.sink import open_sink
 from nestream.source import open_source

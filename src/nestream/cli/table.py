@@ -64,7 +64,7 @@ def matches_table(matches: pa.Table, time: str, type: str) -> Table:
 
 def with_numbers(events: pa.Table) -> pa.Table:
     """The events with a column of their numbers, which the table of matches shows before their times."""
-    if NUMBER in events.column_names:
+    if NUMBER in events.column_names or not events.num_rows:
         return events
     return events.append_column(NUMBER, pa.array(np.arange(events.num_rows)))
 

@@ -27,7 +27,7 @@ class Around:
 
     def __init__(self, events: Any, first: int = 0, **how: Any) -> None:
         self.time, self.type = how["time"], how["type"]
-        self.table = to_table(events, self.type, self.time)
+        self.table = _with_roles(to_table(events, self.type, self.time), self.time, self.type)
         self.first = first
         self._how = how
         self._evidence: dict[int, MatchEvidence] = {}
@@ -76,6 +76,16 @@ class Around:
             table, schema = query.read(self.table, **self._how)
             known = self._evidence[id(query)] = MatchEvidence(query, table, schema, self.first)
         return known.of(rows)
+
+
+def _with_roles(table: pa.Table, time: str, type: str) -> pa.Table:
+    """The events; where there are none, with the columns that any event would have."""
+    if table.num_rows:
+        return table
+    for name, datatype in ((time, pa.int64()), (type, pa.string())):
+        if name not in table.column_names:
+            table = table.append_column(name, pa.nulls(0, datatype))
+    return table
 
 
 def _ends(low: int, high: int) -> tuple[tuple[int, Any], tuple[int, Any]]:
