@@ -59,6 +59,7 @@ def of(root: Path, base: str, *head: str, only: str = "views/accounts") -> list[
     return compare(base, *head, root=root, turns=7, only=(only,), events=50, folder=root / "data")
 
 
+@pytest.mark.slow
 def test_a_slower_revision_is_told_and_a_faster_one(revisions: Path) -> None:
     (found,) = of(revisions, "quick", "slow")
     assert found.verdict(0.2) == "slower"
@@ -72,6 +73,7 @@ def test_a_slower_revision_is_told_and_a_faster_one(revisions: Path) -> None:
     assert len(listed.stdout.splitlines()) == 1  # the folders that were checked out are gone
 
 
+@pytest.mark.slow
 def test_the_files_as_they_are_are_compared_unless_another_revision_is_named(revisions: Path) -> None:
     package = revisions / "src" / "nestream" / "__init__.py"
     before = package.read_text()

@@ -73,7 +73,7 @@ def test_every_way_finds_what_the_reference_finds(name: tuple[str, str]) -> None
 @pytest.mark.parametrize(
     ("suite", "only", "shown"),
     [
-        ("rewriting", "mixed/30", "### The mixed workload"),
+        pytest.param("rewriting", "mixed/30", "### The mixed workload", marks=pytest.mark.slow),
         pytest.param("views", "memory/100", "### The same views in numbers", marks=pytest.mark.slow),
         ("sase", "second/20/10", "### Three ways to make a second equivalence test"),
         pytest.param("predicates", "domain/10", "| auto |", marks=pytest.mark.slow),

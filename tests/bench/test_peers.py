@@ -114,7 +114,10 @@ def test_versions_are_pinned() -> None:
         assert pinned(name).count(".") == 2
 
 
-@pytest.mark.parametrize("only", ["leading/polars", "beside/aggregates/duckdb", "not-seq/esper"])
+@pytest.mark.parametrize(
+    "only",
+    ["beside/aggregates/duckdb", "not-seq/esper", pytest.param("leading/polars", marks=pytest.mark.slow)],
+)
 def test_a_peer_finds_the_same_matches(only: str, tmp_path: Path) -> None:
     _, _, peer = only.rpartition("/")
     needs(next(name for name in PEERS if name.lower() == peer))

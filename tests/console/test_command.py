@@ -65,6 +65,7 @@ def test_it_serves_queries_on_files_without_a_job(tmp_path: Path) -> None:
         process.wait()
 
 
+@pytest.mark.slow
 def test_files_may_have_their_time_and_type_in_other_columns(tmp_path: Path) -> None:
     data = tmp_path / "mine.csv"
     data.write_text("when,what\n1,A\n2,B\n")

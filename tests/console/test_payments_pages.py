@@ -215,8 +215,15 @@ def test_all_tabs_of_a_browser_share_one_line_and_all_of_them_work(
         context.close()
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 1440),
+        ("dark", 390),
+        pytest.param("dark", 1440, marks=pytest.mark.slow),
+        pytest.param("light", 390, marks=pytest.mark.slow),
+    ],
+)
 def test_no_page_of_any_job_fails_the_rules_of_accessibility(
     browser: Browser, console: Console, scheme: str, width: int
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.console.browsing import PATIENCE, held, slowed, until, visit
@@ -73,6 +74,7 @@ def test_an_edited_rule_shows_its_effect_on_the_live_stream(page: Page, pipeline
     expect(page.get_by_role("table", name="Matches of the trial")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_new_trial_shows_none_of_the_matches_of_the_one_before(page: Page, pipeline: Pipeline) -> None:
     visit(page, pipeline, "/queries?rule=hygiene-before-entering")
     pipeline.go_on(3)

@@ -158,6 +158,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_the_next_one_works(
         _until(lambda: ask(client, "run", text=RULE, data="live").get("total") == 1)
 
 
+@pytest.mark.slow
 def test_only_so_many_runs_wait(folder: JobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "MOST_WAITING", 2)
     with serving(folder.path) as console, console.client() as client:

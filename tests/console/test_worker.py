@@ -85,6 +85,7 @@ def worker(**settings: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
+@pytest.mark.slow
 def test_a_run_that_nobody_ends_is_ended_by_the_system() -> None:
     with worker(parent=os.getpid()) as process:
         assert process.stdin is not None

@@ -180,7 +180,9 @@ def _saved(checkpoint: Path) -> object:
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
-@pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
+@pytest.mark.parametrize(
+    "folder", [pytest.param(False, id="file"), pytest.param(True, id="folder", marks=pytest.mark.slow)]
+)
 def test_a_job_that_is_killed_writes_every_match_and_every_dead_letter_once(
     tmp_path: Path, folder: bool
 ) -> None:

@@ -106,6 +106,7 @@ def kill_the_job(job: Killed, randomness: random.Random) -> None:
     job.start(interval=randomness.choice([0.01, 0.3]))
 
 
+@pytest.mark.slow
 def test_a_job_between_topics_that_is_killed_writes_every_match_once(broker: Broker, tmp_path: Path) -> None:
     survive(broker, tmp_path, 1, 1, hit=kill_the_job)
 

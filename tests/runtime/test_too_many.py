@@ -71,7 +71,8 @@ except nestream.TooManyMatchesError as error:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
 @pytest.mark.parametrize(
-    "way", ["match", "push_batch", *(pytest.param(way, marks=pytest.mark.slow) for way in ("set", "each"))]
+    "way",
+    ["match", *(pytest.param(way, marks=pytest.mark.slow) for way in ("push_batch", "set", "each"))],
 )
 def test_memory_that_runs_out_ends_in_the_same_sentence(way: str) -> None:
     root = Path(__file__).parents[2]

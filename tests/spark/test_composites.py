@@ -73,8 +73,9 @@ def test_queries_read_the_matches_of_others_on_spark_as_in_process(
 
 @pytest.mark.parametrize(
     "texts",
-    [pytest.param(KEYED, id="keyed"), pytest.param(UNKEYED, id="not split", marks=pytest.mark.slow)],
+    [pytest.param(KEYED, id="keyed"), pytest.param(UNKEYED, id="not split")],
 )
+@pytest.mark.slow
 def test_a_stream_on_spark_hands_matches_on_as_a_table_does(
     spark: SparkSession, tmp_path: Path, texts: dict[str, str]
 ) -> None:

@@ -121,7 +121,8 @@ def test_many_random_types_have_the_matches_of_this_process_or_are_refused(
     check(random_case(spark, number))
 
 
-@pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [1, 2])
 def test_random_types_pass_through_a_stream(spark: SparkSession, tmp_path: Path, number: int) -> None:
     folder = Folder(spark, tmp_path)
     case = next(

@@ -131,14 +131,14 @@ def client_log() -> logging.Logger:
     return _LOG
 
 
-def topics_of(client: Any, place: KafkaPlace, patience: float = PATIENCE) -> Any:
+def topics_of(client: Any, place: KafkaPlace, patience: float | None = None) -> Any:
     """The topics that the brokers have, by name; raises a ValueError where no broker answers.
 
     All are asked for, as a broker may create a topic that is asked for by its name.
     """
     kafka = kafka_client()
     try:
-        return client.list_topics(timeout=patience).topics
+        return client.list_topics(timeout=PATIENCE if patience is None else patience).topics
     except kafka.KafkaException as error:
         raise ValueError(
             f"no Kafka broker answers at {place.brokers}: {reason(error)}. "

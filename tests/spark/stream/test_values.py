@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 
 import nestream
 from tests.spark.same import rows
@@ -54,6 +55,7 @@ def test_decimals_are_exact_on_a_stream_as_keys_and_in_conditions_and_results(fo
     )
 
 
+@pytest.mark.slow
 def test_a_function_of_ones_own_travels_to_the_tasks_of_a_stream(folder: Folder) -> None:
     offset = 3
     nestream.function("later_by_some", lambda x: pc.add(x, offset), returns="integer")
