@@ -150,7 +150,8 @@ def _started(command: list[str], **pipes: Any) -> Iterator[subprocess.Popen[byte
     try:
         yield running
         if running.poll() not in (None, 0):
-            raise ValueError(running.stderr.read().decode()[-200:])  # type: ignore[union-attr]
+            assert running.stderr is not None
+            raise ValueError(running.stderr.read().decode()[-200:])
     finally:
         if running.poll() is None:
             running.send_signal(signal.SIGINT)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.event_types import named_types
 from nestream.model.expression import END_ATTRIBUTE, Attribute, Expression, attributes, column_name
 from nestream.model.lazy import Lazy, lazy
-from nestream.model.results import AnySparkFrame, Form, MatchOptions, in_form, known_form
+from nestream.model.results import Form, Matchable, in_form, known_form
 from nestream.model.schema import Order, Schema
 from nestream.model.time import WindowKind
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Unpack
 
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
     from nestream.compose.inputs import batches_of, held, is_place
@@ -64,7 +62,7 @@ COUNTED = 2.0
 """For how many seconds the matches of a result that may not fit in memory are counted."""
 
 
-class Matching(ABC):
+class Matching(Matchable, ABC):
     """Runs one query or many over events: in this process, as a stream, or on Spark."""
 
     # -- what is to be said of each ------------------------------------------------------------------------
@@ -163,37 +161,7 @@ class Matching(ABC):
 
     # -- finite events -------------------------------------------------------------------------------------
 
-    @overload
-    def match(
-        self, events: AnySparkFrame, *, to: None = None, **options: Unpack[MatchOptions]
-    ) -> AnySparkFrame: ...
-
-    @overload
-    def match(
-        self, events: Mapping[str, AnySparkFrame], *, to: None = None, **options: Unpack[MatchOptions]
-    ) -> AnySparkFrame: ...
-
-    @overload
-    def match(
-        self, events: Any, *, to: Literal["arrow"] | None = None, **options: Unpack[MatchOptions]
-    ) -> pa.Table: ...
-
-    @overload
-    def match(
-        self, events: Any, *, to: Literal["pandas"], **options: Unpack[MatchOptions]
-    ) -> pd.DataFrame: ...
-
-    @overload
-    def match(
-        self, events: Any, *, to: Literal["polars"], **options: Unpack[MatchOptions]
-    ) -> pl.DataFrame: ...
-
-    @overload
-    def match(
-        self, events: Any, *, to: Literal["pylist"], **options: Unpack[MatchOptions]
-    ) -> list[dict[str, Any]]: ...
-
-    def match(
+    def _match(
         self,
         events: Any,
         *,
@@ -208,31 +176,6 @@ class Matching(ABC):
         as_of: Any = None,
         **on_spark: Any,
     ) -> Any:
-        """All matches as an Arrow table; for a Spark DataFrame, as a lazy DataFrame.
-
-        `events` is the path of a file or a folder, a pattern of paths, an Arrow table, dataset or reader, a
-        pandas or Polars frame, a DuckDB relation, a list of dictionaries, a Spark DataFrame, or a mapping of
-        these by event type. `time` and `type` name the columns with the time and the type of an event; times
-        are timestamps, ISO 8601 text, or integers. `to` returns the matches in another form: "pandas",
-        "polars", "pylist" or "arrow".
-
-        `types` lists the attributes of each type (SASE). With `order="arrival"` events with equal times
-        follow one another as they arrive. `threads` sets how many threads work, by default one per core.
-        `as_of` says up to when the events are complete, as the method of that name does. A Spark DataFrame
-        takes the options of `on_spark` too.
-
-        For a query the table has a struct column with the event for each variable, NULL for a branch of an OR
-        that did not match, or the columns of RETURN; then `match_start` and `match_end`. Rows are ordered by
-        `match_end`, then by the positions of the events. For a query set the columns are `query` (the name),
-        `match_start`, `match_end`, `events` (a list of the events, each with its variable) and `values` (the
-        columns of RETURN, as text). Raises `TooManyMatchesError` if the matches do not fit in memory;
-        `batches` returns them piece by piece.
-
-        >>> import nestream
-        >>> query = nestream.query("SEQ(A a, B b) WITHIN 10 RETURN b.ts - a.ts AS took")
-        >>> query.match([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}], to="pylist")
-        [{'took': 2, 'match_start': 1, 'match_end': 3}]
-        """
         form = known_form(to)
         how: How = {"time": time, "type": type, "types": types, "order": order}
         how |= {"strategy": strategy, "options": options}

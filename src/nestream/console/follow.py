@@ -116,7 +116,8 @@ def rows_of_table(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 def _row_as_text(row: pa.RecordBatch) -> list[dict[str, Any]]:
     try:
-        return row.to_pylist()  # type: ignore[no-any-return]
+        whole: list[dict[str, Any]] = row.to_pylist()
+        return whole
     except (ValueError, OverflowError):
         found = {}
         for name, column in zip(row.schema.names, row.columns, strict=True):

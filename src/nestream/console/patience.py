@@ -19,7 +19,9 @@ class PatientProtocol(H11Protocol):
 
     _waits: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(  # type: ignore[override]  # uvicorn narrows what asyncio passes
+        self, transport: asyncio.Transport
+    ) -> None:
         """Somebody connects."""
         super().connection_made(transport)
         self._attend()

@@ -165,7 +165,10 @@ class Pool:
             if worker is None:
                 raise RunError("You stopped it before it began.")
             try:
-                return await worker.ask({"operation": operation, **request}, self.seconds, stop)  # type: ignore[no-any-return]
+                answer: dict[str, Any] = await worker.ask(
+                    {"operation": operation, **request}, self.seconds, stop
+                )
+                return answer
             finally:
                 idle.put_nowait(worker)
         finally:

@@ -14,7 +14,15 @@ from typing import Any
 from uuid import uuid4
 
 from nestream.job.rules import Changes, Rule, RulesError, RuleSet, Version, rules_of
-from nestream.model.kafka import PATIENCE, client_log, kafka_client, read_kafka, reason, topics_of
+from nestream.model.kafka import (
+    PATIENCE,
+    client_log,
+    consumer_of,
+    kafka_client,
+    read_kafka,
+    reason,
+    topics_of,
+)
 
 OPTIONS = ("config",)
 SENT = "sent"
@@ -118,22 +126,8 @@ class RuleTopic:
             self._take(0.1)
 
     def _client(self) -> Any:
-        settings = {
-            "fetch.wait.max.ms": 100,
-            **self._place.settings(),
-            "group.id": f"nestream-rules-{uuid4().hex[:8]}",
-            "auto.offset.reset": "error",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-            "error_cb": self._told,
-        }
-        try:
-            return self._kafka.Consumer(settings, logger=client_log())
-        except self._kafka.KafkaException as error:
-            raise ValueError(
-                f"cannot read from {self._place.brokers}: {reason(error)}. Correct config= in the address"
-            ) from None
+        group = f"nestream-rules-{uuid4().hex[:8]}"
+        return consumer_of(self._place, **{"group.id": group, "error_cb": self._told})
 
     def _told(self, error: Any) -> None:
         if error.code() == self._kafka.KafkaError._ALL_BROKERS_DOWN:

@@ -131,6 +131,26 @@ def client_log() -> logging.Logger:
     return _LOG
 
 
+def consumer_of(place: KafkaPlace, **settings: Any) -> Any:
+    """A client that reads what is committed, and keeps its own place; raises a ValueError."""
+    kafka = kafka_client()
+    wanted = {
+        "fetch.wait.max.ms": 100,
+        **place.settings(),
+        "auto.offset.reset": "error",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "isolation.level": "read_committed",
+        **settings,
+    }
+    try:
+        return kafka.Consumer(wanted, logger=client_log())
+    except kafka.KafkaException as error:
+        raise ValueError(
+            f"cannot read from {place.brokers}: {reason(error)}. Correct config= in the address"
+        ) from None
+
+
 def topics_of(client: Any, place: KafkaPlace, patience: float | None = None) -> Any:
     """The topics that the brokers have, by name; raises a ValueError where no broker answers.
 

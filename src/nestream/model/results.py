@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, overload
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
     from nestream.model.lengths import Length
@@ -21,10 +25,10 @@ class SparkFrame(Protocol):
     """A DataFrame of Spark, classic or Connect, known by what no other frame has."""
 
     @property
-    def sparkSession(self) -> Any: ...  # noqa: N802
+    def sparkSession(self) -> Any: ...  # noqa: N802 - Spark's name
 
     @property
-    def isStreaming(self) -> bool: ...  # noqa: N802
+    def isStreaming(self) -> bool: ...  # noqa: N802 - Spark's name
 
 
 AnySparkFrame = TypeVar("AnySparkFrame", bound=SparkFrame)
@@ -46,6 +50,73 @@ class MatchOptions(TypedDict, total=False):
     slice_length: Length | None
     statistics: bool
     sample: Any
+
+
+class Matchable:
+    """What events can be matched with; the type of the result goes by the events and by `to`."""
+
+    __slots__ = ()
+
+    @overload
+    def match(
+        self, events: AnySparkFrame, *, to: None = None, **options: Unpack[MatchOptions]
+    ) -> AnySparkFrame: ...
+
+    @overload
+    def match(
+        self, events: Mapping[str, AnySparkFrame], *, to: None = None, **options: Unpack[MatchOptions]
+    ) -> AnySparkFrame: ...
+
+    @overload
+    def match(
+        self, events: Any, *, to: Literal["arrow"] | None = None, **options: Unpack[MatchOptions]
+    ) -> pa.Table: ...
+
+    @overload
+    def match(
+        self, events: Any, *, to: Literal["pandas"], **options: Unpack[MatchOptions]
+    ) -> pd.DataFrame: ...
+
+    @overload
+    def match(
+        self, events: Any, *, to: Literal["polars"], **options: Unpack[MatchOptions]
+    ) -> pl.DataFrame: ...
+
+    @overload
+    def match(
+        self, events: Any, *, to: Literal["pylist"], **options: Unpack[MatchOptions]
+    ) -> list[dict[str, Any]]: ...
+
+    def match(self, events: Any, *, to: Form | None = None, **options: Any) -> Any:
+        """All matches as an Arrow table; for a Spark DataFrame, as a lazy DataFrame.
+
+        `events` is the path of a file or a folder, a pattern of paths, an Arrow table, dataset or reader, a
+        pandas or Polars frame, a DuckDB relation, a list of dictionaries, a Spark DataFrame, or a mapping of
+        these by event type. `time` and `type` name the columns with the time and the type of an event; times
+        are timestamps, ISO 8601 text, or integers. `to` returns the matches in another form: "pandas",
+        "polars", "pylist" or "arrow".
+
+        `types` lists the attributes of each type (SASE). With `order="arrival"` events with equal times
+        follow one another as they arrive. `threads` sets how many threads work, by default one per core.
+        `as_of` says up to when the events are complete, as the method of that name does. A Spark DataFrame
+        takes the options of `on_spark` too.
+
+        For a query the table has a struct column with the event for each variable, NULL for a branch of an OR
+        that did not match, or the columns of RETURN; then `match_start` and `match_end`. Rows are ordered by
+        `match_end`, then by the positions of the events. For a query set the columns are `query` (the name),
+        `match_start`, `match_end`, `events` (a list of the events, each with its variable) and `values` (the
+        columns of RETURN, as text). Raises `TooManyMatchesError` if the matches do not fit in memory;
+        `batches` returns them piece by piece.
+
+        >>> import nestream
+        >>> query = nestream.query("SEQ(A a, B b) WITHIN 10 RETURN b.ts - a.ts AS took")
+        >>> query.match([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}], to="pylist")
+        [{'took': 2, 'match_start': 1, 'match_end': 3}]
+        """
+        return self._match(events, to=to, **options)
+
+    def _match(self, events: Any, *, to: Form | None = None, **options: Any) -> Any:
+        raise NotImplementedError
 
 
 def known_form(to: Any) -> Form | None:

@@ -70,7 +70,7 @@ class Expr:
         raise TypeError(ASKED)
 
     __iter__ = None
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # == makes a condition, so nothing can be looked up
 
     def __call__(self, *arguments: Any, **named: Any) -> NoReturn:
         name = str(self)
@@ -155,10 +155,10 @@ class Expr:
 
     # ---- comparisons ----
 
-    def __eq__(self, other: Any) -> Expr:  # type: ignore[override]
+    def __eq__(self, other: Any) -> Expr:  # type: ignore[override]  # a condition, not an answer
         return _compared("=", self, other)
 
-    def __ne__(self, other: Any) -> Expr:  # type: ignore[override]
+    def __ne__(self, other: Any) -> Expr:  # type: ignore[override]  # a condition, not an answer
         return _compared("!=", self, other)
 
     def __lt__(self, other: Any) -> Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from nestream.language.ast import (
     Composite,
@@ -26,6 +26,7 @@ from nestream.language.printer import print_query
 from nestream.language.type_header import header_types
 from nestream.model.expression import Aggregate, And, Attribute, Expression, Parameter, conjuncts
 from nestream.model.keep import Kept
+from nestream.model.results import Form, Matchable
 from nestream.model.text import print_name
 from nestream.objects.expressions import Expr, checked_name, condition_of, joined, value_of
 from nestream.objects.names import mistake, refuse_twice, resolved
@@ -35,11 +36,6 @@ from nestream.objects.values import length_of, return_item, window_of
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    import pandas as pd
-    import polars as pl
-    import pyarrow as pa
-
-    from nestream.model.results import AnySparkFrame, Form, MatchOptions
     from nestream.query import Query as CheckedQuery
 
 AnyPattern = TypeVar("AnyPattern", bound="Pattern")
@@ -51,7 +47,7 @@ ASKED = (
 )
 
 
-class Pattern:
+class Pattern(Matchable):
     """An event, a pattern of events, or a whole query; every method returns a new one.
 
     `str(pattern)` is the text of the query, as `nestream fmt` prints it. Run it with `match`, or pass it to
@@ -354,45 +350,7 @@ class Pattern:
 
     # ---- running ----
 
-    @overload
-    def match(
-        self, events: AnySparkFrame, *, to: None = None, **options: Unpack[MatchOptions]
-    ) -> AnySparkFrame: ...
-
-    @overload
-    def match(
-        self, events: Mapping[str, AnySparkFrame], *, to: None = None, **options: Unpack[MatchOptions]
-    ) -> AnySparkFrame: ...
-
-    @overload
-    def match(
-        self, events: Any, *, to: Literal["arrow"] | None = None, **options: Unpack[MatchOptions]
-    ) -> pa.Table: ...
-
-    @overload
-    def match(
-        self, events: Any, *, to: Literal["pandas"], **options: Unpack[MatchOptions]
-    ) -> pd.DataFrame: ...
-
-    @overload
-    def match(
-        self, events: Any, *, to: Literal["polars"], **options: Unpack[MatchOptions]
-    ) -> pl.DataFrame: ...
-
-    @overload
-    def match(
-        self, events: Any, *, to: Literal["pylist"], **options: Unpack[MatchOptions]
-    ) -> list[dict[str, Any]]: ...
-
-    def match(self, events: Any, *, to: Form | None = None, **options: Any) -> Any:
-        """All matches, the same as `nestream.query(pattern).match(events)`.
-
-        >>> from nestream import event, seq
-        >>> a, b = event("A"), event("B")
-        >>> query = seq(a, b).within(10).returning(took=b.ts - a.ts)
-        >>> query.match([{"ts": 1, "type": "A"}, {"ts": 3, "type": "B"}], to="pylist")
-        [{'took': 2, 'match_start': 1, 'match_end': 3}]
-        """
+    def _match(self, events: Any, *, to: Form | None = None, **options: Any) -> Any:
         return self.query().match(events, to=to, **options)
 
     def stream(self, events: Any = None, **options: Any) -> Any:
@@ -523,9 +481,9 @@ def _infix(operator: Operator, *sides: Any) -> Pattern:
     parts: list[Tree] = []
     for side in sides:
         tree = component(side)
-        made = isinstance(side, Pattern) and side._infix and isinstance(tree, Composite)
-        if made and tree.operator is operator:  # type: ignore[union-attr]
-            parts += tree.components  # type: ignore[union-attr]
+        made = isinstance(side, Pattern) and side._infix
+        if made and isinstance(tree, Composite) and tree.operator is operator:
+            parts += tree.components
         else:
             parts.append(tree)
     return Pattern(composite(operator, parts)._query, infix=True)

@@ -20,7 +20,7 @@ from nestream.model.kafka import (
     PATIENCE,
     KafkaPlace,
     check_topics,
-    client_log,
+    consumer_of,
     kafka_client,
     read_kafka,
     reason,
@@ -110,23 +110,8 @@ class KafkaSource:
         self._is_confirmed = True
 
     def _client(self) -> Any:
-        settings = {
-            "fetch.wait.max.ms": 100,
-            **self._place.settings(),
-            "group.id": self._group,
-            "auto.offset.reset": "error",
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-            "on_commit": self._confirm,
-        }
-        try:
-            return self._kafka.Consumer(settings, logger=client_log())
-        except self._kafka.KafkaException as error:
-            raise ValueError(
-                f"cannot read from {self._place.brokers}: {reason(error)}. Correct config= in the address"
-            ) from None
+        settings = {"group.id": self._group, "enable.auto.offset.store": False, "on_commit": self._confirm}
+        return consumer_of(self._place, **settings)
 
     def _found(self) -> Mapping[str, Any]:
         known = topics_of(self._consumer, self._place)
