@@ -80,8 +80,10 @@ def test_the_columns_of_files_are_named_as_everywhere(folder: Path) -> None:
 
 def test_malformed_rows_of_a_file_are_left_out_with_a_warning(folder: Path) -> None:
     with (folder / "all.jsonl").open("a") as file:
-        file.write("nothing\n")
-    with pytest.warns(UserWarning, match=r"1 malformed row of .*all\.jsonl left out; the first is line 3 of"):
+        file.write('{"ts": "late", "type": "A", "id": 1}\nnothing\n')
+    with pytest.warns(
+        UserWarning, match=r"2 malformed rows of .*all\.jsonl left out; the first is line 3 of"
+    ):
         assert found(folder / "all.jsonl") == FOUND
 
 

@@ -93,7 +93,7 @@ def _report_dead_letters(reader: EventFiles, how_to_keep: str) -> None:
     """One line on stderr: how many, and where they are or how to keep them."""
     if not reader.malformed:
         return
-    example = min(reader.examples, key=lambda letter: letter.line)
+    example = reader.examples[0]
     where = "standard input" if example.file == "-" else example.file
     if len(reader.files) > 1:
         where = count(sum(part.malformed > 0 for part in reader.readers), "file")

@@ -82,8 +82,8 @@ class EventReader:
 
     @property
     def examples(self) -> list[DeadLetter]:
-        """The first few malformed rows."""
-        return list(self._letters.examples)
+        """The first few malformed rows, in the order of their lines."""
+        return sorted(self._letters.examples, key=lambda letter: letter.line)
 
     @property
     def dead_letter(self) -> Path | None:
