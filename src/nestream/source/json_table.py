@@ -1,4 +1,4 @@
-"""Lines of flat JSON objects as a table, read by Arrow all at once: several times faster than one by one.
+"""Lines of flat JSON objects as a table, read by Arrow all at once and not one by one.
 
 Arrow's reader accepts more than JSON lines (NaN, several objects a line, one object over several lines), and
 crashes on some input, such as the line `null`. So it only gets lines of which each is certainly one flat
