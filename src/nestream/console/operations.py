@@ -5,6 +5,7 @@ from __future__ import annotations
 import time as clock
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import nestream
+from nestream.console.comparison import Comparison
 from nestream.console.composites import makers_of, with_composites
 from nestream.console.numbers import searched, with_numbers, with_places
 from nestream.console.tables import NO_EVENT, Events, match_of, numbered, plain, sound
 from nestream.data import sample, sample_names
 from nestream.model.counting import counted_matches
+from nestream.queries import check_rules
 from nestream.show import plan_graph, timeline_of_rows
 from nestream.source import SourceError, read_events
 
@@ -28,6 +31,8 @@ MOST_PICKED = 50
 COUNTED = 3.0
 """For how many seconds matches are counted beyond those that are shown."""
 KEPT_TABLES = 3
+DRAFT, DEPLOYED = "(draft)", "(deployed)"
+"""The names of the queries of a trial."""
 PARTLY = 1.0
 """The seconds after which a run says again what it has found."""
 
@@ -42,11 +47,9 @@ class Operations:
         self.tables: OrderedDict[str, pa.Table] = OrderedDict()
         self.stream: Any = None
         self.events = Events("ts", "type")
-        self.name = ""
+        self.comparison = Comparison()
         self.partly: Callable[[dict[str, Any]], None] = lambda _: None
         """Is called now and then with what a run has found so far."""
-        self.in_set = False
-        """Whether the stream is that of a set, for a query that reads composite events."""
         self.by_name: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "check": self.check,
             "plan": self.plan,
@@ -54,6 +57,7 @@ class Operations:
             "why": self.why,
             "timeline": self.timeline,
             "measure": self.measure,
+            "rules": self.rules,
             "data": self.data,
             "start": self.start,
             "push": self.push,
@@ -212,6 +216,11 @@ class Operations:
                 measured.append({"name": name, "error": str(error)[:500]})
         return {"ok": True, "events": table.num_rows, "rules": measured}
 
+    def rules(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Whether rules may change so: each must be a query, and all must go together on a stream."""
+        check_rules(request["texts"], request["changes"])
+        return {"ok": True}
+
     def data(self, request: dict[str, Any]) -> dict[str, Any]:
         """Events of a source, those that hold a text, from an offset on."""
         table, time, type = self._source(request)
@@ -226,29 +235,35 @@ class Operations:
     # -- a stream --------------------------------------------------------------------------------------------
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Begin to match events that keep coming."""
+        """Begin to match events that keep coming, with the deployed rule beside the query if there is one."""
         query = self._query(request)
         time, type = _columns(request)
         self.events = Events(time, type)
-        self.name = str(request["name"])
+        self.comparison = Comparison()
+        members: dict[str, nestream.Query] = {DRAFT: query}
+        if request.get("deployed"):
+            with suppress(nestream.QueryError):  # a rule that is no query finds nothing
+                members[DEPLOYED] = nestream.query(request["deployed"])
         lateness = timedelta(seconds=float(request.get("lateness", 0)))
         counted: dict[str, Any] = {"late": lambda _: None, "dead_letter": lambda *_: None}
-        makers = makers_of(request, query)
-        chosen = nestream.queries({**makers, self.name: query}) if makers else query
+        chosen = nestream.queries({**makers_of(request, query), **members})
         self.stream = chosen.stream(time=time, type=type, lateness=lateness, **counted)
-        self.in_set = bool(makers)
         return {"ok": True}
 
     def push(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Take more events of the stream; the matches that they decide."""
+        """Take more events of the stream; what the matches that they decide add to the comparison."""
         begin = clock.perf_counter()
-        found = self.stream.push_batch(self.events.table(request["events"]))
-        if self.in_set:
-            found = found.filter(pc.equal(found["query"], self.name))
-        first = found.slice(0, 10 * MOST_ROWS).to_pylist()
-        rows = [match_of(match, self.name) for match in first]
-        busy = clock.perf_counter() - begin
-        return {"ok": True, "rows": rows, "found": found.num_rows, "busy": busy, "held": self._held()}
+        events = with_places(self.events.table(request["events"]), int(request.get("first", 0)))
+        found = self.stream.push_batch(events)
+        number = 0
+        for match in found.filter(pc.is_in(found["query"], pa.array([DRAFT, DEPLOYED]))).to_pylist():
+            deployed = match["query"] == DEPLOYED
+            number += not deployed
+            (row,) = with_numbers([match_of(match, DRAFT)])
+            self.comparison.add(row, deployed=deployed)
+        answer = {"ok": True, "found": number, "counts": self.comparison.counts(), "held": self._held()}
+        answer["rows"] = self.comparison.rows() if found.num_rows else None
+        return {**answer, "busy": clock.perf_counter() - begin}
 
     def _held(self) -> dict[str, Any]:
         return dict(plain(self.stream.describe()))
