@@ -10,7 +10,9 @@ from playwright.sync_api import Browser, Page
 
 from nestream.console import pool, trial
 from tests.console.browsing import visiting
+from tests.console.payments import Payments, running_payments
 from tests.console.pipeline import Pipeline, running_pipeline
+from tests.console.served import Console
 
 HERE = Path(__file__).parent
 
@@ -41,6 +43,13 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
     """One job for all tests of the pages, with a Spark stream that runs for as long as they do."""
     with running_pipeline(tmp_path_factory.mktemp("pipeline") / "job") as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Payments, Console]]:
+    """One payments job for all tests of its pages, on the embedded runtime, with its console."""
+    with running_payments(tmp_path_factory.mktemp("payments")) as found:
+        yield found
 
 
 @pytest.fixture

@@ -48,6 +48,7 @@ class Operations:
         self.stream: Any = None
         self.events = Events("ts", "type")
         self.comparison = Comparison()
+        self.name = ""
         self.partly: Callable[[dict[str, Any]], None] = lambda _: None
         """Is called now and then with what a run has found so far."""
         self.by_name: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -239,7 +240,7 @@ class Operations:
         query = self._query(request)
         time, type = _columns(request)
         self.events = Events(time, type)
-        self.comparison = Comparison()
+        self.comparison, self.name = Comparison(), str(request["name"])
         members: dict[str, nestream.Query] = {DRAFT: query}
         if request.get("deployed"):
             with suppress(nestream.QueryError):  # a rule that is no query finds nothing
@@ -259,7 +260,7 @@ class Operations:
         for match in found.filter(pc.is_in(found["query"], pa.array([DRAFT, DEPLOYED]))).to_pylist():
             deployed = match["query"] == DEPLOYED
             number += not deployed
-            (row,) = with_numbers([match_of(match, DRAFT)])
+            (row,) = with_numbers([match_of({**match, "query": self.name}, self.name)])
             self.comparison.add(row, deployed=deployed)
         answer = {"ok": True, "found": number, "counts": self.comparison.counts(), "held": self._held()}
         answer["rows"] = self.comparison.rows() if found.num_rows else None
