@@ -1,4 +1,4 @@
-"""Webhooks against a real receiver: every new match of its severities once the receiver is there, in order."""
+"""Webhooks against a real receiver: every new match of its severities arrives, in order."""
 
 from __future__ import annotations
 

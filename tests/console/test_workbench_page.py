@@ -1,4 +1,4 @@
-"""From trial to deployment in a browser, on the running payments job: drafts, differences, versions, editor."""
+"""From trial to deployment in a browser, on the running payments job; work with matches; the editor."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def visitor(browser: Browser, running: tuple[Payments, Console]) -> Iterator[Pag
 
 @pytest.fixture
 def page(visitor: Page, console: Console, payments: Payments) -> Iterator[Page]:
-    """The page of queries with the deployed rule, and afterwards no draft, no trial, and the rule as it was."""
+    """The page of queries with the deployed rule; afterwards no draft, no trial, and the rule as it was."""
     visitor.goto(f"{console.base}/queries?rule={RULE}")
     accepted(visitor)
     yield visitor
