@@ -30,6 +30,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("spark"))  # one Spark at a time is enough for a machine
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_workers_that_nobody_asks() -> Iterator[None]:
+    """Workers start when they are asked: a console starts two before, and most tests need none."""
+
+    async def nothing(_: pool.Pool) -> None:
+        pass
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool.Pool, "warm", nothing)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def time_for_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take longer than a console allows to start a worker or to run a good query."""

@@ -153,8 +153,8 @@ def test_a_rule_that_was_changed_by_hand_is_reported_and_not_overwritten_unseen(
     late = ask(client, "deploy", name="dirty", text=LAXER, before=before)
     assert (late["ok"], late["conflict"]["text"]) == (False, by_hand)
     assert path.read_text() == by_hand
-    note = seen(client)["job"]["rules"][0]["note"]
-    assert note.startswith("The file dirty.neel was changed by hand: version ")
+    noted = "The file dirty.neel was changed by hand: version "  # the change that was refused has noted it
+    wait(lambda: str(seen(client)["job"]["rules"][0]["note"]).startswith(noted), 60)
     assert ask(client, "deploy", name="dirty", text=before, before=by_hand)["ok"] is True
     assert seen(client)["job"]["rules"][0]["note"] is None
 

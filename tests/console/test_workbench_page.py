@@ -75,6 +75,15 @@ def button(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
 
 
+def runs_now(page: Page) -> None:
+    """Wait until the job runs what was just deployed."""
+    expect(page.locator("#said")).to_contain_text(re.compile(r"Version \d+ is deployed"), timeout=PATIENCE)
+    (version,) = re.findall(r"Version \d+", page.locator("#said").inner_text())
+    expect(page.locator("#deployed")).to_contain_text(
+        f"{version} is deployed, and the job runs it", timeout=PATIENCE
+    )
+
+
 def test_a_false_alarm_is_found_its_rule_is_changed_tried_deployed_and_fewer_matches_come(
     page: Page, payments: Payments, console: Console
 ) -> None:
@@ -105,9 +114,7 @@ def test_a_false_alarm_is_found_its_rule_is_changed_tried_deployed_and_fewer_mat
     expect(asked).to_contain_text(re.compile(r"On trial: \+0 new, \d+ gone"))
     expect(asked.locator(".differs").first).to_contain_text("p.amount > 900")
     asked.get_by_role("button", name="Deploy", exact=True).click()
-    expect(page.locator("#deployed")).to_contain_text(
-        re.compile(r"Version \d+ is deployed, and the job runs it"), timeout=PATIENCE
-    )
+    runs_now(page)
     found = payments.committed()
     payments.large("u502", city="Gent")
     refunded = {"city": "Gent", "currency": "EUR", "amount": 800.0, "user": "u502"}
@@ -187,8 +194,7 @@ def test_versions_are_listed_and_an_earlier_one_comes_back(page: Page, payments:
     write(page, STRICTER)
     button(page, "Deploy…")
     page.get_by_role("dialog").get_by_role("button", name="Deploy", exact=True).click()
-    deployed = page.locator("#deployed")
-    expect(deployed).to_contain_text("and the job runs it", timeout=PATIENCE)
+    runs_now(page)
     page.get_by_role("tab", name="Versions").click()
     listed = page.get_by_role("table", name="Versions of the rules")
     expect(listed).to_contain_text(f"replace {RULE} (console)")
