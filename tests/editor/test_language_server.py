@@ -136,7 +136,10 @@ def test_an_editor_gets_diagnostics_fixes_hover_completion_and_formatting(events
         assert list(await editor.labels(0, 34)) == ["ts", "type", "id", "room"]
         await editor.open("SEQ(Recycle r) WHERE low")
         item = (await editor.labels(0, 24))["lower"]
-        assert (item.text_edit.new_text, item.insert_text_format) == ("lower($0)", lsp.InsertTextFormat.Snippet)
+        assert (item.text_edit.new_text, item.insert_text_format) == (
+            "lower($0)",
+            lsp.InsertTextFormat.Snippet,
+        )
 
         await editor.open("SEQ(Recycle r, // here\n Operating o) WITHIN 10")
         edits = await client.text_document_formatting_async(

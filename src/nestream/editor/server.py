@@ -1,6 +1,6 @@
-"""The language server: diagnostics, hover, completion, formatting and fixes, over the Language Server Protocol.
+"""The language server: diagnostics, hover, completion, formatting and fixes.
 
-It needs the package pygls, the extra `lsp`.
+It speaks the Language Server Protocol, and needs the package pygls, the extra `lsp`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from nestream.editor.hover import hover
 from nestream.editor.protocol import action_of, diagnostic_of, item_of, offset_at, range_of
 from nestream.model.diagnostics import QueryError
 from nestream.model.schema import Schema
+
 
 @dataclass(frozen=True)
 class EventFile:
@@ -135,7 +136,9 @@ def make_server(version: str, file: EventFile | None, read: Callable[[EventFile]
     def completed(ls: NeelServer, params: lsp.CompletionParams) -> lsp.CompletionList:
         document = ls.workspace.get_text_document(params.text_document.uri)
         found = complete(document.source, offset_at(document, params.position), ls.events.schema)
-        items = [item_of(document, each, place, snippets=ls.takes_snippets) for place, each in enumerate(found)]
+        items = [
+            item_of(document, each, place, snippets=ls.takes_snippets) for place, each in enumerate(found)
+        ]
         return lsp.CompletionList(is_incomplete=False, items=items)
 
     @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
