@@ -52,7 +52,7 @@ class Editor:
             if params.version == self.version:
                 return list(params.diagnostics)
 
-    async def labels(self, line: int, character: int) -> dict[str, lsp.CompletionItem]:
+    async def labels(self, line: int, character: int) -> dict[str, Any]:
         """The completions at a place by their labels."""
         params = lsp.CompletionParams(lsp.TextDocumentIdentifier(URI), lsp.Position(line, character))
         found = await self.client.text_document_completion_async(params)
@@ -109,16 +109,16 @@ def test_an_editor_gets_diagnostics_fixes_hover_completion_and_formatting(events
         assert found.message.endswith("hint: did you mean `r.id`?")
 
         context = lsp.CodeActionContext([found])
-        [action] = await client.text_document_code_action_async(
+        actions: Any = await client.text_document_code_action_async(
             lsp.CodeActionParams(document, found.range, context)
         )
+        [action] = actions
         assert action.title == "Write `r.id`"
         [change] = action.edit.changes[URI]
         assert (change.range, change.new_text) == (found.range, "r.id")
 
         assert await editor.open(text.replace("idd", "id")) == []
-        hover = await client.text_document_hover_async(lsp.HoverParams(document, lsp.Position(1, 12)))
-        assert hover is not None
+        hover: Any = await client.text_document_hover_async(lsp.HoverParams(document, lsp.Position(1, 12)))
         assert hover.contents.value.startswith("`r`: an event of type Recycle")
         assert hover.range == lsp.Range(lsp.Position(1, 12), lsp.Position(1, 13))
 

@@ -39,7 +39,7 @@ _OPERATORS = frozenset(("AND", "OR", "NOT", "IN", "BETWEEN", "IS", "LIKE", "MATC
 _PUNCTUATION = frozenset("()[]{},.:")
 
 
-class NeelLexer(Lexer):
+class NeelLexer(Lexer):  # type: ignore[misc]  # Pygments has no types
     """Queries of nestream."""
 
     name = "NEEL"
@@ -47,7 +47,7 @@ class NeelLexer(Lexer):
     filenames: ClassVar[list[str]] = ["*.neel"]
     mimetypes: ClassVar[list[str]] = ["text/x-neel"]
 
-    def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, _TokenType, str]]:  # type: ignore[override]
+    def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, _TokenType, str]]:
         """The pieces of a text with their kinds; all of the text, whatever it is."""
         tokens = [token for token in tokens_of(text) if span_of(token).start < span_of(token).end]
         at = 0
