@@ -231,7 +231,7 @@ def test_matches_are_commented_filtered_and_exported(page: Page, console: Consol
     dialog = page.get_by_role("dialog")
     address = page.url.partition("match=")[2]
     dialog.get_by_role("button", name="Acknowledge").click()
-    dialog.get_by_label("Comment").fill("the customer called <b>first</b>")
+    dialog.get_by_role("textbox", name="Comment").fill("the customer called <b>first</b>")
     dialog.get_by_role("button", name="Add comment").click()
     expect(dialog.get_by_role("list", name="Comments")).to_contain_text("called <b>first</b>")
     page.keyboard.press("Escape")
@@ -338,14 +338,14 @@ def test_a_plan_opens_fitted_zooms_and_marks_estimates_that_are_off(page: Page) 
 
 
 def test_the_workbench_passes_the_rules_of_accessibility(page: Page) -> None:
-    write(page, LAXER)
+    write(page, RULES[RULE].replace("900", "800"))  # not many more: each row takes its time to look at
     button(page, "Save draft")
     button(page, "Try on the live stream")
     expect(page.get_by_role("table", name="New matches")).to_be_visible(timeout=PATIENCE)
     audited(page, narrow=True)
     button(page, "Deploy…")
     expect(page.get_by_role("dialog")).to_be_visible()
-    audited(page, narrow=True)
+    audited(page)
     page.keyboard.press("Escape")
     page.get_by_role("tab", name="Versions").click()
     page.locator("#query-text").press("End")

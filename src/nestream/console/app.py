@@ -126,6 +126,7 @@ def application(watch: Watch, asked: Asked) -> Starlette:
 
     asks = {
         "check": asked.check,
+        "complete": asked.complete,
         "plan": asked.plan,
         "run": asked.run,
         "run/stop": asked.stop_run,

@@ -19,6 +19,8 @@ from nestream.data import sample_names
 LIVE = "live"
 """The name of the events that the console holds of the job, among those of the data sets."""
 SAMPLED = 2_000
+OF_EACH_TYPE = 5
+"""How many events of a type say which attributes it has."""
 MOST_TRIALS = 2
 
 
@@ -57,6 +59,14 @@ class Asked:
         return await self.pool.ask(
             "check", text=query_text(body), makers=self._makers(), **self._source(body, sample=True)
         )
+
+    async def complete(self, body: dict[str, Any]) -> dict[str, Any]:
+        """What could be written at a place of a query."""
+        offset = body.get("offset")
+        if type(offset) is not int or offset < 0:
+            raise AskedError("The offset must be a number.")
+        request = {"text": query_text(body), "offset": offset, "makers": self._makers()}
+        return await self.pool.ask("complete", **request, **self._source(body, sample=True))
 
     async def plan(self, body: dict[str, Any]) -> dict[str, Any]:
         """The plan of a query, measured over a source where one is named."""
@@ -208,11 +218,19 @@ class Asked:
             return {"data": name}
         first, events = self.watch.recent()
         if sample:
-            own = self.watch.live.type
-            events = list({str(event.get(own)): event for event in events[-SAMPLED:]}.values())
+            events = self._some_of_each_type(events)
         if not events:
             return {} if sample else {"events": [], **self._columns()}
         return {"events": events, **({} if sample else {"first": first}), **self._columns()}
+
+    def _some_of_each_type(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The last events of each type, from which their attributes are known."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for event in reversed(events):
+            some = found.setdefault(str(event.get(self.watch.live.type)), [])
+            if len(some) < OF_EACH_TYPE:
+                some.append(event)
+        return [event for some in found.values() for event in some]
 
     def _makers(self) -> dict[str, str]:
         """The job's queries that make composite events, which a query of the editor may read."""

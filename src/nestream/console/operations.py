@@ -1,4 +1,4 @@
-"""What a worker process of the console does with a query: check, plan, run, question, measure, stream."""
+"""What a worker process of the console does with a query: check, complete, plan, run, question, stream."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time as clock
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ from nestream.console.composites import makers_of, with_composites
 from nestream.console.numbers import searched, with_numbers, with_places
 from nestream.console.tables import NO_EVENT, Events, match_of, numbered, plain, sound
 from nestream.data import sample, sample_names
+from nestream.editor.catalog import schema_of
+from nestream.editor.completion import complete
+from nestream.editor.diagnostics import diagnose, fixes
+from nestream.editor.formatting import layout, loses_comments
 from nestream.model.counting import counted_matches
 from nestream.queries import check_rules
 from nestream.show import plan_graph, timeline_of_rows
@@ -28,6 +33,9 @@ MOST_TEXT = 20_000
 """The most characters of a query."""
 MOST_ROWS = 500
 MOST_PICKED = 50
+MOST_COMPLETIONS = 100
+UNSEEN = "unseen-type"
+"""The code of the warning for a type that no event has."""
 COUNTED = 3.0
 """For how many seconds matches are counted beyond those that are shown."""
 KEPT_TABLES = 3
@@ -45,6 +53,8 @@ class Operations:
         """The columns of the files; the data sets have their own."""
         self.files = {name: Path(path) for name, path in files.items()}
         self.tables: OrderedDict[str, pa.Table] = OrderedDict()
+        self.schemas: dict[str, nestream.Schema] = {}
+        """What data sets and files look like, by their names."""
         self.stream: Any = None
         self.events = Events("ts", "type")
         self.comparison = Comparison()
@@ -53,6 +63,7 @@ class Operations:
         """Is called now and then with what a run has found so far."""
         self.by_name: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "check": self.check,
+            "complete": self.complete,
             "plan": self.plan,
             "run": self.run,
             "why": self.why,
@@ -80,20 +91,44 @@ class Operations:
     # -- queries ---------------------------------------------------------------------------------------------
 
     def check(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Whether it is a query, for the events of a source where one is named."""
-        query = self._query(request)
-        guesses: list[nestream.Diagnostic] = []
-        if _has_source(request):
-            table, time, type = self._read_by(query, request)
-            query.check(table.schema, time, type)
-            _, guesses = query.infer_types(table, type)
-        warned = nestream.QueryError([*query.warnings, *guesses], query.text)
-        return {
-            "ok": True,
-            "dialect": query.dialect.value,
-            "diagnostics": warned.as_dicts(),
-            "formatted": query.formatted,
-        }
+        """What is wrong with a query, for the events of a source if one is named, and how to fix it."""
+        text = str(request.get("text"))
+        schema = self._schema(request)
+        answer: dict[str, Any] = {"ok": True}
+        try:
+            query = self._query(request)
+            found = [*query.warnings]
+            if _has_source(request):
+                table, time, type = self._read_by(query, request)
+                query.check(table.schema, time, type)
+                found += query.infer_types(table, type)[1]
+            found += [each for each in diagnose(text, schema) if each.code == UNSEEN]
+            formatted = None if loses_comments(text) else layout(text)
+            answer |= {"dialect": query.dialect.value, "formatted": formatted}
+        except nestream.QueryError as error:
+            found = list(error.diagnostics)
+            answer = {"ok": False, "error": str(error)}
+        told = nestream.QueryError(found, text).as_dicts()
+        for each, one in zip(found, told, strict=True):
+            one["fixes"] = [asdict(fix) for fix in fixes(text, each, schema)]
+        return {**answer, "diagnostics": told}
+
+    def complete(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What could be written at an offset of a text, which need not be a query yet."""
+        found = complete(str(request["text"])[:MOST_TEXT], int(request["offset"]), self._schema(request))
+        return {"ok": True, "completions": [asdict(each) for each in found[:MOST_COMPLETIONS]]}
+
+    def _schema(self, request: dict[str, Any]) -> nestream.Schema | None:
+        """The types and attributes of the source of a request, with the composite types of the job."""
+        if not _has_source(request):
+            return None
+        name = "" if "events" in request else str(request["data"])
+        if name not in self.schemas:
+            table, time, type = self._source(request)
+            self.schemas[name] = schema_of(table, time, type)
+        schema = self.schemas[name] if name else self.schemas.pop(name)
+        made = [nestream.query(text).plan.output.into for text in (request.get("makers") or {}).values()]
+        return replace(schema, types={**schema.types, **{str(into): () for into in made}})
 
     def plan(self, request: dict[str, Any]) -> dict[str, Any]:
         """The plan as a graph, nested and rewritten, measured where there are events."""
