@@ -96,13 +96,13 @@ def check_rules(
     `texts` are all rules after the change. A rule that was wrong before the change is not an error here.
     """
     new = {name: text for name, text in changes.items() if text is not None}
-    parsed, _ = parsed_queries(new, dialect, parameters)
+    given = parameters or {}
+    parsed, _ = parsed_queries(new, dialect, given)
     if parsed:
         Queries(parsed).stream()
     try:
-        known, _ = parsed_queries(
-            {name: text for name, text in texts.items() if name not in new}, dialect, parameters
-        )
+        others = {name: text for name, text in texts.items() if name not in new}
+        known, _ = parsed_queries(others, dialect, given)
     except ValueError:  # whoever runs them reports it
         return
     Queries({**known, **parsed}).stream()

@@ -100,7 +100,7 @@ def test_a_rule_on_trial_reads_the_composite_events_of_the_job() -> None:
     operations = Operations({})
     start = {"operation": "start", "text": BREAK, "name": "break-without-washing", "makers": MAKERS}
     assert operations.answer(start)["ok"]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for first in range(0, len(EVENTS), 300):
         answer = operations.answer({"operation": "push", "events": EVENTS[first : first + 300]})
         rows = (answer["rows"] or {"new": rows})["new"]

@@ -128,7 +128,7 @@ class Operations:
             self.schemas[name] = schema_of(table, time, type)
         schema = self.schemas[name] if name else self.schemas.pop(name)
         made = [nestream.query(text).plan.output.into for text in (request.get("makers") or {}).values()]
-        return replace(schema, types={**schema.types, **{str(into): () for into in made}})
+        return replace(schema, types={**schema.types, **{str(into): frozenset[str]() for into in made}})
 
     def plan(self, request: dict[str, Any]) -> dict[str, Any]:
         """The plan as a graph, nested and rewritten, measured where there are events."""

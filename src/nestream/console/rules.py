@@ -146,9 +146,8 @@ class JobRules:
         """
 
         def changes(known: RuleSet) -> Mapping[str, str | None]:
-            there = known.rules.get(name)
-            if (there and there.text) != before:
-                raise ChangedError(there and there.text, there and there.version)
+            if known.texts.get(name) != before:
+                raise ChangedError(known.texts.get(name), known.versions.get(name))
             if {other: held for other, held in known.texts.items() if other != name} != dict(others):
                 raise RulesError("another rule has just changed; try again")
             return {name: text}
@@ -191,12 +190,13 @@ def _with_versions(rules: Mapping[str, Rule], versions: tuple[Version, ...]) -> 
         if there is None or there.text != rule.text:
             what = "is new" if there is None else "was changed"
             note = f"The file {name}{SUFFIX} {what}, by hand, and is not in the history yet."
-            found[name] = replace(rule, note=note, version=there and there.version)
+            found[name] = replace(rule, note=note, version=None if there is None else there.version)
             continue
         brought = whats.get(there.version)
-        by_hand = brought is not None and brought.what == BY_HAND
-        note = f"The file {name}{SUFFIX} was changed by hand: version {there.version}." if by_hand else None
-        found[name] = replace(rule, version=there.version, note=note)
+        found[name] = replace(rule, version=there.version)
+        if brought is not None and brought.what == BY_HAND:
+            note = f"The file {name}{SUFFIX} was changed by hand: version {there.version}."
+            found[name] = replace(found[name], note=note)
     return found
 
 

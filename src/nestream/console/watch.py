@@ -57,7 +57,7 @@ class Watch:
     def _follow(self, job: Job) -> None:
         about = job.about
         if about.events is not None:
-            how = {"format": about.format, "schemas": about.schemas}
+            how: dict[str, Any] = {"format": about.format, "schemas": about.schemas}
             self._parts["events"] = Follower(about.events, about.time, about.type, newest=True, **how)
         if about.matches is not None:
             self._parts["matches"] = Follower(about.matches, "match_end", None)
