@@ -129,7 +129,7 @@ def test_every_folder_is_in_a_contract_and_on_the_architecture_page() -> None:
         for contract in contracts
         for module in [*contract.get("protected_modules", []), *contract.get("forbidden_modules", [])]
     }
-    page = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    page = (ROOT / "docs/how-it-works/architecture.md").read_text()
     assert folders <= guarded
     assert {folder for folder in folders if f"| `{folder}/` |" not in page} == set()
 
