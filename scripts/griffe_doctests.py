@@ -1,4 +1,4 @@
-"""Shows the doctests of docstrings as code in the API reference, where Markdown would make quotes of `>>>`."""
+"""Shows doctests as code in the API reference, where Markdown would make quotes of `>>>`."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""docs/reference/cli.md shows every command; tests/docs/test_pages.py runs them and compares what they print."""
+"""docs/reference/cli.md shows every command; tests/docs/test_pages.py runs them."""
 
 import re
 

@@ -6,8 +6,8 @@
 | any kind with `title="NAME"` | it is written to the file NAME |
 | `console` | each line that begins with `$` is run; the lines that follow are what it prints |
 
-`python -m tests.docs.pages PAGE...` writes the results of pages anew, and draws their pictures: read the difference
-before you commit it. Other kinds of blocks are shown and not run.
+`python -m tests.docs.pages PAGE...` writes the results of pages anew, and draws their pictures: read the
+difference before you commit it. Other kinds of blocks are shown and not run.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def command_output(command: str) -> str:
 
 
 def drawn(name: str, text: str) -> str:
-    """The timeline of a query of the page over the events that it is run on, without RETURN, so that events show."""
+    """The timeline of a query over the events that the page runs it on; without RETURN, events are shown."""
     [events] = set(re.findall(rf"^\$ nestream run {name}\.neel (\S+)", text, re.MULTILINE))
     query = nestream.query(RETURN.sub("", Path(f"{name}.neel").read_text(encoding="utf-8")))
     return query.show(Path(events)).timeline.svg() + "\n"

@@ -16,7 +16,9 @@ from nestream.model.text import RESERVED_WORDS
 from tests.corpus.configurations import CONFIGURATIONS, GROUPED
 from tests.corpus.notation import read_history, write_matches
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "language.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "language.md").read_text(
+    encoding="utf-8"
+)
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 KINDS = ("query", "events", "matches", "error", "explain", "python")
 

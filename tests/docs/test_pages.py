@@ -1,7 +1,7 @@
 """The examples of every page give what the page shows, and every query that a page shows is one.
 
-Pages with a notation or a service of their own have tests of their own: the language and the rewriting here, the
-hospital in tests/hospital, Spark in tests/spark, Kafka in tests/kafka.
+Pages with a notation or a service of their own have tests of their own: the language and the rewriting here,
+the hospital in tests/hospital, Spark in tests/spark, Kafka in tests/kafka.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ALL = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if
 PAGES = [page for page in ALL if page not in ELSEWHERE]
 RUN = {"python", "console", "text"}
 SHOWN = {"neel", "sh", "sql", "java", "json", "csv", "query", "explain", "toml"}
-"""Kinds of blocks that are shown and not run; `neel` is checked, and those with a title are files of the page."""
+"""Blocks that are shown and not run; `neel` is checked, and those with a title are files of the page."""
 
 
 def text_of(page: str) -> str:
@@ -66,5 +66,9 @@ def test_a_query_that_a_page_shows_is_accepted(query: str) -> None:
 
 
 def test_every_picture_of_the_cookbook_is_shown() -> None:
-    shown = {Path(name).stem for page in ALL for name in re.findall(r"pictures/cookbook/([\w-]+)\.svg", text_of(page))}
+    shown = {
+        Path(name).stem
+        for page in ALL
+        for name in re.findall(r"pictures/cookbook/([\w-]+)\.svg", text_of(page))
+    }
     assert {path.stem for path in picture_file("x").parent.glob("*.svg")} == shown

@@ -1,4 +1,4 @@
-"""The examples of docs/papers/rewriting.md are rewritten as it shows, and both sides have the same matches."""
+"""The examples of docs/papers/rewriting.md are rewritten as shown, and both sides have the same matches."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def recipe() -> str:
     """The code of the section on Kafka."""
     section = PAGE[PAGE.index("\n### From and to Kafka\n") :]
     [code] = re.findall(
-        r"^```python\n(.*?)^```$", section[: section.index("\n## ", 5)], re.DOTALL | re.MULTILINE
+        r"^```python[^\n]*\n(.*?)^```$", section[: section.index("\n## ", 5)], re.DOTALL | re.MULTILINE
     )
     return str(code)
 
