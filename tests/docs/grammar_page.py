@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import railroad
-from lark import Token, Tree
-from lark.load_grammar import _parse_grammar  # the only way to the rules as they are written
+from lark import Token, Tree, load_grammar
 
 ROOT = Path(__file__).resolve().parents[2]
 GRAMMAR = ROOT / "src/nestream/language/grammar.lark"
@@ -41,7 +40,8 @@ svg.railroad-diagram .terminal rect { fill: #dbeafe }
 @cache
 def rules() -> dict[str, Tree[Any]]:
     """The rules of the grammar, each with its alternatives as the file has them."""
-    statements = _parse_grammar(GRAMMAR.read_text(encoding="utf-8"), GRAMMAR.name).children
+    parse: Any = load_grammar._parse_grammar  # the rules as they are written
+    statements = parse(GRAMMAR.read_text(encoding="utf-8"), GRAMMAR.name).children
     found = {}
     for statement in statements:
         if isinstance(statement, Tree) and statement.data == "rule":
