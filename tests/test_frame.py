@@ -64,7 +64,16 @@ def test_nothing_but_the_opening_words_stands_before_the_first_command() -> None
 
 
 @pytest.mark.parametrize(
-    "script", ["scripts/setup", "scripts/pin", "scripts/demo", "scripts/test", "scripts/slow-test", ".ci/run"]
+    "script",
+    [
+        "scripts/setup",
+        "scripts/pin",
+        "scripts/demo",
+        "scripts/test",
+        "scripts/slow-test",
+        "scripts/docs",
+        ".ci/run",
+    ],
 )
 def test_each_script_is_executable_and_names_its_shell(script: str) -> None:
     assert os.access(ROOT / script, os.X_OK)
@@ -101,7 +110,7 @@ def test_the_quick_start_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("group", ["run", "dev", "bench", "fuzz"])
+@pytest.mark.parametrize("group", ["run", "dev", "docs", "bench", "fuzz"])
 def test_every_dependency_is_pinned_within_its_range(group: str) -> None:
     wanted = PROJECT["project"]["dependencies"] if group == "run" else PROJECT["dependency-groups"][group]
     pinned = pins(group)
@@ -113,7 +122,7 @@ def test_every_dependency_is_pinned_within_its_range(group: str) -> None:
         )
 
 
-@pytest.mark.parametrize("group", ["dev", "bench", "fuzz"])
+@pytest.mark.parametrize("group", ["dev", "docs", "bench", "fuzz"])
 def test_what_is_installed_together_agrees(group: str) -> None:
     together = pins("run") | (pins("dev") if group != "dev" else {})
     assert {
@@ -129,7 +138,7 @@ def test_every_folder_is_in_a_contract_and_on_the_architecture_page() -> None:
         for contract in contracts
         for module in [*contract.get("protected_modules", []), *contract.get("forbidden_modules", [])]
     }
-    page = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    page = (ROOT / "docs/how-it-works/architecture.md").read_text()
     assert folders <= guarded
     assert {folder for folder in folders if f"| `{folder}/` |" not in page} == set()
 
