@@ -167,9 +167,8 @@ class Killed:
 
     def is_done(self) -> bool:
         """Whether every event has been read and every change of the rules taken."""
-        now = self.progress
-        latest = RuleFolder(self.rules).history()
-        return now["events"] == len(self._arrived) and now["version"] == latest[-1].version
+        now, latest = self.progress, RuleFolder(self.rules).history()[-1]
+        return (now["events"], now["version"]) == (len(self._arrived), latest.version)
 
     def check(self, kills: int) -> None:
         """Compare all matches with what the rules have to emit by the driver's log of changes."""
