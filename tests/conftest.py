@@ -24,7 +24,7 @@ settings.load_profile("same")
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
     os.environ.setdefault(name, SHORT_LIVED)
-"""Spark's virtual machines live for minutes here: compiling their code twice would cost more than it saves."""
+"""Spark's virtual machines live for minutes here: a second, better compilation costs more than it saves."""
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 
