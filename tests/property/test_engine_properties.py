@@ -27,7 +27,7 @@ from tests.strategies.histories import histories, types_of
 from tests.strategies.queries import FLAT, GENERAL, KEYED, any_query
 from tests.strategies.variants import Variant, variants
 
-EXAMPLES = int(os.environ.get("ENGINE_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("ENGINE_EXAMPLES", "30"))
 WAYS = sorted(set(RUNNERS) - {"reference"})
 SELDOM = {"engine-no-multiple-no-filtering", "sase-paper-split", "sase-basic-split"}
 """The ways that only many cases at a time are run by."""
