@@ -15,7 +15,7 @@ import nestream
 from nestream.papers.options import Options
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ["examples.md", "python.md", "streaming.md", "sets.md", "views.md", "why.md"]
+PAGES = ["editors.md", "examples.md", "python.md", "streaming.md", "sets.md", "views.md", "why.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -41,8 +41,11 @@ def test_every_block_of_a_page_is_run(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     assert text.count("```") == 2 * len(blocks(page))
     here = {"python", "text", "console", "sql"}
-    with_kafka = {"sh", "json"} if page == "streaming.md" else set()  # tests/kafka follows that example
-    assert {kind for kind, _ in blocks(page)} <= here | with_kafka
+    others = {
+        "streaming.md": {"sh", "json"},  # tests/kafka follows that example
+        "editors.md": {"sh", "lua", "toml", "elisp"},  # what to install, and settings of editors
+    }
+    assert {kind for kind, _ in blocks(page)} <= here | others.get(page, set())
 
 
 def test_the_engine_page_shows_how_its_query_is_run() -> None:

@@ -76,7 +76,7 @@ def _wheel() -> Path:
 
 def _environment(python: str) -> Path | str:
     """An empty environment of a Python; a sentence where there is no such Python."""
-    named = os.environ.get(f"MATRIX_PYTHON_{python.replace('.', '_')}")
+    named = os.environ.get(f"MATRIX_PYTHON_{python.replace('.', '_')}") or _of_pyenv(python)
     folder = WORK / f"python-{python}"
     shutil.rmtree(folder, ignore_errors=True)
     if named:
@@ -91,6 +91,13 @@ def _environment(python: str) -> Path | str:
         return "no such Python"
     made = _uv("venv", "-q", "--no-project", "--python", python, folder)
     return folder if made.returncode == 0 else "no such Python"
+
+
+def _of_pyenv(python: str) -> str | None:
+    """A Python that pyenv has installed, which uv does not find unless pyenv has it as its default."""
+    root = Path(os.environ.get("PYENV_ROOT") or Path("~/.pyenv").expanduser())
+    found = sorted(root.glob(f"versions/{python}.*/bin/python"))
+    return str(found[-1]) if found else None
 
 
 def _run(folder: Path, wheel: Path, spark: str) -> dict[str, Any]:
