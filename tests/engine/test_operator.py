@@ -15,10 +15,10 @@ import pytest
 import nestream
 from nestream import strategies
 from nestream.engine.events import Events
-from nestream.engine.many import Matchers
 from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import EvaluationCache, Execution, Matches, Measured, Operator, Span
 from nestream.engine.program import Decided, LeafSpec, Measure, Outline, Program
+from nestream.engine.query_set import Matchers
 from nestream.engine.store import Store
 from nestream.model.schema import Schema
 from nestream.papers.options import Options

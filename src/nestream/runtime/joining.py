@@ -16,8 +16,8 @@ from nestream.engine.retention import LEAST
 from nestream.model.event_types import ANY_TYPE
 from nestream.runtime.compiled import CompiledQuery, CompiledSet
 from nestream.runtime.layers import RunningLayer
-from nestream.runtime.many import SetRun
 from nestream.runtime.progress import Progress, layers_of
+from nestream.runtime.query_set import SetRun
 
 _NEVER = LEAST - 1
 """Since when no query sees events."""

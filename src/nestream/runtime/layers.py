@@ -22,7 +22,7 @@ from nestream.model.output import START
 from nestream.runtime.compiled import CompiledLayers, Layer
 from nestream.runtime.held import in_order
 from nestream.runtime.local import LocalRun
-from nestream.runtime.many import SetRun
+from nestream.runtime.query_set import SetRun
 from nestream.runtime.waiting import Times, Waiting
 from nestream.runtime.waiting import in_order as by_time
 

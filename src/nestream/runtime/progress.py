@@ -21,7 +21,7 @@ from nestream.runtime.held import TIME, TYPE
 from nestream.runtime.intake import check_computable
 from nestream.runtime.layers import HIDDEN, QUERY, LayeredRun, RunningLayer
 from nestream.runtime.local import LocalRun
-from nestream.runtime.many import SetRun
+from nestream.runtime.query_set import SetRun
 from nestream.runtime.runs import AnyRun
 from nestream.runtime.waiting import Times, Waiting
 

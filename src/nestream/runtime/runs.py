@@ -7,7 +7,7 @@ from typing import TypeAlias
 from nestream.runtime.compiled import Compiled, CompiledLayers, CompiledSet
 from nestream.runtime.layers import LayeredRun
 from nestream.runtime.local import LocalRun
-from nestream.runtime.many import SetRun
+from nestream.runtime.query_set import SetRun
 
 AnyRun: TypeAlias = LocalRun | SetRun | LayeredRun
 """A query or a set of them over events of one schema."""

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from nestream.engine.events import Events
 from nestream.engine.in_threads import in_threads
-from nestream.engine.many import Matchers
 from nestream.engine.matcher import END
 from nestream.engine.operator import Matches
+from nestream.engine.query_set import Matchers
 from nestream.engine.retention import LEAST
 from nestream.model.columns import with_columns
 from nestream.model.memory import first_rows
