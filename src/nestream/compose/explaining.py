@@ -8,8 +8,8 @@ from nestream.compose.analysis import measured
 from nestream.compose.run import Run
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, has_groups
-from nestream.runtime.held import in_order
 from nestream.runtime.local import LocalRun
+from nestream.runtime.saved_events import in_order
 from nestream.strategies import Options, program_of, tool
 
 FORMATS = ("text", "json")

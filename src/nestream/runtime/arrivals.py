@@ -21,9 +21,9 @@ from nestream.runtime.compiled import Begin, Compiled, Since
 from nestream.runtime.intake import Columns, check_computable, grown, without_role
 from nestream.runtime.joining import Joining
 from nestream.runtime.progress import Progress
+from nestream.runtime.reorder_buffer import Times
 from nestream.runtime.runs import AnyRun, started
 from nestream.runtime.state import StateError
-from nestream.runtime.waiting import Times
 
 
 @dataclass(frozen=True)

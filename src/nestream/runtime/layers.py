@@ -20,11 +20,11 @@ from nestream.engine.retention import LEAST
 from nestream.model.columns import computable, with_columns
 from nestream.model.output import START
 from nestream.runtime.compiled import CompiledLayers, Layer
-from nestream.runtime.held import in_order
 from nestream.runtime.local import LocalRun
 from nestream.runtime.query_set import SetRun
-from nestream.runtime.waiting import Times, Waiting
-from nestream.runtime.waiting import in_order as by_time
+from nestream.runtime.reorder_buffer import ReorderBuffer, Times
+from nestream.runtime.reorder_buffer import in_order as by_time
+from nestream.runtime.saved_events import in_order
 
 QUERY, RANK = "nestream query", "nestream rank"
 """Beside the columns of a composite event that waits: the number of its query, and its place among equals."""
@@ -37,8 +37,8 @@ class RunningLayer:
     def __init__(self, layer: Layer, run: SetRun) -> None:
         self.reads = layer.reads
         self.run = run
-        self.events = Waiting()
-        self.composites = Waiting()
+        self.events = ReorderBuffer()
+        self.composites = ReorderBuffer()
         self.makers: list[Matcher] = []
 
     @property
@@ -54,7 +54,7 @@ class RunningLayer:
         table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
         self.wait(self.events, with_columns(table, self.columns))
 
-    def wait(self, waiting: Waiting, table: pa.Table) -> None:
+    def wait(self, waiting: ReorderBuffer, table: pa.Table) -> None:
         """Let events wait until the watermark has passed their time."""
         waiting.add(table, self._times(table))
 

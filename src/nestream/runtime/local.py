@@ -22,7 +22,7 @@ from nestream.model.memory import first_rows
 from nestream.model.output import ValueColumn
 from nestream.model.vector import Vector
 from nestream.runtime.compiled import CompiledQuery
-from nestream.runtime.held import (
+from nestream.runtime.saved_events import (
     describe_events,
     in_order,
     restore_events,

@@ -17,13 +17,13 @@ from nestream.model.lengths import in_resolution
 from nestream.model.plain import empty_table
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
-from nestream.runtime.held import TIME, TYPE
 from nestream.runtime.intake import check_computable
 from nestream.runtime.layers import HIDDEN, QUERY, LayeredRun, RunningLayer
 from nestream.runtime.local import LocalRun
 from nestream.runtime.query_set import SetRun
+from nestream.runtime.reorder_buffer import ReorderBuffer, Times
 from nestream.runtime.runs import AnyRun
-from nestream.runtime.waiting import Times, Waiting
+from nestream.runtime.saved_events import TIME, TYPE
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Progress:
 
     run: AnyRun
     patience: int
-    waiting: Waiting = field(default_factory=Waiting)
+    waiting: ReorderBuffer = field(default_factory=ReorderBuffer)
     greatest: int | None = None
 
     @classmethod

@@ -19,7 +19,8 @@ from nestream.model.memory import first_rows
 from nestream.model.schema import Schema
 from nestream.model.together import Gathered, set_schema
 from nestream.runtime.compiled import CompiledSet
-from nestream.runtime.held import (
+from nestream.runtime.local import LocalRun
+from nestream.runtime.saved_events import (
     describe_events,
     in_order,
     restore_events,
@@ -28,7 +29,6 @@ from nestream.runtime.held import (
     saved_given,
     saved_keeper,
 )
-from nestream.runtime.local import LocalRun
 
 _ROWS_AT_ONCE = 1 << 16
 """How many matches make a table."""

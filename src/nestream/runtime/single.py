@@ -29,7 +29,7 @@ from nestream.runtime.layers import LayeredRun
 from nestream.runtime.local import LocalRun
 from nestream.runtime.plain_events import as_time, check_of, reader, shown_as
 from nestream.runtime.progress import Progress
-from nestream.runtime.waiting import Times
+from nestream.runtime.reorder_buffer import Times
 
 _PATIENCE = 16
 """After so many searches in a row that the engine had to take over, no more are tried."""

@@ -19,7 +19,7 @@ from nestream.engine.ordering import found_in_order
 from nestream.engine.program import Decided, Measure, Program
 from nestream.model.keep import Keep
 from nestream.model.schema import Schema
-from nestream.runtime.held import times_of
+from nestream.runtime.saved_events import times_of
 
 ROWS = 1 << 19
 """About how many events a slice has."""

@@ -24,12 +24,12 @@ import pyarrow as pa
 
 from nestream.engine.program import Measure
 from nestream.model.columns import computable
-from nestream.runtime.held import POSITION, TIME, TYPE
 from nestream.runtime.local import LocalRun
+from nestream.runtime.reorder_buffer import ReorderBuffer
 from nestream.runtime.runs import AnyRun
+from nestream.runtime.saved_events import POSITION, TIME, TYPE
 from nestream.runtime.spark.stream_pack import packed, unpacked
 from nestream.runtime.state import SavedState, StateError
-from nestream.runtime.waiting import Waiting
 
 CHUNKS_A_WINDOW = 8
 MOST_ROWS = 1 << 18
@@ -73,7 +73,7 @@ class Bucket:
 
     def __init__(self, run: AnyRun) -> None:
         self.run = run
-        self.waiting = Waiting()
+        self.waiting = ReorderBuffer()
         self.token: str | None = None
         self.cells: Cells | None = None
         """Where it was saved last, if that is worth keeping with it."""

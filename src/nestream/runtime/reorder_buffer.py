@@ -24,7 +24,7 @@ class Part:
     times: Times
 
 
-class Waiting:
+class ReorderBuffer:
     """What has arrived and is after the watermark."""
 
     def __init__(self) -> None:
@@ -49,9 +49,9 @@ class Waiting:
             self.parts.append(Part(self.arrivals, table, times))
             self.arrivals += 1
 
-    def mapped(self, change: Callable[[pa.Table], pa.Table]) -> Waiting:
+    def mapped(self, change: Callable[[pa.Table], pa.Table]) -> ReorderBuffer:
         """The same events, in tables that are changed."""
-        changed = Waiting()
+        changed = ReorderBuffer()
         for part in self.parts:
             changed.add(change(part.table), part.times)
         return changed
