@@ -13,7 +13,7 @@ from nestream.papers.views.inner import Inner, inner_queries, is_steady, negated
 from nestream.papers.views.view import View
 
 
-class Shelf:
+class ViewSet:
     """The inner queries of a block at any depth, and their views."""
 
     def __init__(self, program: BlockProgram) -> None:
