@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nestream.engine import distinct as distinct_module
 from nestream.engine import keys as keys_module
-from nestream.engine.distinct import Given
+from nestream.engine.distinct import EmittedMatches
 from nestream.engine.events import Events
 from nestream.engine.keys import Numbering, key_classes
 from nestream.engine.store import Store
@@ -99,7 +99,7 @@ def test_attributes_that_are_compared_share_one_numbering() -> None:
 
 def test_what_was_given_is_not_given_again_until_it_cannot_come() -> None:
     store = store_of([1, 2, 3])
-    given_so_far = Given(["a", "b"])
+    given_so_far = EmittedMatches(["a", "b"])
     twice = [np.array([0, 0, 1]), np.array([-1, -1, 2])]
     first = given_so_far.new(twice, store)
     assert [column.tolist() for column in first] == [[0, 1], [-1, 2]]
@@ -135,7 +135,7 @@ def test_each_match_is_given_once_however_matches_are_told_apart(
     store = store_of(list(range(41)))
     before, distinct_module._MOST_BITS = distinct_module._MOST_BITS, 3 if wide else 62
     try:
-        given_so_far = Given(["a", "b", "c"])
+        given_so_far = EmittedMatches(["a", "b", "c"])
         given_out: list[tuple[int, ...]] = []
         for piece in pieces:
             columns = [np.array([match[n] for match in piece], np.int64) for n in range(3)]

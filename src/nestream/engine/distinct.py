@@ -14,7 +14,7 @@ _MOST_BITS = 62
 """How long the number may be that stands for a row."""
 
 
-class Given:
+class EmittedMatches:
     """The kept positions of the matches given so far, one row a match; -1 for an unbound variable."""
 
     def __init__(self, kept: Sequence[str]) -> None:

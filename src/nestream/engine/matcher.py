@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nestream.engine.distinct import Given
+from nestream.engine.distinct import EmittedMatches
 from nestream.engine.events import Events
 from nestream.engine.keeper import NEVER, Keeper
 from nestream.engine.kernels import Rows
@@ -45,7 +45,7 @@ class Matcher:
         self.decided = [0] * len(program.outlines)
         """For each operator, the position up to which its matches were given, by last or first event."""
         self.watermark: int | None = None
-        self.given = Given(program.kept) if program.distinct else None
+        self.emitted = EmittedMatches(program.kept) if program.distinct else None
         self._repeats = True
         """Whether a match that was given may be found again later."""
         width = max(len(outline.bound) for outline in program.outlines)
@@ -59,8 +59,8 @@ class Matcher:
         """Run another program for the same query from here on; what was decided stays decided."""
         self.program = program
         self.execution = program.start(self.limit)
-        if program.distinct and self.given is None:
-            self.given = Given(program.kept)
+        if program.distinct and self.emitted is None:
+            self.emitted = EmittedMatches(program.kept)
 
     @cached_property
     def key_classes(self) -> Mapping[str, str]:
@@ -126,7 +126,7 @@ class Matcher:
     def _chosen(self, cache: EvaluationCache) -> list[Matches] | None:
         """The matches that KEEP keeps of all there are, where they can be found without the others."""
         keep = self.program.keep
-        if keep is None or self.given is not None or len(self.program.outlines) > 1:
+        if keep is None or self.emitted is not None or len(self.program.outlines) > 1:
             return None
         (operator,) = self.operators(cache, at_once=True)
         found = operator.chosen(keep)
@@ -200,7 +200,7 @@ class Matcher:
         if not len(self.store):
             return
         with self._cached(None) as cache:
-            if self.given is not None or self.keeper is not None:
+            if self.emitted is not None or self.keeper is not None:
                 yield from (matches.count for matches in self._emitted(cache, in_order=False))
                 return
             length = int(self.store.pos[-1]) + 1
@@ -256,7 +256,7 @@ class Matcher:
             return
         first = max(min(self.decided) - base, 0)
         operators = self.operators(cache, at_once=at_once, first=first)
-        self._repeats = self.given is not None and not told_by_last(self.program, at_once=at_once)
+        self._repeats = self.emitted is not None and not told_by_last(self.program, at_once=at_once)
         end = max(targets) - base
         slices = Slices(first, end, min(operator.promising(first, end) for operator in operators))
         for span in slices.cut(self._cut):
@@ -387,9 +387,9 @@ class Matcher:
         if not held:
             return []
         columns = self._joined(held)
-        if self.given is not None:
+        if self.emitted is not None:
             some = columns[:, columns.max(axis=0) != UNBOUND]  # those that keep an event
-            columns = np.array(self.given.new(list(some), self.store, repeated=repeated), np.int32)
+            columns = np.array(self.emitted.new(list(some), self.store, repeated=repeated), np.int32)
         return [self._in_order(columns)] if columns.shape[1] else []
 
     # -- what is held --------------------------------------------------------------------------------------
@@ -422,7 +422,7 @@ class Matcher:
         matches is remembered.
         """
         assert self.watermark is not None
-        if self.given is None and self.keeper is None:
+        if self.emitted is None and self.keeper is None:
             self.pass_over(self.watermark, several=True)
         else:
             for _ in self.advance(self.watermark, cache):
@@ -430,8 +430,8 @@ class Matcher:
 
     def forget_given(self) -> None:
         """Forget the matches given that no held event could give again."""
-        if self.given is not None:
-            self.given.forget_before(self.store.base if len(self.store) else self.events.seen)
+        if self.emitted is not None:
+            self.emitted.forget_before(self.store.base if len(self.store) else self.events.seen)
 
 
 class _TooManyError(Exception):

@@ -26,9 +26,9 @@ from nestream.runtime.saved_events import (
     describe_events,
     in_order,
     restore_events,
-    restored_given,
+    restored_emitted,
+    saved_emitted,
     saved_events,
-    saved_given,
     saved_keeper,
 )
 from nestream.runtime.time_slices import TimeSlice, TimeSlices, can_be_sliced
@@ -154,8 +154,8 @@ class LocalRun:
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """The state of the engine: numbers, and the events held with their positions, times and types."""
         tables = {"held": saved_events(self.store)}
-        if self.matcher.given is not None:
-            tables["given"] = saved_given(self.matcher.given)
+        if self.matcher.emitted is not None:
+            tables["given"] = saved_emitted(self.matcher.emitted)
         if self.matcher.keeper is not None:
             tables["kept"] = saved_keeper(self.matcher.keeper)
         matcher = self.matcher
@@ -168,8 +168,8 @@ class LocalRun:
         matcher.decided = list(numbers["decided"])
         matcher.watermark = numbers["watermark"]
         restore_events(self.store, numbers["seen"], tables["held"])
-        if matcher.given is not None and "given" in tables:
-            matcher.given.positions = restored_given(tables["given"])
+        if matcher.emitted is not None and "given" in tables:
+            matcher.emitted.positions = restored_emitted(tables["given"])
         if matcher.keeper is not None and "kept" in tables:
             matcher.keeper.load(tables["kept"].to_pylist())
 

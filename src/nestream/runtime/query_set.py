@@ -24,9 +24,9 @@ from nestream.runtime.saved_events import (
     describe_events,
     in_order,
     restore_events,
-    restored_given,
+    restored_emitted,
+    saved_emitted,
     saved_events,
-    saved_given,
     saved_keeper,
 )
 
@@ -215,8 +215,8 @@ class SetRun:
         tables = {"held": saved_events(self.store)}
         members = self.matchers.members
         for name, matcher in zip(self.names, members, strict=True):
-            if matcher.given is not None:
-                tables[f"given {name}"] = saved_given(matcher.given)
+            if matcher.emitted is not None:
+                tables[f"given {name}"] = saved_emitted(matcher.emitted)
             if matcher.keeper is not None:
                 tables[f"kept {name}"] = saved_keeper(matcher.keeper)
         decided = {name: member.decided for name, member in zip(self.names, members, strict=True)}
@@ -233,8 +233,8 @@ class SetRun:
         for name, matcher in zip(self.names, self.matchers.members, strict=True):
             matcher.decided = list(decided[name]) if name in decided else matcher.decided
             matcher.watermark = numbers["watermark"]
-            if matcher.given is not None and f"given {name}" in tables:
-                matcher.given.positions = restored_given(tables[f"given {name}"])
+            if matcher.emitted is not None and f"given {name}" in tables:
+                matcher.emitted.positions = restored_emitted(tables[f"given {name}"])
         restore_events(self.store, numbers["seen"], tables["held"])
         for name, matcher in zip(self.names, self.matchers.members, strict=True):
             if matcher.keeper is not None and f"kept {name}" in tables:

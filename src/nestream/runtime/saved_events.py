@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.engine.distinct import Given
+from nestream.engine.distinct import EmittedMatches
 from nestream.engine.events import Events
 from nestream.engine.keeper import Keeper
 from nestream.engine.program import Program
@@ -56,14 +56,14 @@ def restore_events(store: Events, seen: int, held: pa.Table) -> None:
     )
 
 
-def saved_given(given: Given) -> pa.Table:
+def saved_emitted(emitted: EmittedMatches) -> pa.Table:
     """The matches of a projection that were given, as a table of positions."""
-    width = given.positions.shape[1]
+    width = emitted.positions.shape[1]
     names = [str(place) for place in range(width)]
-    return pa.table([np.ascontiguousarray(given.positions[:, n]) for n in range(width)], names)
+    return pa.table([np.ascontiguousarray(emitted.positions[:, n]) for n in range(width)], names)
 
 
-def restored_given(table: pa.Table) -> npt.NDArray[np.int64]:
+def restored_emitted(table: pa.Table) -> npt.NDArray[np.int64]:
     """The same positions back."""
     return np.column_stack([column.to_numpy() for column in table.columns])
 
