@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from nestream.engine import distinct as distinct_module
 from nestream.engine import keys as keys_module
 from nestream.engine.distinct import EmittedMatches
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.keys import Numbering, key_classes
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 from nestream.model.schema import Schema
 from tests.papers.tools import SCHEMA, events, program, round_over
 
 few = settings(max_examples=100, deadline=None)
 
 
-def store_of(times: list[int]) -> Store:
+def store_of(times: list[int]) -> WindowedEvents:
     table = pa.table({"ts": pa.array(times, pa.int64()), "type": ["A"] * len(times), "id": times, "x": times})
     return round_over("SEQ(A a, A b) WITHIN 5", table.cast(SCHEMA)).store
 
@@ -111,7 +111,7 @@ def test_what_was_given_is_not_given_again_until_it_cannot_come() -> None:
 def test_only_the_events_of_some_leaf_are_stored() -> None:
     table = events("a1 z2 b3 b4")
     made = program("SEQ(A a, (B b : b.ts > 3)) WITHIN 5")
-    store = Events(made.leaves, Schema.of(SCHEMA), ["id"])
+    store = EventBuffer(made.leaves, Schema.of(SCHEMA), ["id"])
     store.append(table)
     store.seal()
     assert store.pos.tolist() == [0, 3]

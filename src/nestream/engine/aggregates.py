@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.engine.evaluation import Bindings
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.sums import stretch_sums
 from nestream.model.aggregates import OF_DURATIONS
@@ -98,7 +98,7 @@ def _outermost(expression: Expression, change: Callable[[Expression], Expression
     return transform(expression, lambda part: kept.get(part, part))
 
 
-def aggregate_values(events: Events, over: Aggregate, expanded: Expanded) -> Vector:
+def aggregate_values(events: EventBuffer, over: Aggregate, expanded: Expanded) -> Vector:
     """The value of an aggregate for each match."""
     if over.function == "count" and over.operand == Literal(True):
         return Vector(np.diff(expanded.begin))
@@ -110,7 +110,7 @@ def aggregate_values(events: Events, over: Aggregate, expanded: Expanded) -> Vec
     return _reduced(over, vector, places, expanded)
 
 
-def operand_values(events: Events, operand: Expression, expanded: Expanded) -> Vector:
+def operand_values(events: EventBuffer, operand: Expression, expanded: Expanded) -> Vector:
     """The operand of an aggregate for each member."""
     earlier: list[Vector] = []
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.events import Ints
-from nestream.engine.store import Store
+from nestream.engine.event_buffer import Ints
+from nestream.engine.windowed_events import WindowedEvents
 
 _MOST_BITS = 62
 """How long the number may be that stands for a row."""
@@ -20,7 +20,7 @@ class EmittedMatches:
     def __init__(self, kept: Sequence[str]) -> None:
         self.positions = np.empty((0, len(kept)), np.int64)
 
-    def new(self, columns: list[Ints], store: Store, *, repeated: bool = True) -> list[Ints]:
+    def new(self, columns: list[Ints], store: WindowedEvents, *, repeated: bool = True) -> list[Ints]:
         """The rows of the matches that were not given before, each once; they now are.
 
         Unless they may be `repeated`, those given before are others and nothing is remembered.

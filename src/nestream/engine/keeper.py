@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestream.engine.distinct import numbered
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.operator import Matches
 from nestream.engine.program import Measure, Program
 from nestream.model.expression import Attribute
@@ -63,7 +63,7 @@ class Keeper:
     """Chooses among the matches of one program."""
 
     program: Program
-    events: Events
+    events: EventBuffer
     waiting: list[Held] = field(default_factory=list)
     """Matches that others may still come before."""
     best: dict[Key, Held] = field(default_factory=dict)

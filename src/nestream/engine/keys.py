@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.kernels import Rows
 from nestream.engine.program import Scope
 
@@ -27,7 +27,7 @@ class Numbering:
     `classes` names for each attribute the first of those it is compared with.
     """
 
-    def __init__(self, events: Events, classes: Mapping[str, str]) -> None:
+    def __init__(self, events: EventBuffer, classes: Mapping[str, str]) -> None:
         self.events = events
         self.classes = classes
         self._found: dict[tuple[str, ...], tuple[Rows, int]] = {}

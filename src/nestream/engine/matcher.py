@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from nestream.engine.distinct import EmittedMatches
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.keeper import NEVER, Keeper
 from nestream.engine.kernels import Rows
 from nestream.engine.keys import key_classes
@@ -24,7 +24,7 @@ from nestream.engine.ordering import found_in_order, in_output_order, told_by_la
 from nestream.engine.program import Decided, Measure, Program
 from nestream.engine.retention import complete_since, forgettable
 from nestream.engine.slices import Slices
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 
 UNBOUND = -1
 _NO_ROWS = np.empty(0, np.int32)
@@ -38,10 +38,10 @@ END = np.iinfo(np.int64).max
 class Matcher:
     """Runs a program over events that arrive in order; several may run over the same events."""
 
-    def __init__(self, program: Program, events: Events) -> None:
+    def __init__(self, program: Program, events: EventBuffer) -> None:
         self.program = program
         self.events = events
-        self.store = Store(events, program)
+        self.store = WindowedEvents(events, program)
         self.decided = [0] * len(program.outlines)
         """For each operator, the position up to which its matches were given, by last or first event."""
         self.watermark: int | None = None

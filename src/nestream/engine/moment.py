@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.engine.operator import Matches, Operator, Span
 from nestream.engine.program import Program
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Moment:
     operators: Sequence[Operator]
     program: Program
     spans: Sequence[Span]
-    store: Store
+    store: WindowedEvents
     budget: int
 
     def parts(self) -> Iterator[list[Matches]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from nestream.engine.block import has_groups
 from nestream.engine.evaluation import Evaluation, Window
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.explain import explain_native, explain_native_json
 from nestream.engine.operator import EvaluationCache, Execution, Matches, Measured, Operator, Span
 from nestream.engine.operators.chain import Chain
@@ -88,7 +88,7 @@ class NativeExecution(Execution):
         return shown.completed(evaluation, [one.block for one in program.physical], matches)
 
 
-def _state(events: Events) -> tuple[int, int]:
+def _state(events: EventBuffer) -> tuple[int, int]:
     """What changes whenever events come or are forgotten."""
     return events.forgotten, events.seen
 

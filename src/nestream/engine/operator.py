@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.model.expression import Aggregate
 from nestream.model.keep import Keep
 from nestream.model.output import Members
@@ -88,7 +88,7 @@ class EvaluationCache:
     says that there is more than one program, so that work for others pays.
     """
 
-    def __init__(self, events: Events, key_classes: Mapping[str, str], *, several: bool = False) -> None:
+    def __init__(self, events: EventBuffer, key_classes: Mapping[str, str], *, several: bool = False) -> None:
         self.events = events
         self.key_classes = key_classes
         self.several = several

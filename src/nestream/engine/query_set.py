@@ -5,7 +5,7 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Iterator, Sequence
 
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.keys import key_classes
 from nestream.engine.matcher import Matcher
 from nestream.engine.operator import EvaluationCache, Matches
@@ -18,7 +18,7 @@ class Matchers:
     A program whose matches are decided by their last events is looked at only when one of these has come.
     """
 
-    def __init__(self, programs: Sequence[Program], events: Events) -> None:
+    def __init__(self, programs: Sequence[Program], events: EventBuffer) -> None:
         self.events = events
         self.members = [Matcher(program, events) for program in programs]
         self.key_classes = key_classes(programs)

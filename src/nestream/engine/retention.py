@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from nestream.engine.program import Decided, Measure, Program
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 
 LEAST = -(2**63)
 
 
 def forgettable(
-    program: Program, store: Store, decided: Sequence[int], watermark: int | None, first: int | None
+    program: Program, store: WindowedEvents, decided: Sequence[int], watermark: int | None, first: int | None
 ) -> int:
     """How many of the first events no match needs any more that is still to be decided or emitted.
 
@@ -26,7 +26,9 @@ def forgettable(
     )
 
 
-def complete_since(program: Program, store: Store, decided: Sequence[int], watermark: int | None) -> int:
+def complete_since(
+    program: Program, store: WindowedEvents, decided: Sequence[int], watermark: int | None
+) -> int:
     """The time from which on every event that has come is held for the program, however it came."""
     if watermark is None or program.measure is Measure.NONE:
         return LEAST
@@ -38,7 +40,7 @@ def complete_since(program: Program, store: Store, decided: Sequence[int], water
     return 1 + (int(store.ts[first]) if first < len(store) else watermark)  # others of that time may be gone
 
 
-def _reached(program: Program, store: Store, row: int) -> int:
+def _reached(program: Program, store: WindowedEvents, row: int) -> int:
     """The first row that a match which begins with a row needs: its leading groups look back."""
     if not program.looks_back or not 0 <= row < len(store):
         return row
@@ -52,7 +54,7 @@ def _reached(program: Program, store: Store, row: int) -> int:
             return int(np.searchsorted(store.ts, earliest, "left"))
 
 
-def _expired(program: Program, store: Store, decided: Sequence[int], watermark: int | None) -> int:
+def _expired(program: Program, store: WindowedEvents, decided: Sequence[int], watermark: int | None) -> int:
     """How many of the first events can take part in no match that is still to be decided."""
     if not len(store) or watermark is None or program.measure is Measure.NONE:
         return 0
@@ -66,7 +68,7 @@ def _windows(program: Program) -> int:
     return 2 if Decided.WINDOW in program.decided and program.looks_back else 1
 
 
-def _oldest_position(program: Program, store: Store, decided: Sequence[int]) -> int:
+def _oldest_position(program: Program, store: WindowedEvents, decided: Sequence[int]) -> int:
     """The position of the first event that is needed, where windows count events."""
     oldest = store.events.seen - _windows(program) * (program.window - 1)
     if Decided.CLOSED in program.decided:

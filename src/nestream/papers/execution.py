@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nestream.engine.operator import EvaluationCache, Execution
 from nestream.engine.program import Decided
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 from nestream.papers.engine.context import Round, Shared
 from nestream.papers.engine.program import BlockProgram, SharedSteps, Sharing, Use
 from nestream.papers.engine.runs import BlockRun, OwnRun
@@ -89,7 +89,7 @@ def round_of(program: BlockProgram, cache: EvaluationCache) -> Round:
     shared = cache.once(Shared, lambda: Shared(cache.events, cache.key_classes))
 
     def new_round() -> Round:
-        found = Round(Store(cache.events, program), shared)
+        found = Round(WindowedEvents(cache.events, program), shared)
         found.prefixes = {} if cache.several else None
         return found
 

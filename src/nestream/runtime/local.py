@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.engine.aggregates import AGGREGATE, without_aggregates
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.in_threads import in_threads
 from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import Matches
@@ -40,13 +40,13 @@ class LocalRun:
     `store` are the events it shares with other runs, which then are taken in and forgotten elsewhere.
     """
 
-    def __init__(self, compiled: CompiledQuery, store: Events | None = None) -> None:
+    def __init__(self, compiled: CompiledQuery, store: EventBuffer | None = None) -> None:
         self.compiled = compiled
         self.output = compiled.output
         self.program = compiled.program
         self.schema = compiled.schema
         self.wanted = compiled.wanted
-        self.store = Events(self.program.leaves, self.schema, compiled.held) if store is None else store
+        self.store = EventBuffer(self.program.leaves, self.schema, compiled.held) if store is None else store
         self.matcher = Matcher(self.program, self.store)
 
     def append(self, events: pa.Table | pa.RecordBatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.in_threads import in_threads
 from nestream.engine.matcher import END
 from nestream.engine.operator import Matches
@@ -46,7 +46,7 @@ class SetRun:
         self.schema = compiled.schema
         self.names = [member.name for member in members]
         self.program = compiled.scope
-        self.store = Events(compiled.leaves, self.schema, compiled.held)
+        self.store = EventBuffer(compiled.leaves, self.schema, compiled.held)
         self.wanted = compiled.wanted if shown is None else set_schema(shown)
         self.shown = None if shown is None else shown.columns
         self.runs = [LocalRun(member, self.store) for member in members]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.distinct import EmittedMatches
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.keeper import Keeper
 from nestream.engine.program import Program
 from nestream.model.columns import computable
@@ -38,14 +38,14 @@ def times_of(column: pa.Array | pa.ChunkedArray, schema: Schema) -> npt.NDArray[
     return np.asarray(computable(column, schema.unit, schema.time).to_numpy(zero_copy_only=False), np.int64)
 
 
-def saved_events(store: Events) -> pa.Table:
+def saved_events(store: EventBuffer) -> pa.Table:
     """The events held, with their positions, times and types."""
     store.seal()
     held = store.payload.append_column(POSITION, pa.array(store.pos + store.base))
     return held.append_column(TIME, pa.array(store.ts)).append_column(TYPE, store.type_names())
 
 
-def restore_events(store: Events, seen: int, held: pa.Table) -> None:
+def restore_events(store: EventBuffer, seen: int, held: pa.Table) -> None:
     """Hold the saved events again."""
     store.seen = seen
     store.restore(
@@ -86,7 +86,7 @@ def saved_keeper(keeper: Keeper) -> pa.Table:
     return pa.Table.from_pylist(keeper.save(), KEPT)
 
 
-def describe_events(store: Events, programs: Sequence[Program], watermark: int | None) -> dict[str, Any]:
+def describe_events(store: EventBuffer, programs: Sequence[Program], watermark: int | None) -> dict[str, Any]:
     """What is held, for a person or a monitor."""
     store.seal()
     return {
@@ -99,7 +99,7 @@ def describe_events(store: Events, programs: Sequence[Program], watermark: int |
     }
 
 
-def _labels(store: Events, programs: Sequence[Program]) -> Iterator[tuple[str, int]]:
+def _labels(store: EventBuffer, programs: Sequence[Program]) -> Iterator[tuple[str, int]]:
     """A name for each leaf: its types and, of one query, its variables."""
     users: dict[int, list[str]] = {}
     for program in programs:

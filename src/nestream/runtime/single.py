@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream.engine.events import MOST_TYPES
+from nestream.engine.event_buffer import MOST_TYPES
 from nestream.engine.matcher import END
 from nestream.engine.native import NativeProgram
 from nestream.engine.ordering import told_by_last

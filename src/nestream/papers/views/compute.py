@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.papers.engine.context import Bindings, Ranges
 from nestream.papers.engine.join import outermost
 from nestream.papers.engine.stack import Stack, greatest, least, places

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.engine.program import Edge
 from nestream.model.expression import Expression, variables
 from nestream.papers.engine.context import Bindings, Mask, Ranges, needed

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.engine.events import Events, Ints
+from nestream.engine.event_buffer import EventBuffer, Ints
 from nestream.engine.program import Measure, Program
 from nestream.engine.values import Evaluator
 from nestream.model.vector import Vector
@@ -18,10 +18,10 @@ _MANY = 4096
 """From this number on it is worth bringing rows into order before looking them up."""
 
 
-class Store:
+class WindowedEvents:
     """Events with the window of a program: what lies within a window of an event."""
 
-    def __init__(self, events: Events, program: Program) -> None:
+    def __init__(self, events: EventBuffer, program: Program) -> None:
         self.events = events
         self.program = program
 

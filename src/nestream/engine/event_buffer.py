@@ -66,7 +66,7 @@ class Piece:
         return found if self.taken is None else found.take(pa.array(self.taken))
 
 
-class Events:
+class EventBuffer:
     """Columns of events in the order of their positions, with the rows of each leaf.
 
     `pos` holds positions relative to `base`. Rows are numbers into these columns.
