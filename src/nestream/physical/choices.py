@@ -30,14 +30,14 @@ MOST_CHOICES = 1024
 
 
 @dataclass(frozen=True)
-class Chosen:
+class OrAlternative:
     """A node without ORs: its positive components, and the predicates that hold where it takes part."""
 
     node: Leaf | WinSeq | WinAnd
-    parts: tuple[Chosen, ...]
+    parts: tuple[OrAlternative, ...]
     predicates: tuple[Expression, ...]
 
-    def walk(self) -> Iterator[Chosen]:
+    def walk(self) -> Iterator[OrAlternative]:
         """This node and its positive parts, outermost first."""
         yield self
         for part in self.parts:
@@ -99,7 +99,7 @@ class Chosen:
                     yield from product(left.last, right.first)
 
 
-def choices(node: Node) -> list[Chosen]:
+def choices(node: Node) -> list[OrAlternative]:
     """Every choice of the branches under a node."""
     if _count(node) > MOST_CHOICES:
         raise QueryError(
@@ -127,10 +127,10 @@ def _count(component: Component) -> int:
             return prod(map(_count, components))
 
 
-def _choices(node: Node) -> Iterator[Chosen]:
+def _choices(node: Node) -> Iterator[OrAlternative]:
     match node:
         case Leaf(predicates=predicates):
-            yield Chosen(node, (), predicates)
+            yield OrAlternative(node, (), predicates)
         case WinOr(predicates=predicates):
             for branch in positive(node):
                 for chosen in _choices(branch):
@@ -145,10 +145,12 @@ def _choices(node: Node) -> Iterator[Chosen]:
             for components in product(*given):
                 plain = replace(node, components=tuple(part for parts in components for part in parts))
                 for parts in product(*map(_choices, positive(node))):
-                    yield Chosen(plain, parts, tuple(_asked(predicates, node, parts)))
+                    yield OrAlternative(plain, parts, tuple(_asked(predicates, node, parts)))
 
 
-def _asked(predicates: tuple[Expression, ...], node: Node, parts: tuple[Chosen, ...]) -> Iterator[Expression]:
+def _asked(
+    predicates: tuple[Expression, ...], node: Node, parts: tuple[OrAlternative, ...]
+) -> Iterator[Expression]:
     """The predicates of a node for one choice of branches.
 
     Outside an OR only the condition of a window is about its branches, `d.ts IS NULL OR d.ts - b.ts <= 10`:

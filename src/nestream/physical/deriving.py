@@ -24,7 +24,7 @@ from nestream.logical.nodes import Component, Leaf, WinAnd, WinOr, WinSeq
 from nestream.logical.nodes import Group as LogicalGroup
 from nestream.logical.nodes import Negation as LogicalNegation
 from nestream.model.expression import Attribute, Comparison, Expression, conjuncts, transform, variables
-from nestream.physical.choices import Chosen
+from nestream.physical.choices import OrAlternative
 from nestream.physical.equality import classes, linked_key
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ Link = tuple[str, tuple[str, ...]]
 """An outer variable, and its attributes that equal the key."""
 
 
-def derive(planner: Planner, chosen: Chosen, negation: Negation, outer: Outer) -> Negation:
+def derive(planner: Planner, chosen: OrAlternative, negation: Negation, outer: Outer) -> Negation:
     """The negation, derived where that is right, with the reason why or why not."""
     block, own = negation.block, set(negation.block.leaves)
     if any(has_groups(inner.block) and inner.derived is None for inner in block.negations):
@@ -72,7 +72,7 @@ def _looks_inside(group: Group, own: set[str]) -> bool:
 
 
 def _from_parts(
-    chosen: Chosen, block: Block, facts: Sequence[Equality], outer: list[str]
+    chosen: OrAlternative, block: Block, facts: Sequence[Equality], outer: list[str]
 ) -> tuple[Derived, tuple[Term, ...]] | None:
     """The staircase of an expression whose events are related by nothing but one key."""
     names = list(block.leaves)
@@ -91,7 +91,7 @@ def _from_parts(
     return Derived(stair, key[names[0]]), tuple((link[0], attribute) for attribute in link[1])
 
 
-def _stair(chosen: Chosen, block: Block, key: Key | None) -> Stair:
+def _stair(chosen: OrAlternative, block: Block, key: Key | None) -> Stair:
     """The staircase of an expression without negations."""
     match chosen.node:
         case Leaf(variable=variable):
@@ -167,7 +167,7 @@ def _same_key(inner: Negation, key: Key | None, link: Link | None) -> bool:
 
 
 def _from_matches(
-    planner: Planner, chosen: Chosen, negation: Negation, facts: Sequence[Equality]
+    planner: Planner, chosen: OrAlternative, negation: Negation, facts: Sequence[Equality]
 ) -> Negation:
     """The negation derived from the matches of its expression, which is run on its own."""
     from nestream.physical.planner import edges, operator_of
@@ -205,7 +205,7 @@ def _compares_itself(formula: Expression) -> bool:
     return isinstance(formula, Comparison) and formula.operator == "=" and len(set(formula.operands)) == 1
 
 
-def _substituted(chosen: Chosen, inner_of: Mapping[Term, Term]) -> Chosen:
+def _substituted(chosen: OrAlternative, inner_of: Mapping[Term, Term]) -> OrAlternative:
     """The same expression with the terms of the outer match replaced by inner ones that equal them."""
 
     def term(part: Expression) -> Expression:
@@ -229,7 +229,7 @@ def _substituted(chosen: Chosen, inner_of: Mapping[Term, Term]) -> Chosen:
             case _:
                 return component
 
-    return Chosen(
+    return OrAlternative(
         node(chosen.node),  # type: ignore[arg-type]
         tuple(_substituted(part, inner_of) for part in chosen.parts),
         formulas(chosen.predicates),

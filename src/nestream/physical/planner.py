@@ -29,7 +29,7 @@ from nestream.logical.nodes import Plan, targets_in_order
 from nestream.model.expression import aggregates, conjuncts, variables
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Schema
-from nestream.physical.choices import Chosen, choices
+from nestream.physical.choices import OrAlternative, choices
 from nestream.physical.deriving import derive
 from nestream.physical.equality import key_of, split_equalities
 from nestream.physical.writing import (
@@ -105,11 +105,11 @@ class Planner(BlockWriter):
 
     # -- blocks --------------------------------------------------------------------------------------------
 
-    def root_block(self, chosen: Chosen) -> Block:
+    def root_block(self, chosen: OrAlternative) -> Block:
         """The block of a whole match, or of an expression that depends on nothing around it."""
         return self.block(chosen, root_limits(chosen), Outer(), root=True)
 
-    def block(self, chosen: Chosen, limits: Interval, outer: Outer, *, root: bool = False) -> Block:
+    def block(self, chosen: OrAlternative, limits: Interval, outer: Outer, *, root: bool = False) -> Block:
         """The block of a choice, within the limits that its surroundings leave."""
         names = [leaf.variable for leaf in chosen.leaves]
         written = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
@@ -143,7 +143,7 @@ class Planner(BlockWriter):
 
     # -- negations -----------------------------------------------------------------------------------------
 
-    def negations(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Negation]:
+    def negations(self, chosen: OrAlternative, limits: Interval, outer: Outer) -> Iterator[Negation]:
         """The negations of a node and its positive parts, each alternative of each, with its interval."""
         for component, interval in constraints_of(chosen, limits):
             if isinstance(component, LogicalNegation):
@@ -151,7 +151,7 @@ class Planner(BlockWriter):
                     block = self.block(alternative, interval, outer)
                     yield derive(self, alternative, Negation(interval, block), outer)
 
-    def groups(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Group]:
+    def groups(self, chosen: OrAlternative, limits: Interval, outer: Outer) -> Iterator[Group]:
         """The groups of a node and its positive parts, with their intervals."""
         for component, interval in constraints_of(chosen, limits):
             if isinstance(component, LogicalGroup):

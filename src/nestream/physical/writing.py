@@ -22,7 +22,7 @@ from nestream.model.expression import (
 )
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
-from nestream.physical.choices import Chosen
+from nestream.physical.choices import OrAlternative
 from nestream.physical.equality import classes
 
 _MEASURES = {
@@ -57,7 +57,7 @@ class Outer:
     order: frozenset[tuple[str, str]] = frozenset()
     facts: tuple[Equality, ...] = ()
 
-    def inside(self, block: Keyed, chosen: Chosen) -> Outer:
+    def inside(self, block: Keyed, chosen: OrAlternative) -> Outer:
         """The same for what is nested in a block."""
         types = {leaf.variable: frozenset(leaf.types) for leaf in chosen.leaves}
         facts = (*block.equalities, *_key_equalities(block), *self.facts)
@@ -114,7 +114,7 @@ class BlockWriter:
         return self.leaves.setdefault(spec, len(self.leaves))
 
     def apart(
-        self, chosen: Chosen, order: frozenset[tuple[str, str]], outer: Outer
+        self, chosen: OrAlternative, order: frozenset[tuple[str, str]], outer: Outer
     ) -> frozenset[tuple[str, str]]:
         """The pairs that share an event type and that no order keeps apart."""
         reach = closure(order | outer.order)
@@ -127,12 +127,12 @@ class BlockWriter:
         )
 
 
-def root_limits(chosen: Chosen) -> Interval:
+def root_limits(chosen: OrAlternative) -> Interval:
     """Where the negations of a whole match may look."""
     return Interval(Edge.WINDOW_START, Edge.MATCH_END if isinstance(chosen.node, WinAnd) else Edge.WINDOW_END)
 
 
-def constraints_of(chosen: Chosen, limits: Interval) -> Iterator[tuple[Component, Interval]]:
+def constraints_of(chosen: OrAlternative, limits: Interval) -> Iterator[tuple[Component, Interval]]:
     """The negations, groups and witnesses of a node and of its positive parts, each with its interval."""
     node = chosen.node
     if isinstance(node, Leaf):
