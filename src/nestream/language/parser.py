@@ -21,9 +21,9 @@ from lark.exceptions import UnexpectedToken
 from nestream.language.ast import Dialect, Query
 from nestream.language.build import QueryBuilder
 from nestream.language.build_formula import Children
-from nestream.language.explain import explain
-from nestream.language.explain.recovery import leave_out, outside, repaired, without_problems
-from nestream.language.explain.situation import END, Situation
+from nestream.language.diagnose import explain
+from nestream.language.diagnose.recovery import leave_out, outside, repaired, without_problems
+from nestream.language.diagnose.situation import END, Situation
 from nestream.language.literals import shortened
 from nestream.language.tokens import STRANGE, Tokens, tokenize
 from nestream.model.diagnostics import Diagnostic, QueryError, Span, in_text_order

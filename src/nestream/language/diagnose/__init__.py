@@ -4,13 +4,13 @@ Each explanation is a function that knows one mistake; the first that recognises
 other languages and misspelt words come first, as they look like many other mistakes.
 """
 
-from nestream.language.explain.clauses import CLAUSE_ERRORS, TRAILING_ERRORS
-from nestream.language.explain.expected import ENDING_ERRORS, SIGN_ERRORS, unexpected
-from nestream.language.explain.habits import HABITS
-from nestream.language.explain.lists import LIST_ERRORS
-from nestream.language.explain.situation import Explanation, Situation
-from nestream.language.explain.sql import SQL_HABITS
-from nestream.language.explain.words import WORD_ERRORS
+from nestream.language.diagnose.clauses import CLAUSE_ERRORS, TRAILING_ERRORS
+from nestream.language.diagnose.expected import ENDING_ERRORS, SIGN_ERRORS, unexpected
+from nestream.language.diagnose.habits import HABITS
+from nestream.language.diagnose.lists import LIST_ERRORS
+from nestream.language.diagnose.situation import Explanation, Situation
+from nestream.language.diagnose.sql import SQL_HABITS
+from nestream.language.diagnose.words import WORD_ERRORS
 
 __all__ = ["explain"]
 

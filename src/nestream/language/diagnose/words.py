@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from nestream.language.build import CLAUSES
 from nestream.language.build_formula import span_of
-from nestream.language.explain.situation import (
+from nestream.language.diagnose.situation import (
     PATTERN_KEYWORDS,
     Explanation,
     Repair,

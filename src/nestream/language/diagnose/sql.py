@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nestream.language.build_formula import span_of
-from nestream.language.explain.situation import (
+from nestream.language.diagnose.situation import (
     Explanation,
     Repair,
     Situation,

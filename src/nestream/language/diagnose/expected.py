@@ -8,7 +8,7 @@ from lark import Token
 
 from nestream.language.build import CLAUSES
 from nestream.language.build_formula import span_of
-from nestream.language.explain.situation import END, PATTERN_KEYWORDS, Explanation, Repair, Situation, shown
+from nestream.language.diagnose.situation import END, PATTERN_KEYWORDS, Explanation, Repair, Situation, shown
 from nestream.model.diagnostics import Diagnostic
 
 _DOUBLED = {"=<": "<=", "=>": ">=", "===": "=", "=!": "!=", "!==": "!=", "<==": "<=", ">==": ">="}

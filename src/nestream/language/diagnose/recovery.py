@@ -10,7 +10,7 @@ from lark import Token
 from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitive, Query, Repeated, parts
 from nestream.language.build_formula import span_of
 from nestream.language.build_pattern import is_unreadable
-from nestream.language.explain.situation import Repair, Situation, sign_after
+from nestream.language.diagnose.situation import Repair, Situation, sign_after
 from nestream.model.diagnostics import Diagnostic, Span
 from nestream.model.expression import And, Expression, conjuncts
 

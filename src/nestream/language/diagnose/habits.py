@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from nestream.language.build_formula import span_of
 from nestream.language.build_pattern import misplaced_repetition
-from nestream.language.explain.situation import (
+from nestream.language.diagnose.situation import (
     END,
     PATTERN_KEYWORDS,
     Explanation,
@@ -15,7 +15,7 @@ from nestream.language.explain.situation import (
     Situation,
     retyped,
 )
-from nestream.language.explain.sql import COMPARATORS
+from nestream.language.diagnose.sql import COMPARATORS
 from nestream.language.literals import shortened
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.functions import FUNCTIONS
