@@ -17,8 +17,8 @@ import pyarrow as pa
 from nestream.job.progress import Progress
 from nestream.job.rules import RulesError, RuleSet, RuleSource
 from nestream.model.diagnostics import QueryError, QuerySetError
+from nestream.model.query_set_table import with_versions
 from nestream.model.schema import EventError
-from nestream.model.together import with_versions
 from nestream.sink import plain
 
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from nestream.engine.program import LeafSpec, Measure, Program, Scope
 from nestream.model.expression import Attribute, attributes
 from nestream.model.output import START, Output, ValueColumn, output_schema
+from nestream.model.query_set_table import set_schema
 from nestream.model.schema import EventError, Kind, Schema, kind_of
-from nestream.model.together import set_schema
 from nestream.model.widening import shown, widened
 
 

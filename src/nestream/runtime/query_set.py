@@ -16,8 +16,8 @@ from nestream.engine.query_set import Matchers
 from nestream.engine.retention import LEAST
 from nestream.model.columns import with_columns
 from nestream.model.memory import first_rows
+from nestream.model.query_set_table import Gathered, set_schema
 from nestream.model.schema import Schema
-from nestream.model.together import Gathered, set_schema
 from nestream.runtime.compiled import CompiledSet
 from nestream.runtime.local import LocalRun
 from nestream.runtime.saved_events import (

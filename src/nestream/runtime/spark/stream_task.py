@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.model.columns import computable
-from nestream.model.together import with_versions
+from nestream.model.query_set_table import with_versions
 from nestream.runtime.local import LocalRun
 from nestream.runtime.progress import Progress
 from nestream.runtime.spark.batch import CODE, Task
