@@ -16,10 +16,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from nestream.console.asked import Asked, AskedError
 from nestream.console.guard import TooLargeError
 from nestream.console.hub import Hub, dumps
 from nestream.console.pool import RunError
+from nestream.console.requests import Asked, AskedError
 from nestream.console.watch import Watch
 
 STATIC = Path(__file__).parent / "static"
