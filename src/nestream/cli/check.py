@@ -33,7 +33,7 @@ from nestream.cli.arguments import (
     queries_of,
     query_text,
 )
-from nestream.cli.console import count, output, show_diagnostics
+from nestream.cli.terminal import count, output, show_diagnostics
 from nestream.model.lazy import lazy
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from nestream.cli.console import note
+from nestream.cli.terminal import note
 from nestream.data import sample_names
 
 

@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from nestream.cli.arguments import FileFormat, output_format
-from nestream.cli.console import count, is_terminal, measured, note, output, working
+from nestream.cli.terminal import count, is_terminal, measured, note, output, working
 from nestream.data import GENERATORS, Generator
 from nestream.sink import write_matches
 

@@ -15,8 +15,8 @@ import typer
 
 import nestream
 from nestream.cli.arguments import seconds
-from nestream.cli.console import show_error
 from nestream.cli.demo_run import TRIGGER, DemoRun
+from nestream.cli.terminal import show_error
 from nestream.hospital.job import JobError, Settings, held, prepare, settings_of
 from nestream.hospital.simulator import INSTRUMENTS_PER_WORKER, RATE_PER_WORKER
 

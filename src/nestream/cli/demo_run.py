@@ -16,10 +16,10 @@ from typing import Any
 from rich.table import Table
 
 import nestream
-from nestream.cli.console import count, is_terminal, messages, note, output, show_error
 from nestream.cli.spark import SETTINGS, spark_errors
 from nestream.cli.stream_spark import LOOK
 from nestream.cli.stream_status import interruption, live
+from nestream.cli.terminal import count, is_terminal, messages, note, output, show_error
 from nestream.hospital.compliance import Compliance
 from nestream.hospital.job import WATERMARK, WATERMARK_SECONDS, Job, JobError
 from nestream.hospital.score import Score, matches, scores

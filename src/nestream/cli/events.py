@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import typer
 
 from nestream.cli.arguments import EventFormat
-from nestream.cli.console import ReadingProgress, count, measured, note, working
+from nestream.cli.terminal import ReadingProgress, count, measured, note, working
 from nestream.source import EventFiles, event_files
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 import nestream
-from nestream.cli.console import messages, note, show_diagnostics, show_error
+from nestream.cli.terminal import messages, note, show_diagnostics, show_error
 from nestream.job import CheckpointError, JobError, RulesError
 from nestream.sink import SinkError
 from nestream.source import SourceError

@@ -11,7 +11,7 @@ import typer
 
 from nestream import QueryError
 from nestream.cli.arguments import Dialect, DialectOption, QueryText, query_text
-from nestream.cli.console import messages, note, show_diagnostics, show_error
+from nestream.cli.terminal import messages, note, show_diagnostics, show_error
 from nestream.query import format_query
 
 _COMMENT = r"/\*.*?\*/|//[^\n]*"

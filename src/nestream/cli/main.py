@@ -175,7 +175,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    from nestream.cli.console import note
+    from nestream.cli.terminal import note
 
     if not issubclass(category, nestream.UnseenTypeWarning):  # commands have notes for it
         note(f"warning: {message}")

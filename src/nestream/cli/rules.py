@@ -21,7 +21,7 @@ from nestream.cli.arguments import (
     query_text,
     values_of,
 )
-from nestream.cli.console import note, output
+from nestream.cli.terminal import note, output
 from nestream.job import RulesError, RuleSet, RuleStore, open_rules
 from nestream.queries import Queries, parsed_queries
 from nestream.sink.place import is_topic

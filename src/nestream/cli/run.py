@@ -27,11 +27,11 @@ from nestream.cli.arguments import (
     output_format,
     queries_of,
 )
-from nestream.cli.console import count, is_terminal, note, output, showing_matches, working
 from nestream.cli.events import load_events, note_unseen, open_events, read_all
 from nestream.cli.run_large import LargeRun
 from nestream.cli.spark import run_on_spark
 from nestream.cli.table import matches_table, with_numbers
+from nestream.cli.terminal import count, is_terminal, note, output, showing_matches, working
 from nestream.cli.types import TypesOption, with_inferred_types, with_types
 from nestream.sink import write_matches
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from nestream import EventError, Queries, Query
 from nestream.cli.arguments import EventFormat
-from nestream.cli.console import working
 from nestream.cli.events import load_events
+from nestream.cli.terminal import working
 from nestream.cli.types import with_inferred_types
 from nestream.query import spark_frame, spark_problem, spark_session
 from nestream.source.formats import files_below, suffix_of

@@ -13,7 +13,6 @@ import pyarrow as pa
 import typer
 
 from nestream import Queries, Query
-from nestream.cli.console import is_terminal, note
 from nestream.cli.live_rules import Binder, RulesProblem, change_lines
 from nestream.cli.match_text import MatchText
 from nestream.cli.progress import ProgressFile
@@ -21,6 +20,7 @@ from nestream.cli.stream_job import StreamJob
 from nestream.cli.stream_metrics import served
 from nestream.cli.stream_options import StreamFormat
 from nestream.cli.stream_status import StatusLine, interruption, live, note_pending, summary
+from nestream.cli.terminal import is_terminal, note
 from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, State, open_rules
 from nestream.model.lengths import length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink

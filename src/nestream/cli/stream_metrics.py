@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import typer
 
-from nestream.cli.console import note
 from nestream.cli.stream_job import StreamJob
+from nestream.cli.terminal import note
 from nestream.job import Progress
 from nestream.job.metrics import serve_metrics
 

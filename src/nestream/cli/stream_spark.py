@@ -9,13 +9,13 @@ from typing import Any
 import typer
 
 from nestream import Query
-from nestream.cli.console import is_terminal, messages, note
 from nestream.cli.live_rules import Binder, RulesProblem, change_lines
 from nestream.cli.progress import ProgressFile
 from nestream.cli.spark import SETTINGS, spark_errors
 from nestream.cli.stream_job import StreamJob
 from nestream.cli.stream_metrics import served
 from nestream.cli.stream_status import interruption, live, note_pending, summary
+from nestream.cli.terminal import is_terminal, messages, note
 from nestream.job import Change, LiveRules, open_rules
 from nestream.queries import stream_rules
 from nestream.query import spark_session

@@ -11,7 +11,7 @@ from datetime import datetime
 from threading import Event
 from typing import Any
 
-from nestream.cli.console import count, is_terminal, note
+from nestream.cli.terminal import count, is_terminal, note
 
 
 @contextmanager

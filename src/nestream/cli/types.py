@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar, cast
 import typer
 
 from nestream import Queries, Query
-from nestream.cli.console import note
+from nestream.cli.terminal import note
 
 Q = TypeVar("Q", bound=Query | Queries)
 TypesOption = Annotated[

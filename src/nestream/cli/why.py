@@ -22,8 +22,8 @@ from nestream.cli.arguments import (
     TypeOption,
     query_text,
 )
-from nestream.cli.console import output, working
 from nestream.cli.events import load_events
+from nestream.cli.terminal import output, working
 from nestream.cli.types import TypesOption, with_inferred_types, with_types
 
 
