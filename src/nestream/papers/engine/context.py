@@ -46,11 +46,11 @@ class Bindings(Matches):
 class Shared:
     """What all the queries of a round share, whatever their windows: the numbers of keys, and stacks."""
 
-    def __init__(self, events: EventBuffer, groups: Mapping[str, str]) -> None:
+    def __init__(self, events: EventBuffer, key_classes: Mapping[str, str]) -> None:
         self.events = events
         length = int(events.pos[-1]) + 2 if len(events) else 2
         self.stride = 1 << length.bit_length()
-        self.keys = Keys(events, groups)
+        self.keys = Keys(events, key_classes)
         self._stacks: dict[tuple[int, tuple[str, ...] | None], Stack] = {}
         self._domains: dict[tuple[int, str], int] = {}
 
