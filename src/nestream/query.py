@@ -285,7 +285,7 @@ class Query(Matching):
         told = [
             Diagnostic(
                 "guessed-types",
-                f"`{name}` is NULL in every {kind} event, so {kind} is taken to have no such attribute, "
+                f"`{name}` is NULL in every {kind} event, so {kind} is assumed to have no such attribute, "
                 "and comparisons on it are true",
                 severity=Severity.WARNING,
                 hint="declare the attributes, for example in a comment `// types: A(id) B(id, x)`",
@@ -356,7 +356,7 @@ class Query(Matching):
         if dialect is not None:
             if strategy != "auto" or verbose or analyze is not None or events is not None:
                 raise ValueError(
-                    "dialect='sase' explains the strategy auto alone\n"
+                    "dialect='sase' only explains the strategy auto\n"
                     "  hint: leave strategy, verbose, analyze and events out"
                 )
             return as_operators(self.plan, format, options, dialect)

@@ -114,13 +114,13 @@ def known_options(options: Options | None) -> None:
     """Raise for an unknown option, or for one with a value of the wrong kind."""
     if isinstance(options, str | bytes | list | tuple | set):
         raise TypeError(
-            f"options is a mapping from names to values, not {options!r}\n"
+            f"options must be a mapping from names to values, not {options!r}\n"
             '  hint: write options={"memory": 1 << 30}'
         )
     if _is_own(options):
         for name, value in (options or {}).items():
             if type(value) is not int or value < 1:
-                raise ValueError(f"the option {name} is a number from 1 on, not {value!r}")
+                raise ValueError(f"the option {name} must be a number of at least 1, not {value!r}")
     else:
         tool("options_of")(options)
 

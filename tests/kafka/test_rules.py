@@ -117,7 +117,7 @@ def test_a_topic_that_was_made_anew_changes_nothing(broker: Broker, tmp_path: Pa
     other = compacted(broker)
     put(broker, other, quick=QUICK)
     progress = run(tmp_path, broker.url(other))
-    assert "ends before version 3: it was emptied or made anew" in (progress.rules_problem or "")
+    assert "ends before version 3: it was emptied or recreated" in (progress.rules_problem or "")
     assert sorted(progress.rules) == ["more", "pair", "quick"]
 
 

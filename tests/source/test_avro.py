@@ -212,7 +212,7 @@ def test_messages_of_a_registry_are_decoded_by_the_schema_of_their_id(tmp_path: 
     assert [(row["id"], row["note"]) for row in batch.events.to_pylist()] == [(1, None), (2, "new")]
     assert [letter.reason for letter in batch.dead] == [
         "it is of schema 9 of the registry. Add --schema 9=FILE.avsc",
-        "it does not begin as the messages of a schema registry do",
+        "it does not begin like the messages of a schema registry",
     ]
 
 

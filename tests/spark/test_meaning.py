@@ -161,7 +161,7 @@ def test_times_written_without_zone_are_of_the_sessions_zone_as_in_spark_sql(
 def test_explain_says_which_zone_is_meant(spark: SparkSession) -> None:
     query = nestream.query("PATTERN SEQ(A a) WHERE a.ts > TIMESTAMP '2026-07-01 00:00:00' WITHIN 1 hours")
     said = query.explain(events=zoned(spark))
-    assert "zone: America/New_York, the session's, for times that name none" in said
+    assert "zone: America/New_York, the session's, for times without a zone" in said
     assert "2026-07-01 00:00:00-04:00" in said
 
 

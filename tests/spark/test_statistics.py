@@ -61,8 +61,8 @@ def test_a_skewed_key_is_cut_by_time_and_explain_says_why(spark: SparkSession, t
     events = stored(spark, tmp_path / "events", table)
     partitioning, statistics = split(events)
     assert partitioning.startswith("by key id and time, slices of 192 with 12 before and 0 after: ")
-    assert partitioning.endswith("the key '7' has more events than are good for one task")
-    assert "of 600 rows looked at, 34% have the key '7'" in statistics  # half of the types matter
+    assert partitioning.endswith("the key '7' has too many events for one task")
+    assert "of 600 rows sampled, 34% have the key '7'" in statistics  # half of the types matter
     assert SKEWED in statistics
     text = nestream.query(QUERY).explain(events=events)
     assert f"  statistics: {statistics}\n" in text
@@ -104,7 +104,7 @@ def test_a_batch_that_is_small_as_a_whole_is_not_looked_at(spark: SparkSession, 
     reading = jobs(spark)
     _, statistics = split(events)
     assert jobs(spark) == reading >= before
-    assert "so no key has more than 256.0 MB; none looked at" in statistics
+    assert "so no key has more than 256.0 MB; none were sampled" in statistics
 
 
 @pytest.mark.usefixtures("small_tasks")

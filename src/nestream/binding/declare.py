@@ -156,7 +156,7 @@ class _Declaring:
                     if in_sequence
                     else f"{primitive.step} is not in a SEQ",
                     primitive.span,
-                    detail=f"{primitive.step} says what comes between an event and the component before it",
+                    detail=f"{primitive.step} limits what comes between an event and the component before it",
                     hint=f"write it in a SEQ, after a positive component: `SEQ(A a, {primitive.step} B b)`",
                 )
             )
@@ -207,9 +207,9 @@ class _Declaring:
             self.diagnostics.append(
                 Diagnostic(
                     "misplaced-step",
-                    f"{group.body.step} stands in a group",
+                    f"{group.body.step} cannot be used in a group",
                     group.span,
-                    detail="a group takes all the events of its place",
+                    detail="a group takes all events in its interval",
                     hint=f"leave {group.body.step} out, or write a single event",
                 )
             )
@@ -248,7 +248,7 @@ class _Declaring:
                 "duplicate-variable",
                 f"the variable `{name}` is declared twice",
                 pattern.span,
-                detail="a variable stands for one part of a match",
+                detail="a variable names one part of a match",
                 hint="give this component another variable",
             )
         )
@@ -258,7 +258,7 @@ class _Declaring:
         if negated:
             fewer = replace(group, least=0, most=group.least - 1)
             fits = group.most is None and group.least > 1
-            message = "a negation stands before a group"
+            message = "a group cannot be negated"
             hint = (
                 "for fewer members write a smaller group"
                 if fits
@@ -364,7 +364,7 @@ class _Declaring:
                     "no-positive-component",
                     f"{composite.operator} has no positive component",
                     composite.span,
-                    detail="a group takes the events beside single ones: it needs one"
+                    detail="a group takes the events around single events, so it needs one beside it"
                     if grouped
                     else "a negation only filters the matches of the components beside it",
                     hint="add a component that is one event" if grouped else "add a component without `!`",
@@ -386,8 +386,8 @@ class _Declaring:
                         "adjacent-groups",
                         "two groups have no single event between them",
                         last.span.to(component.span),
-                        detail="a group takes all the events between its neighbours, so both would look at "
-                        "the same events, in no order",
+                        detail="a group takes all the events between its neighbours, so both would take "
+                        "the same events",
                         hint="put a single event between them"
                         + (", or write one group of both types" if either else ""),
                         suggestion=f"ANY({', '.join(map(print_name, types))})+ x" if either else None,

@@ -88,7 +88,7 @@ class ExpressionTypes:
         if kind not in (Kind.BOOLEAN, Kind.UNKNOWN):
             self.report(
                 "not-a-condition",
-                f"`{print_expression(formula)}` is {a_kind(kind)}, and a predicate is a condition",
+                f"`{print_expression(formula)}` is {a_kind(kind)}, not a condition",
                 formula,
                 "compare it with something",
             )

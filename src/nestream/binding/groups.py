@@ -76,7 +76,7 @@ class GroupBinding:
         if isinstance(expression, Aggregate) and inside is not None:
             self._report(
                 "nested-aggregate",
-                f"`{print_expression(expression)}` stands inside another aggregate",
+                f"`{print_expression(expression)}` is inside another aggregate",
                 expression,
                 "an aggregate is over the members of one group: compute the two side by side",
             )
@@ -85,7 +85,7 @@ class GroupBinding:
             if inside is None:
                 self._report(
                     "misplaced-prev",
-                    f"`{print_expression(expression)}` stands outside an aggregate",
+                    f"`{print_expression(expression)}` is outside an aggregate",
                     expression,
                     "PREV is the value of the member before, for each member of a group: write it in an "
                     "aggregate",
@@ -95,7 +95,7 @@ class GroupBinding:
             if isinstance(inside, Previous):
                 self._report(
                     "nested-prev",
-                    "PREV stands inside PREV",
+                    "PREV is inside PREV",
                     expression,
                     "PREV reaches one member back: compare each member with the one before it",
                 )
@@ -125,7 +125,7 @@ class GroupBinding:
                     "group-of-matches",
                     f"`{part.variable}` is a group of matches, which have no attribute of their own",
                     part,
-                    f"write which event of a match is meant: {', '.join(f'`{name}`' for name in names)}",
+                    f"name an event of the match: {', '.join(f'`{name}`' for name in names)}",
                     f"{print_name(part.variable)}.{print_name(names[0])}.{print_name(part.name)}"
                     if names
                     else None,
@@ -220,7 +220,7 @@ class GroupBinding:
             hint = (
                 f"every member is another event: write COUNT({print_name(name)}), or COUNT(DISTINCT {inner})"
                 if part.distinct
-                else f"write which value of a member is meant, as in {word}({inner})"
+                else f"name a value of the members, as in {word}({inner})"
             )
             self._report("aggregate-of-events", f"{word} takes a value, not an event", part, hint)
             return part

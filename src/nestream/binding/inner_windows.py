@@ -48,7 +48,7 @@ def check_inner_window(inner: InnerWindow) -> Diagnostic | None:
             "inner-window-events",
             "a window inside the pattern cannot count events",
             inner.span,
-            hint="give it as a duration or a number; WITHIN after the pattern can count events",
+            hint="write it as a duration or a number; WITHIN after the pattern can count events",
         )
     return None
 

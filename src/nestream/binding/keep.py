@@ -53,7 +53,7 @@ class _KeepBinding:
                     "a stream remembers every value of PER forever",
                     clause.span,
                     Severity.WARNING,
-                    hint="add a variable to PER, or EVERY with a length of time, if you can",
+                    hint="add a variable to PER, or EVERY with a duration, if you can",
                 )
             )
         return Keep(clause.kind, tuple(map(self.bound, clause.per)), every, clause.span)
@@ -97,15 +97,15 @@ class _KeepBinding:
         length = every.value
         if self.clause.kind is not Kept.FIRST:
             self.report(
-                f"EVERY does not go with KEEP {self.clause.kind}",
+                f"EVERY cannot be used with KEEP {self.clause.kind}",
                 every.span,
-                "write KEEP FIRST ... EVERY, which keeps a match again after so much time",
+                "write KEEP FIRST ... EVERY, which keeps another match after that time",
             )
         elif isinstance(length, bool) or not isinstance(length, Duration | int):
             text = print_expression(every)
-            self.report(f"`{text}` is not a length of time", every.span, "write `EVERY 1 hour`")
+            self.report(f"`{text}` is not a duration", every.span, "write `EVERY 1 hour`")
         elif (length.microseconds if isinstance(length, Duration) else length) <= 0:
-            self.report("EVERY takes a length of time greater than 0", every.span, "leave EVERY out")
+            self.report("EVERY takes a duration greater than 0", every.span, "leave EVERY out")
         else:
             return length
         return None

@@ -86,7 +86,7 @@ def time_hint(expression: Arithmetic, left: Kind, right: Kind) -> str | None:
         amount = expression.right
         size = print_expression(amount) if isinstance(amount, Literal) else "5"
         start = print_expression(expression.left)
-        return f"a duration has a unit: write `{start} {expression.operator} {size} s`"
+        return f"a duration needs a unit: write `{start} {expression.operator} {size} s`"
     return None
 
 

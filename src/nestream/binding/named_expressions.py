@@ -93,8 +93,7 @@ def wrong_attributes(expression: Expression, scopes: Scopes) -> Iterator[Diagnos
             "expression-attribute",
             f"`{part.variable}` is an expression: it has `ts` and `te`, and no attribute `{part.name}`",
             part.span,
-            hint=f"write which event is meant: {', '.join(f'`{name}`' for name in names)}"
-            + (several if types else ""),
+            hint=f"name the event: {', '.join(f'`{name}`' for name in names)}" + (several if types else ""),
             suggestion=print_expression(Attribute(names[0], part.name)) if names else None,
         )
 
@@ -116,7 +115,7 @@ def too_many(predicate: Expression) -> Diagnostic:
         f"the condition has more than {MOST_BRANCHES} combinations of branches",
         predicate.span,
         detail="a condition on an OR is written for each of its branches",
-        hint="write it inside the branches it is about",
+        hint="write it inside the branches it concerns",
     )
 
 
@@ -126,7 +125,7 @@ def apart(predicate: Expression, scopes: Scopes) -> Diagnostic:
     shown = print_name(named[0] or "")
     return Diagnostic(
         "across-or-branches",
-        f"the branches of `{shown}` do not see everything that this condition is about",
+        f"the branches of `{shown}` cannot see every variable of this condition",
         predicate.span,
         detail="a condition on an OR is written for each of its branches; a branch sees the variables of the "
         "expressions around it, not those inside an expression beside it",

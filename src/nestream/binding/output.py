@@ -153,7 +153,7 @@ class _OutputBinding:
                     self.diagnostics.append(
                         Diagnostic(
                             "grouped-variable",
-                            f"`{name}` stands for each member of a group",
+                            f"`{name}` ranges over the members of a group",
                             part.span,
                             hint="return the whole group, or a value of it",
                             suggestion=f"{print_name(group)}, or FIRST({print_expression(part)}) AS "

@@ -119,7 +119,7 @@ class Placing:
                 self.diagnostics.append(
                     Diagnostic(
                         "aggregate-inside",
-                        f"`{print_expression(part)}` stands inside a {what} beside the group",
+                        f"`{print_expression(part)}` is inside a {what} beside the group",
                         span_of(part, place),
                         detail=f"a {what} and a group beside it look at their events independently",
                         hint="write the condition around both, or compare with single events",
@@ -196,7 +196,7 @@ class Placing:
                             "group-or-negation",
                             f"the alternatives of this OR would give the group `{group}` different members",
                             part.span,
-                            detail="an OR that mentions a negated component stands for several queries",
+                            detail="an OR that mentions a negated component is run as several queries",
                             hint="write each condition with its component, or write two queries",
                         )
                     )
@@ -229,9 +229,9 @@ class Placing:
             self.diagnostics.append(
                 Diagnostic(
                     "equivalence-over-group",
-                    f"`{print_expression(part)}` stands under OR or NOT, and the pattern has a group",
+                    f"`{print_expression(part)}` is under OR or NOT, and the pattern has a group",
                     part.span,
-                    detail="it covers the members of the group too, and says which events belong",
+                    detail="it also applies to the members of the group, and selects them",
                     hint="join it with AND alone, or compare the attributes of the single events",
                 )
             )

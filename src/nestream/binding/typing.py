@@ -117,7 +117,7 @@ class _PlanTypes(ExpressionTypes):
                     "window-unit",
                     f"WITHIN {window} is a duration, and the time column `{schema.time}` holds integers",
                     self.plan.window_span,
-                    hint="give the window as a bare number in the column's own unit, "
+                    hint="write the window as a number in the column's unit, "
                     "or convert the column to timestamps",
                 )
             )
@@ -127,7 +127,7 @@ class _PlanTypes(ExpressionTypes):
                     "window-unit",
                     f"WITHIN {window} has no unit, and the time column `{schema.time}` holds timestamps",
                     self.plan.window_span,
-                    hint=f"say the unit, for example `WITHIN {window} seconds`, or `WITHIN {window} EVENTS`",
+                    hint=f"add a unit, for example `WITHIN {window} seconds`, or `WITHIN {window} EVENTS`",
                 )
             )
 

@@ -40,7 +40,7 @@ def unknown_attribute(
     close = get_close_matches(attribute.name, known, 1)
     base, hyphen, rest = attribute.name.partition("-")
     if hyphen and base in known:
-        hint = f"names may contain `-`: if a subtraction is meant, write `{variable}.{base} - {rest}`"
+        hint = f"names may contain `-`: for a subtraction write `{variable}.{base} - {rest}`"
     elif close:
         hint = f"did you mean `{variable}.{close[0]}`?"
     else:

@@ -63,7 +63,7 @@ def unseen_variable(
             group = inside.group_name
             return Diagnostic(
                 "grouped-variable",
-                f"`{name}` stands for each member of a group, so it has no single event here",
+                f"`{name}` ranges over the members of a group, so it has no single event here",
                 at,
                 detail="a condition on a member says which events belong to the group",
                 hint=f"write the condition with the group, or an aggregate such as COUNT({group})"

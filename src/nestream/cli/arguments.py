@@ -159,7 +159,7 @@ StrategyOption = Annotated[
         "--strategy",
         metavar="NAME",
         callback=_known_strategy,
-        help=f"How to find the matches, with the same result: {', '.join(STRATEGIES)}.",
+        help=f"How to find the matches; all find the same: {', '.join(STRATEGIES)}.",
     ),
 ]
 

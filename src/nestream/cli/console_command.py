@@ -63,7 +63,7 @@ def console(
         ) from None
 
     def ready(address: str) -> None:
-        note(f"the console runs at {address}\nCtrl-C stops it")
+        note(f"the console runs at {address}\npress Ctrl-C to stop it")
         if browser:
             webbrowser.open(address)
 

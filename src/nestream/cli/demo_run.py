@@ -93,7 +93,7 @@ class DemoRun:
             return problem
         return JobError(
             f"the rules in {self.job.rules} are not those that this run was started with\n"
-            "  hint: copy them to a folder of your own and begin anew with --rules and --fresh"
+            "  hint: copy them to a folder of your own and start over with --rules and --fresh"
         )
 
     @contextmanager
@@ -107,7 +107,7 @@ class DemoRun:
         try:
             while not any(self.job.events.glob("part-*.jsonl")):
                 if process.exitcode is not None:
-                    raise JobError("the simulator ended before it wrote events; what it said is above")
+                    raise JobError("the simulator ended before it wrote events; its output is above")
                 time.sleep(0.05)
             yield Writer(process, stop)
         finally:
@@ -160,7 +160,7 @@ class DemoRun:
             output="json",
             trigger=TRIGGER,
         )
-        note("stream   running; Ctrl-C stops it")
+        note("stream   running; press Ctrl-C to stop it")
         shown = messages().status("starting") if is_terminal(error=True) else nullcontext()
         with shown as status:
             self._watch(running, writer, interrupted, status)
@@ -189,13 +189,13 @@ class DemoRun:
             if status is not None:
                 status.update(live(running.progress))
             if interrupted.is_set() and last_call == math.inf:
-                note("stopping after the last events; Ctrl-C again ends at once")
+                note("stopping after the last events; press Ctrl-C again to stop now")
                 last_call = time.monotonic() + FINISHING
                 writer.stop.set()
             if writer.process.exitcode is None:
                 continue
             if writer.process.exitcode:
-                raise JobError("the simulator failed; what it said is above")
+                raise JobError("the simulator failed; its output is above")
             if end is None and (last := last_moment(self.job)) is not None:
                 end = last - timedelta(seconds=WATERMARK_SECONDS)
                 moved = time.monotonic()

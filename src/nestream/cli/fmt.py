@@ -44,7 +44,7 @@ def fmt(
         raise typer.BadParameter("use --write or --check, not both.", param_hint="--check")
     sources = [query_text(query) for query in queries]
     if write and any(source.path is None for source in sources):
-        raise typer.BadParameter("--write takes files, and this is the text of a query.", param_hint="QUERY")
+        raise typer.BadParameter("--write takes files, but this is the text of a query.", param_hint="QUERY")
     results = [_one(source, write, check, dialect) for source in sources]
     if not all(results):
         raise typer.Exit(1)
@@ -69,7 +69,7 @@ def _one(source: QueryText, write: bool, check: bool, dialect: Dialect | None) -
             note(f"{name} is not formatted")
         return lost or not changed
     if write and lost:
-        show_error(f"{name} has comments inside the query, which would be lost, so it is left alone")
+        show_error(f"{name} has comments inside the query, which would be lost, so it was not changed")
         return False
     if write and source.path is not None:
         if changed:

@@ -47,8 +47,8 @@ def change_lines(change: Change, running: Mapping[str, int]) -> list[str]:
         )
     lines += [f"{name} removed" for name in change.left if name not in change.refused]
     for name, reason in change.refused.items():
-        what = "suspended, as it does not fit the events" if name in change.left else "refused"
-        what += f"; version {running[name]} of it runs on" if name in running else ""
+        what = "suspended: it does not fit the events" if name in change.left else "refused"
+        what += f"; version {running[name]} keeps running" if name in running else ""
         lines.append(f"{name} {what}\n{indent(reason, '  ')}")
     return [f"rules version {change.version}: {line}" for line in lines]
 
@@ -66,7 +66,7 @@ class RulesProblem:
         if problem is None or problem == told:
             return None
         first = problem.splitlines()[0]
-        return f"warning: {first}; version {progress.version} of the rules runs on"
+        return f"warning: {first}; version {progress.version} of the rules keeps running"
 
 
 def _moment(since: Any) -> str:

@@ -72,7 +72,7 @@ def rules(
     dialect: DialectOption = None,
     set: SetOption = None,
 ) -> None:
-    """Change the rules in a folder or a Kafka topic: a job that runs them goes on with the change.
+    """Change the rules in a folder or a Kafka topic: a running job picks up the change.
 
     Each change is checked, is made as a whole, and gets a number. A rule that is not a query is refused, and
     nothing changes.

@@ -67,7 +67,7 @@ def run(
     type: TypeOption = "type",
     order: Annotated[
         Order,
-        typer.Option("--order", help="arrival: events with equal times follow one another as they arrive."),
+        typer.Option("--order", help="arrival: order events with equal times by arrival."),
     ] = Order.TIME,
     strategy: StrategyOption = "auto",
     without: WithoutOption = None,
@@ -83,7 +83,9 @@ def run(
     format: Annotated[
         MatchFormat | None,
         typer.Option(
-            "--format", help="A table on a terminal and json elsewhere, by default.", show_default=False
+            "--format",
+            help="Output format; by default a table on a terminal, and json elsewhere.",
+            show_default=False,
         ),
     ] = None,
     limit: Annotated[
@@ -131,7 +133,7 @@ def run(
         typer.Option(
             "--as-of",
             metavar="TIME",
-            help="The events are complete up to this time; what is still open then is not reported.",
+            help="Treat the events as complete up to this time; matches still pending then are not emitted.",
             show_default=False,
         ),
     ] = None,
@@ -229,7 +231,7 @@ def _end(events: int, malformed: int) -> None:
 def _write_each(parsed: Query | Queries, table: pa.Table, folder: Path, **options: Any) -> int:
     """Write the matches of each query of a set to a file of its name; how many there are."""
     if not isinstance(parsed, Queries):
-        raise typer.BadParameter("it needs a folder of queries, and QUERY is one query.", param_hint="--each")
+        raise typer.BadParameter("it needs a folder of queries, but QUERY is one query.", param_hint="--each")
     folder.mkdir(parents=True, exist_ok=True)
     with working("matching"):
         found = parsed.match_each(table, **options)

@@ -107,14 +107,14 @@ def stream(
     if sink is not None and is_topic(sink):
         _check_topic(format, checkpoint)
     if source is not None and is_topic(source) and files is not None:
-        raise typer.BadParameter("it is for files, and not for topics.", param_hint="--files")
+        raise typer.BadParameter("it applies to files, not to topics.", param_hint="--files")
     log = None if progress is None else ProgressFile(progress_path(progress))
     if local:
         for_spark = {"--master": master, "--files": files, "--partitions": partitions}
         for_spark |= {"--packages": packages, "--jars": jars}
         for option, given in for_spark.items():
             if given is not None:
-                raise typer.BadParameter("it is for Spark, and --local runs without.", param_hint=option)
+                raise typer.BadParameter("it applies to Spark; leave it out with --local.", param_hint=option)
         wanted = LocalStream(
             source=source or _piped(),
             sink=sink or "-",
@@ -139,7 +139,7 @@ def stream(
     for option, length in (("--watermark", watermark), ("--future", future)):
         _check_duration(option, length)
     if format is StreamFormat.TEXT:
-        raise typer.BadParameter("text is for streams with --local.", param_hint="--format")
+        raise typer.BadParameter("text needs --local.", param_hint="--format")
     source, sink = _folder(source, "--from"), _folder(sink, "--to")
     stream_on_spark(
         _chosen(query, dialect, set, types, goes_on(checkpoint, sink)),
@@ -205,7 +205,7 @@ def _check(parsed: Query | Queries) -> None:
 
 
 def _check_duration(option: str, length: str | None) -> None:
-    """Refuse what is not a length of time before Spark is started."""
+    """Refuse what is not a duration before Spark is started."""
     if length is None:
         return
     try:

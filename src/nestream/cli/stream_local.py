@@ -136,7 +136,7 @@ def _sink(wanted: LocalStream, name: str) -> Sink:
         chosen = StreamFormat.TEXT if is_terminal() else StreamFormat.JSON
     if chosen is StreamFormat.TEXT:
         if wanted.sink != "-":
-            raise SinkError(f"text is for standard output, and not for {wanted.sink}. Write json there")
+            raise SinkError(f"text goes to standard output, not to {wanted.sink}. Write json there")
         return open_sink("-", "jsonl", encode=MatchText(name, wanted.time, wanted.type))
     stored = {StreamFormat.JSON: "jsonl", StreamFormat.PARQUET: "parquet", None: None}[chosen]
     return open_sink(wanted.sink, stored)

@@ -35,7 +35,7 @@ def warn_of_undeclared(parsed: Query | Queries) -> None:
     """Warn where the types of a stream would matter: nothing can be guessed of events to come."""
     members = parsed.members.values() if isinstance(parsed, Queries) else [parsed]
     for name in dict.fromkeys(name for member in members for name in member.undeclared):
-        note(f"warning: every type is taken to have the attribute `{name}`; declare others with --types")
+        note(f"warning: every type is assumed to have the attribute `{name}`; declare others with --types")
 
 
 def with_inferred_types(parsed: Q, events: Any, type: str) -> Q:

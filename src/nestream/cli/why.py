@@ -60,7 +60,7 @@ def why(
     type: TypeOption = "type",
     order: Annotated[
         Order,
-        typer.Option("--order", help="arrival: events with equal times follow one another as they arrive."),
+        typer.Option("--order", help="arrival: order events with equal times by arrival."),
     ] = Order.TIME,
     types: TypesOption = None,
     dialect: DialectOption = None,

@@ -64,7 +64,7 @@ def _read(text: str) -> datetime:
         return datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"as_of is {text[:60]!r}, and that is not a time\n"
+            f"as_of is {text[:60]!r}, which is not a time\n"
             "  hint: write it as 2026-01-05T08:00:00, or as a number if times are integers"
         ) from None
 

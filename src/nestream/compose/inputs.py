@@ -64,7 +64,7 @@ def _named(place: Any) -> list[EventFile]:
     """The files that a path or a pattern names."""
     path = os.fsdecode(place)
     if path == "-":
-        raise EventError("`-` is standard input on the command line alone\n  hint: pass the path of a file")
+        raise EventError("`-` means standard input only on the command line\n  hint: pass the path of a file")
     if not os.path.exists(path) and ("(" in path or "\n" in path):
         raise EventError(f"{path[:60]!r} is not the path of a file\n  hint: pass events, not a query")
     with _reading():

@@ -74,5 +74,5 @@ def known_threads(threads: int | None) -> int:
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ValueError(f"threads is a number from 1 on, not {threads!r}")
+        raise ValueError(f"threads must be at least 1, not {threads!r}")
     return threads

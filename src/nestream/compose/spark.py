@@ -30,7 +30,9 @@ def dataframe_of(events: Any, settings: Settings) -> tuple[Any, Schema]:
 
     if not is_dataframe(events):
         found = events.__class__.__name__
-        raise TypeError(f"on Spark the events are a DataFrame or a mapping of them by type, not a {found}")
+        raise TypeError(
+            f"on Spark, pass the events as a DataFrame or a mapping of types to DataFrames, not a {found}"
+        )
     if isinstance(events, Mapping):
         known = {name: frame.columns for name, frame in events.items()}
         settings = replace(settings, types=settings.types or known)
@@ -115,7 +117,7 @@ def counted_on_spark(df: Any, compiled: CompiledQuery) -> int:
 def refuse_to_count(df: Any) -> None:
     """Raise for a stream."""
     if df.isStreaming:
-        raise TypeError("a stream has no number of matches: write the matches of `match(df)` somewhere")
+        raise TypeError("the matches of a stream cannot be counted: write those of `match(df)` somewhere")
 
 
 def zone_that_matters(plans: Callable[[Schema], Any], schema: Schema, df: Any) -> str:

@@ -69,7 +69,7 @@ class Checkpoint:
         if not data.startswith(_MARK) or hashlib.sha256(body).digest() != digest:
             raise CheckpointError(
                 f"the checkpoint {self.path} is damaged, cut short or of another version\n"
-                "  hint: restore it from a copy, or remove it together with the matches to start anew"
+                "  hint: restore it from a copy, or remove it together with the matches to start over"
             )
         end = _LENGTH + int.from_bytes(body[:_LENGTH], "big")
         return Saved(state=body[end:], **json.loads(body[_LENGTH:end]))

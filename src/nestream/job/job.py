@@ -151,7 +151,7 @@ class Job:
         place = self._place()
         if saved.place != place:
             raise CheckpointError(
-                f"the checkpoint reads events from {saved.place}, and not from {place}\n"
+                f"the checkpoint reads events from {saved.place}, not from {place}\n"
                 "  hint: name the same source, or give this job a checkpoint of its own"
             )
         self._stream.restore(saved.state)
@@ -232,8 +232,8 @@ class Job:
         """Push the events; where they do not fit together, those that fit."""
         if self.progress.flushed:
             raise CheckpointError(
-                "more events came after a run with --flush, which said that all time had passed\n"
-                "  hint: remove the checkpoint and the matches, and start anew without --flush"
+                "new events arrived after a run with --flush, which ended the input\n"
+                "  hint: remove the checkpoint and the matches, and start over without --flush"
             )
         try:
             found = self._stream.push_batch(events)
@@ -419,7 +419,7 @@ class Job:
             self._is_told = True
         except OSError as error:
             if self._is_told:
-                warnings.warn(f"cannot write {path}: {error.strerror}; the job goes on", stacklevel=2)
+                warnings.warn(f"cannot write {path}: {error.strerror}; the job continues", stacklevel=2)
             self._is_told = False
 
 

@@ -85,8 +85,8 @@ class RuleTopic:
             return known
         if known is not None and self._end < known.version:
             raise RulesError(
-                f"{self.where} ends before version {known.version}: it was emptied or made anew\n"
-                "  hint: start anew with a new checkpoint, or name the topic that the rules were read from"
+                f"{self.where} ends before version {known.version}: it was emptied or recreated\n"
+                "  hint: start over with a new checkpoint, or name the topic that the rules were read from"
             )
         if not self._rules:
             raise RulesError(f"there is no rule in {self.where}\n  hint: nestream rules {self.where} add ...")
@@ -111,7 +111,7 @@ class RuleTopic:
                 )
             if (count := len(found[self._topic].partitions)) > 1:
                 raise ValueError(
-                    f"the topic {self._topic} has {count} partitions, so its messages have no order\n"
+                    f"the topic {self._topic} has {count} partitions, so its messages have no total order\n"
                     "  hint: use a topic with one partition for rules"
                 )
             self._check_kept()
@@ -193,7 +193,7 @@ class RuleTopic:
         limits = [name for name in ("retention.ms", "retention.bytes") if known.get(name, "-1") != "-1"]
         if limits:
             raise ValueError(
-                f"the topic {self._topic} deletes messages, and rules with them: "
+                f"the topic {self._topic} deletes messages, including rules: "
                 f"{limits[0]} is {known[limits[0]]}\n"
                 "  hint: set cleanup.policy=compact of the topic, or retention.ms=-1 to keep its history too"
             )
@@ -220,8 +220,8 @@ class RuleTopic:
         known = self.history()
         if self.forgets:
             raise RulesError(
-                f"{self.where} does not keep all versions, as it is compacted or old messages were deleted\n"
-                "  hint: replace the rules by their earlier texts. A topic with cleanup.policy=delete and "
+                f"{self.where} does not keep all versions: it is compacted, or old messages were deleted\n"
+                "  hint: replace the rules with their earlier text. A topic with cleanup.policy=delete and "
                 "retention.ms=-1 keeps all versions"
             )
         return rules_of(known, version, self.where)

@@ -86,7 +86,7 @@ def too_deep(span: Span) -> Diagnostic:
         "nested-too-deep",
         f"the query is nested more than {DEEPEST} levels deep",
         span,
-        detail="each parenthesis, operator, negation, minus sign and arithmetic term counts as a level",
+        detail="every parenthesis, operator, negation, minus sign and arithmetic term adds a level",
         hint="split the query, or nest less deeply",
     )
 

@@ -361,7 +361,7 @@ class PatternBuilder(FormulaBuilder):
     def _report_bare_name(self, part: Attribute, name: str) -> None:
         if part.name in self._variables:
             message, hint = (
-                f"`{shortened(name)}` is a variable, and a value is needed here",
+                f"`{shortened(name)}` is a variable, but a value is needed here",
                 f"write one of its attributes, as in `{shortened(name)}.id`",
             )
         else:

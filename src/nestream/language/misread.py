@@ -114,7 +114,7 @@ def _quoted_name(
     span = span_of(token)
     problem = Diagnostic(
         "name-in-quotes",
-        f"{token} is a string, and a name is needed here",
+        f"{token} is a string, but a name is needed here",
         span,
         hint="quote names with backticks",
         suggestion=print_name(token[1:-1]),

@@ -94,7 +94,7 @@ class _Filling:
         unused = [name for name in self.values if name not in self.used]
         for name, span in self.missing.items():
             close = get_close_matches(name, unused, 1)
-            hint = f'give it with the query: parameters={{"{name}": ...}}, or `--set {name}=...`'
+            hint = f'pass it with the query: parameters={{"{name}": ...}}, or `--set {name}=...`'
             if close:
                 hint = f"`{close[0]}` has a value: did you mean `${close[0]}`?"
                 unused.remove(close[0])
@@ -190,7 +190,7 @@ class _Filling:
         elif isinstance(value, float):
             hint = "a number is finite"
         elif self.is_list(parameter):
-            hint = f"a list of values stands after IN, as in `x IN ${parameter.name}`"
+            hint = f"a list of values comes after IN, as in `x IN ${parameter.name}`"
         message = f"the parameter `${parameter.name}` cannot be {what}"
         self.report("bad-parameter", message, parameter.span, hint)
         return Literal(0, parameter.span)

@@ -218,13 +218,13 @@ def _wrong_dialect(query: Query, builder: QueryBuilder, forced: Dialect | None) 
         name = "NEEL" if forced is Dialect.NEEL else "NEEL+"
         message = f"EVENT belongs to the SASE spelling, not to {name}"
         return Diagnostic(
-            "wrong-dialect", message, builder.event_keyword, hint="write PATTERN, or ask for sase"
+            "wrong-dialect", message, builder.event_keyword, hint="write PATTERN, or choose the dialect sase"
         )
     if forced is Dialect.NEEL and builder.neel_plus_sign is not None:
         sign = builder.neel_plus_sign
-        hint = "write `(A a, p)` instead of `(A a : p)`, or ask for neel+"
+        hint = "write `(A a, p)` instead of `(A a : p)`, or choose the dialect neel+"
         if sign.end - sign.start > 1 or builder.text[sign.start] == "∃":
-            hint = "leave EXISTS out and name the variables to keep in RETURN, or ask for neel+"
+            hint = "leave EXISTS out and name the variables to keep in RETURN, or choose the dialect neel+"
         shown = builder.text[sign.start : sign.end]
         return Diagnostic("wrong-dialect", f"`{shown}` belongs to NEEL+, not to NEEL", sign, hint=hint)
     return None

@@ -56,7 +56,7 @@ def _read(events: Any, type_column: str, time_column: str | None) -> pa.Table:
         except (pa.ArrowException, TypeError, ValueError) as problem:
             raise EventError(
                 f"cannot read events from {a(type(events).__name__)}: {problem}\n"
-                "  hint: give a table with a column for each attribute"
+                "  hint: pass a table with a column for each attribute"
             ) from None
     if isinstance(events, Iterable) and not isinstance(events, str | bytes) and not hasattr(events, "dtype"):
         rows = list(events)
@@ -137,14 +137,14 @@ def _of_type(name: Any, part: Any, type_column: str, time_column: str | None) ->
     """The events of a type in a mapping by type."""
     if not isinstance(name, str):
         raise EventError(
-            f"the events by type have a type {name!r}, and a type is a string\n"
+            f"the events by type have a type {name!r}, but a type must be a string\n"
             '  hint: write the mapping as {"A": events, ...}'
         )
     several = isinstance(part, Iterable) or hasattr(part, "__arrow_c_stream__") or _is_of_spark(part)
     several = several or is_unread(part)
     if isinstance(part, Mapping) or not several:
         raise EventError(
-            f"a mapping gives the events of each type, and `{name}` holds {a(type(part).__name__)}\n"
+            f"a mapping maps types to their events, but `{name}` holds {a(type(part).__name__)}\n"
             "  hint: put a single event in a list: [{...}]"
         )
     try:

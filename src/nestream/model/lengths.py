@@ -46,8 +46,8 @@ def in_resolution(length: int | Duration, what: str, schema: Schema) -> int:
     if isinstance(length, Duration):
         if not pa.types.is_temporal(datatype):
             raise ValueError(
-                f"the {what} is a duration, and the time column holds {datatype}\n"
-                f"  hint: give the {what} as a number in the unit of the column"
+                f"the {what} is a duration, but the time column holds {datatype}\n"
+                f"  hint: write the {what} as a number in the unit of the column"
             )
         return length.microseconds * schema.per_microsecond
     if pa.types.is_timestamp(datatype):
@@ -89,10 +89,10 @@ def _wrong(given: object, what: str, number: str) -> TypeError:
     text = repr(given)
     shown = text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
     return TypeError(
-        f"the {what} is {shown}, and it cannot be a {type(given).__name__}\n"
+        f"the {what} is {shown}, but it cannot be a {type(given).__name__}\n"
         f'  hint: write a duration such as "5 s", a timedelta, or {number}'
     )
 
 
 def _negative(given: object, what: str) -> ValueError:
-    return ValueError(f"the {what} is {given}, and it cannot be negative")
+    return ValueError(f"the {what} is {given}, but it cannot be negative")

@@ -23,8 +23,8 @@ _WRONG = (pa.ArrowException, OverflowError, ValueError, TypeError, AttributeErro
 
 DEEPEST = 64
 """How many levels of lists and dictionaries a value may have."""
-_PARTS = "has parts that do not go together\n  hint: convert the parts to one type, in all events"
-_ZONED = "has a zone, and a time of day does not keep one\n  hint: remove the zone, or pass a datetime"
+_PARTS = "has parts of different types\n  hint: convert the parts to one type, in all events"
+_ZONED = "has a zone, which a time of day cannot keep\n  hint: remove the zone, or pass a datetime"
 
 
 def python_column(name: str, values: Sequence[Any]) -> pa.Array:
@@ -189,7 +189,7 @@ def names_of_rows(rows: Sequence[Any]) -> Iterator[str]:
             if name not in seen:
                 if not isinstance(name, str):
                     raise EventError(
-                        f"event {number} has an attribute named {name!r}, and a name is a string\n"
+                        f"event {number} has an attribute named {name!r}, but a name must be a string\n"
                         "  hint: name the attribute with a string"
                     )
                 seen.add(name)

@@ -31,7 +31,7 @@ from nestream.objects.names import mistake, plain
 from nestream.objects.values import constant, formula
 
 ASKED = (
-    "a condition is not true or false before there are events\n"
+    "a condition is not true or false before it is matched with events\n"
     "  hint: write `&`, `|` and `~` with parentheses in place of `and`, `or` and `not`; "
     "`equal(a.x, b.x, c.x)` in place of `a.x == b.x == c.x`; "
     "`.is_between(1, 2)` in place of `1 < a.x < 2`; `.is_in([...])` in place of `in`"
@@ -427,7 +427,7 @@ def checked_name(name: Any, what: str) -> str:
         raise mistake(
             "bad-name",
             f"{shortened(repr(name))} is not the name of {what}",
-            "a name is a text of at least one character",
+            "a name is a string of at least one character",
         )
     return name
 
@@ -439,7 +439,7 @@ def value_of(value: Any) -> Expression:
     if hasattr(value, "__nestream_query__"):
         raise mistake(
             "event-as-value",
-            f"`{shortened(str(value))}` is an event or a pattern, and a value is needed here",
+            f"`{shortened(str(value))}` is an event or a pattern, but a value is needed here",
             "write one of its attributes, as in `o.id`",
         )
     return constant(value)
@@ -454,8 +454,8 @@ def condition_of(condition: Any) -> Expression:
     if isinstance(condition, bool):
         raise mistake(
             "not-a-condition",
-            f"the condition is {condition} before there are events",
-            "Python has compared the objects themselves: write an attribute that has the name of a method "
+            f"the condition is {condition} before it is matched with events",
+            "Python compared the objects themselves: write an attribute that has the name of a method "
             'in brackets, as in o["count"], and lit(True) for a constant',
         )
     raise mistake(

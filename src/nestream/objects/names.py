@@ -81,7 +81,7 @@ def refuse_twice(pattern: Pattern) -> None:
             what = "event" if _is_event(pattern, name) else "expression"
             raise mistake(
                 "event-used-twice",
-                f"the {what} `{name}` stands twice in the pattern",
+                f"the {what} `{name}` occurs twice in the pattern",
                 f"one object is one {what} of a match: make another with a name of its own, "
                 + (
                     f'as in `event("{_types(pattern, name)}", "{_plain(name)}2")`'

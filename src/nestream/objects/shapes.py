@@ -37,7 +37,7 @@ def windowed(tree: Pattern, window: AnyWindow) -> Pattern:
             raise mistake(
                 "window-of-event",
                 "a window of a group",
-                'give it to the expression that repeats: seq(a, b).within("10 s").one_or_more()',
+                'set it on the expression that repeats: seq(a, b).within("10 s").one_or_more()',
             )
         case Primitive():
             raise mistake(

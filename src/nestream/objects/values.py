@@ -44,15 +44,15 @@ def _number_of(value: Decimal) -> int | float:
     if Decimal(repr(number)) != value:
         raise mistake(
             "not-a-constant",
-            f"the decimal {shortened(str(value))} has more digits than a constant keeps",
-            'use a parameter, which keeps all of them: param("limit")',
+            f"the decimal {shortened(str(value))} has more digits than a constant can hold",
+            'use a parameter, which holds all of them: param("limit")',
         )
     return number
 
 
 def _hint(value: Any) -> str:
     if value is None:
-        return "ask for NULL with .is_null() or .is_not_null()"
+        return "test for NULL with .is_null() or .is_not_null()"
     if isinstance(value, MethodType | FunctionType | BuiltinMethodType):
         name = getattr(value, "__name__", "x")
         return f'call the method, or write an attribute of that name in brackets, as in o["{name}"]'
@@ -101,7 +101,7 @@ def length_of(length: Any) -> Literal | Parameter:
         return constant(length)
     raise mistake(
         "bad-every",
-        f"{shortened(repr(length))} is not a length of time",
+        f"{shortened(repr(length))} is not a duration",
         'write a duration such as "1 hour", a timedelta, or a number in the unit of the times',
     )
 

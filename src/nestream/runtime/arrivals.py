@@ -213,8 +213,8 @@ class Arrivals:
         for name, datatype in self._declared.items():
             if columns.get(name, datatype) != datatype:
                 raise StateError(
-                    f"the schema says that column `{name}` is {datatype}, and in the saved state it is "
-                    f"{columns[name]}\n  hint: go on with the schema that the state was saved with"
+                    f"the schema says that column `{name}` is {datatype}, but in the saved state it is "
+                    f"{columns[name]}\n  hint: use the schema that the state was saved with"
                 )
 
 

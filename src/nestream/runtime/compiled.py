@@ -274,7 +274,7 @@ def with_composites(schema: Schema, makers: Sequence[CompiledQuery]) -> Schema:
             if name in (schema.time, schema.type):
                 role = "time" if name == schema.time else "type"
                 raise EventError(
-                    f"query {maker.name} returns `{name}`, and that column is the {role} of the events\n"
+                    f"query {maker.name} returns `{name}`, but that column is the {role} of the events\n"
                     "  hint: choose another name for the returned value"
                 )
             columns[name] = _holding(columns.get(name, pa.null()), datatype, name, maker)

@@ -49,8 +49,8 @@ class Progress:
         times = np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
         if (times == END).any():
             raise EventError(
-                f"column `{run.schema.time}`: {END} is the end of time, and not the time of an event\n"
-                "  hint: the greatest time in a stream is one less"
+                f"column `{run.schema.time}`: {END} marks the end of time, so it cannot be an event's time\n"
+                "  hint: use smaller times; the greatest is one less"
             )
         return times
 

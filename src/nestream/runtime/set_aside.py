@@ -18,7 +18,7 @@ class SetAside:
     ) -> None:
         for name, handler in (("late", late), ("dead_letter", dead_letter)):
             if handler is not None and not callable(handler):
-                raise TypeError(f"{name} is a function that is called with each such event, not {handler!r}")
+                raise TypeError(f"{name} must be a function that takes each such event, not {handler!r}")
         self.time = time
         self._late = late
         self._dead_letter = dead_letter
@@ -31,7 +31,7 @@ class SetAside:
         if self._dead_letter is not None:
             self._dead_letter(event, reason)
         elif self.dead_count == 1:
-            said = f"an event was left out: {reason}\n  hint: pass dead_letter=... to get such events"
+            said = f"an event was left out: {reason}\n  hint: pass dead_letter=... to receive such events"
             warnings.warn(said, stacklevel=2)
 
     def leave(self, event: Any) -> None:
@@ -42,6 +42,6 @@ class SetAside:
         elif self.late_count == 1:
             said = (
                 f"an event was left out because it is late: `{self.time}` is {event[self.time]}\n"
-                "  hint: allow more with lateness=..., or pass late=... to get such events"
+                "  hint: allow more with lateness=..., or pass late=... to receive such events"
             )
             warnings.warn(said, stacklevel=2)

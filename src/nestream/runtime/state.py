@@ -74,7 +74,7 @@ class SavedState:
         version = header["format"]
         if version != FORMAT:
             raise StateError(
-                f"the state has format version {version}, and this nestream reads version {FORMAT}\n"
+                f"the state has format version {version}, but this nestream reads version {FORMAT}\n"
                 "  hint: let the version that wrote it finish, or start again without the state"
             )
         return cls(header["query"], header["numbers"], {name: _table(part) for name, part in parts.items()})

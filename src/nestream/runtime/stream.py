@@ -121,7 +121,7 @@ class Stream:
         if not isinstance(event, Mapping):
             if is_batch(event):
                 raise EventError(
-                    f"push takes one event, a dictionary, and this is a {event.__class__.__name__}\n"
+                    f"push takes one event as a dictionary, not a {event.__class__.__name__}\n"
                     "  hint: push_batch takes many events at once"
                 )
             self._aside.bury(
@@ -219,7 +219,7 @@ class Stream:
         elif isinstance(events, str | bytes) or not isinstance(events, Iterable):
             raise EventError(
                 f"cannot read events from {a(events.__class__.__name__)}\n"
-                "  hint: give an iterable of dictionaries or of batches, or push events into query.stream()"
+                "  hint: pass an iterable of dictionaries or of batches, or push events into query.stream()"
             )
         return self._matches(events)
 
@@ -372,14 +372,14 @@ class Stream:
     def restore(self, data: bytes) -> Stream:
         """Go on from a saved state of the same query; returns the stream itself."""
         if self.events_in or self._pending or self._finished:
-            raise StateError("the stream has taken events already\n  hint: restore into a new stream")
+            raise StateError("the stream has already taken events\n  hint: restore into a new stream")
         saved = SavedState.from_bytes(data)
         identity = self._arrivals.compiler.identity
         if saved.query != identity:
             raise StateError(
                 "the state belongs to another query\n"
                 f"  it was saved by:\n{_indented(saved.query)}\n  and this is:\n{_indented(identity)}\n"
-                "  hint: start the changed query without the state, or go on with the old query"
+                "  hint: start the changed query without the state, or continue with the old query"
             )
         self._seen = Seen(())  # nobody knows what came before
         if "schema" in saved.tables:

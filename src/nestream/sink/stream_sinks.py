@@ -50,13 +50,13 @@ class FileSink:
         wanted = 0 if position is None else int(position["size"])
         if position is None and size:
             raise SinkError(
-                f"{self.where} exists, and there is no checkpoint to go on from. "
+                f"{self.where} exists, and there is no checkpoint to continue from. "
                 "Choose another path, or remove it"
             )
         if size < wanted:
             raise SinkError(
                 f"{self.where} is shorter than the checkpoint says: {size:,} of {wanted:,} bytes. "
-                "Put the file back, or start anew without the checkpoint"
+                "Put the file back, or start over without the checkpoint"
             )
         try:
             self._file = open(path, "ab")
@@ -120,7 +120,7 @@ class FolderSink:
                 self._publish(position["prepared"])
             elif any(self._folder.glob(f"{PART}*")):
                 raise SinkError(
-                    f"{self.where} has matches, and there is no checkpoint to go on from. "
+                    f"{self.where} has matches, and there is no checkpoint to continue from. "
                     "Choose another folder, or empty it"
                 )
             for unfinished in self._folder.glob(f".{PART}*"):

@@ -106,10 +106,10 @@ class AvroDecoder:
         id, body = None, value
         if None not in self.schemas:
             if value[0] or len(value) < _HEADER:
-                raise ValueError("it does not begin as the messages of a schema registry do")
+                raise ValueError("it does not begin like the messages of a schema registry")
             id, body = int.from_bytes(value[1:_HEADER], "big"), value[_HEADER:]
             if id not in self.schemas:
-                raise ValueError(f"it is of schema {id} of the registry. Add --schema {id}=FILE.avsc")
+                raise ValueError(f"it uses schema {id} of the registry. Add --schema {id}=FILE.avsc")
         try:
             file = io.BytesIO(body)
             record = avro_library().schemaless_reader(file, self.schemas[id].decoded, None)
@@ -122,7 +122,7 @@ class AvroDecoder:
     def _refused(self, value: bytes, why: str) -> str:
         if None in self.schemas and value[0] == 0 and len(value) > _HEADER:
             id = int.from_bytes(value[1:_HEADER], "big")
-            hint = f". If it is from a schema registry, it is of schema {id}: write --schema {id}=FILE.avsc"
+            hint = f". If it is from a schema registry, it uses schema {id}: write --schema {id}=FILE.avsc"
         else:
             hint = ""
         return f"it is not Avro of the schema: {why}{hint}"
@@ -162,7 +162,9 @@ class AvroEvents:
     def seek(self, position: Mapping[str, Any]) -> None:
         """Go on with what was known."""
         if "time" not in position or "holds" in position:
-            raise SourceError("the checkpoint is of a stream of JSON. Start anew, or read JSON as before")
+            raise SourceError(
+                "the checkpoint belongs to a stream of JSON. Start over, or read JSON as before"
+            )
         self._declared = types_of(position["time"])
 
     def batch(

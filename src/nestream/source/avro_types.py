@@ -94,7 +94,7 @@ class AvroSchema:
             raise SourceError(f"{where} is not an Avro schema: {first_line(error)}. Correct it") from None
         if not isinstance(parsed, dict) or parsed.get("type") != "record":
             raise SourceError(
-                f"{where} is not the schema of a record, and an event is a record of attributes"
+                f"{where} is not the schema of a record, but an event is a record of attributes"
             )
         types = _Types(parsed.get("__named_schemas", {}))
         fields = tuple(types.field(field["name"], field["type"]) for field in parsed["fields"])

@@ -21,7 +21,7 @@ def missing_column(where: str, role: str, name: str, columns: Sequence[str]) -> 
     hint = f"did you mean {meant!r}? " if meant else ""
     separator = _foreign_separator(columns)
     if separator:
-        hint = f"the header seems to be separated by {separator}, and commas are needed. "
+        hint = f"the header seems to be separated by {separator}, but commas are needed. "
     return SourceError(
         f"{where} has no {role} column {name!r}; its columns are: {shown}. "
         f"{hint}Name the {role} column with --{role} (or {role}= in Python)"

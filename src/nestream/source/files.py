@@ -196,7 +196,7 @@ def _check_file(place: str) -> None:
         raise cannot_read(place, error) from error
     if not Path(place).is_file():
         raise SourceError(
-            f"cannot read {place} as a stream: it is no plain file. Read it as - through a pipe"
+            f"cannot read {place} as a stream: it is not a plain file. Read it as - through a pipe"
         )
 
 

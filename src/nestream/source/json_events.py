@@ -96,7 +96,9 @@ class JsonEvents:
     def seek(self, position: Mapping[str, Any]) -> None:
         """Go on with what the attributes held."""
         if "holds" not in position:
-            raise SourceError("the checkpoint is of a stream of Avro. Start anew, or read Avro as before")
+            raise SourceError(
+                "the checkpoint belongs to a stream of Avro. Start over, or read Avro as before"
+            )
         self._time_kind = None if position["time"] is None else Kind(position["time"])
         self._holds = {name: Holds(held) for name, held in position["holds"].items()}
         self._names.update(self._holds)
@@ -206,7 +208,7 @@ class JsonEvents:
         if kind is None or kind == "":
             return f"type is missing: no `{self._type}`" if kind is None else "type is missing"
         if isinstance(kind, bool | float | list | dict):
-            return f"type is {json_kind(kind)}, and text is needed"
+            return f"type is {json_kind(kind)}, but text is needed"
         return None
 
     def _columns(self, rows: list[tuple[int, dict[str, Any]]], problems: Problems) -> pa.Table:
@@ -272,7 +274,7 @@ class JsonEvents:
             return
 
         def refuse(at: int, what: str) -> None:
-            first = f"this attribute holds {held.value}, as an earlier value was one"
+            first = f"this attribute holds {held.value} because an earlier value was one"
             problems.setdefault(rows[at][0], f"`{name}` is {what}, and {first}")
 
         if not types <= takes:

@@ -251,7 +251,7 @@ class JsonLinesFile(FileReader):
         if kind is None or kind == "":
             return "type", "type is missing"
         if isinstance(kind, (bool, float, list, dict)):
-            return "type", f"type is {json_kind(kind)}, and text is needed"
+            return "type", f"type is {json_kind(kind)}, but text is needed"
         return None
 
     @cached_property

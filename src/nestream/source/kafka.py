@@ -125,8 +125,8 @@ class KafkaSource:
         cluster = self._cluster()
         if position["cluster"] != cluster:
             raise SourceError(
-                f"{self.where} is in another cluster than that of the checkpoint. "
-                "Name the same brokers, or start anew without the checkpoint"
+                f"{self.where} is not in the cluster of the checkpoint. "
+                "Name the same brokers, or start over without the checkpoint"
             )
         if "group" not in self._place.options and position["group"] != self._group:
             self._group = position["group"]
@@ -142,7 +142,7 @@ class KafkaSource:
                 if int(number) not in found.partitions:
                     raise SourceError(
                         f"topic {topic} no longer has partition {number}, so it is not the one that the "
-                        "checkpoint reads. Start anew without the checkpoint"
+                        "checkpoint reads. Start over without the checkpoint"
                     )
             for number in sorted(found.partitions):
                 self._add(topic, number, offsets)
@@ -167,7 +167,7 @@ class KafkaSource:
         if partition.next > high:
             raise SourceError(
                 f"{partition.where} ends at offset {high:,}, before offset {partition.next:,} of the "
-                "checkpoint: it was emptied or made anew. Start anew without the checkpoint"
+                "checkpoint: it was emptied or recreated. Start over without the checkpoint"
             )
         if partition.next >= low:
             return
@@ -175,7 +175,7 @@ class KafkaSource:
         if self._place.options.get("missing") != "skip":
             raise SourceError(
                 f"{partition.where}: {gone}. Keep messages for longer (retention.ms of the topic). "
-                "To go on without them, add missing=skip to the address"
+                "To continue without them, add missing=skip to the address"
             )
         letter = DeadLetter(partition.where, 0, gone, "")
         self._waiting.add_dead(self._numbers[partition.topic, partition.number], partition.next, letter)

@@ -70,8 +70,8 @@ class TextFile:
             pass
         if size < self.offset or _mark(self._head) != position["mark"]:
             raise SourceError(
-                f"{self.path} is not the file that the checkpoint knows: it was replaced, cut or removed. "
-                "Put the old file back, or start anew without the checkpoint"
+                f"{self.path} is not the file of the checkpoint: it was replaced, truncated or removed. "
+                "Put the old file back, or start over without the checkpoint"
             )
 
     def skip(self, offset: int) -> None:

@@ -97,14 +97,14 @@ def without_place(plan: Plan, shape: Shape, event: Event, wanted: str | None, ju
     named = [leaf for leaf in leaves(plan.root) if fits(event.type, leaf.types)]
     if not named:
         types = list(dict.fromkeys(name for leaf in shape.leaves for name in leaf.types))
-        told = f"{shown} is of a type that the query does not name; a match has {_listed(types)}"
+        told = f"{shown} has a type that the query does not name; a match has {_listed(types)}"
         return Obstacle("type", told, (), (event.row,))
     names = tuple(leaf.variable for leaf in named)
     span = judge.places.variables(names[:1])
     if any(leaf.variable in target_variables(plan.root) for leaf in named):
         told = f"{shown} is part of another alternative only, as {_listed(names)}"
     else:
-        told = f"{shown} is of a type that the query only negates ({_listed(names)}): a match never holds it"
+        told = f"{shown} has a type that the query only negates ({_listed(names)}): a match never holds it"
     return Obstacle("type", told, names, (event.row,), span)
 
 

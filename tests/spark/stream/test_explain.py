@@ -69,7 +69,7 @@ def test_the_number_of_buckets_and_the_split_can_be_overridden(spark: SparkSessi
         ),
         (
             "SEQ(A a, B b) WHERE [id] WITHIN UNBOUNDED",
-            "every event, for ever, as the query has no window,",
+            "every event, forever, because the query has no window,",
             "a match once the watermark has reached its last event",
         ),
         (

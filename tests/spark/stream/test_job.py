@@ -285,7 +285,7 @@ def test_matches_that_another_program_took_after_they_were_reported_are_not_miss
 def test_a_folder_with_matches_but_without_a_checkpoint_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "part-00000000.parquet").touch()
-    with pytest.raises(nestream.EventError, match="has matches, and there is no checkpoint to go on from"):
+    with pytest.raises(nestream.EventError, match="has matches, and there is no checkpoint to continue from"):
         SimulatedJob(KEYED, events().schema, tmp_path)
 
 

@@ -32,7 +32,7 @@ def _clause_inside_parentheses(at: Situation) -> Explanation | None:
         return Explanation(
             Diagnostic(
                 "clause-inside-parentheses",
-                "an expression with a window of its own stands in parentheses",
+                "an expression with its own window needs parentheses",
                 at.span,
                 suggestion="(SEQ(A a, B b) WITHIN 10 s)",
             ),

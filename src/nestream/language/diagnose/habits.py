@@ -242,7 +242,7 @@ def _bad_keep(at: Situation) -> Explanation | None:
                 "bad-keep",
                 "KEEP takes FIRST, LAST, LONGEST, SHORTEST or DISJOINT",
                 span_of(at.before) if at.token.type == END else at.span,
-                hint="then PER and what matches agree on, and with FIRST perhaps EVERY and a length of time",
+                hint="PER with what matches agree on may follow, and after FIRST also EVERY with a duration",
                 suggestion="KEEP FIRST PER a EVERY 1 hour",
             ),
             Repair(at.index - 1, max(at.index, at.clause_end)),
@@ -273,7 +273,7 @@ def _bad_into(at: Situation) -> Explanation | None:
     return Explanation(
         Diagnostic(
             "bad-into",
-            "INTO stands after the values of RETURN, which become attributes",
+            "INTO comes after the values of RETURN, which become attributes",
             span_of(word) if word is not at.token else at.span,
             suggestion="RETURN a.id AS id INTO Alarm",
         ),
@@ -294,7 +294,7 @@ def _bad_step(at: Situation) -> Explanation | None:
     return Explanation(
         Diagnostic(
             "bad-step",
-            f"{word} stands before a type and a variable",
+            f"{word} comes before a type and a variable",
             span_of(at.at(place)),
             hint="write it before an event of a SEQ",
             suggestion=f"SEQ(A a, {word} B b)",

@@ -26,7 +26,7 @@ _CLAUSES_ELSEWHERE = {
     "AFTER": "all combinations are matches; choose among them with KEEP after RETURN: `KEEP DISJOINT` for "
     "SKIP PAST LAST ROW, `KEEP FIRST PER a` for one match a start",
     "SKIP": "all combinations are matches; choose among them with KEEP after RETURN, as in `KEEP DISJOINT`",
-    "MEASURES": "name what a match shows in RETURN, after WITHIN, as in `RETURN a.id AS id`",
+    "MEASURES": "name the columns of a match in RETURN, after WITHIN, as in `RETURN a.id AS id`",
     "DEFINE": "write conditions in WHERE, or with their component: `(A a : a.x > 1)`",
     "SUBSET": "mention the variables one by one",
     "ONE": "every match gives one row; choose among the matches with KEEP, as in `KEEP FIRST PER a`",

@@ -26,7 +26,7 @@ _TYPES = {
     Kind.BOOLEAN: "bool",
 }
 _TAKES = NUMBERS | {Kind.STRING, Kind.BOOLEAN}
-_SAID = "a number, string or boolean, which is what functions of your own take"
+_SAID = "a number, string or boolean: the values that your own functions take"
 
 
 def own_function(name: str, kernel: Callable[..., Any], returns: str) -> Function:
@@ -39,7 +39,7 @@ def own_function(name: str, kernel: Callable[..., Any], returns: str) -> Functio
         raise ValueError(f"{name.upper()} is a word of the language: choose another name")
     kinds = {str(kind): kind for kind in _TYPES}
     if str(returns) not in kinds:
-        raise ValueError(f"returns={str(returns)!r} is not a kind: one of {', '.join(kinds)}")
+        raise ValueError(f"returns={str(returns)!r} is not a kind: use one of {', '.join(kinds)}")
     if not callable(kernel):
         raise TypeError(f"the kernel of `{name}` is a {type(kernel).__name__}, not a function")
     kind = kinds[str(returns)]
@@ -110,8 +110,8 @@ class _Own:
             ) from problem
         if len(found) != count:
             raise FunctionError(
-                f"the function `{self.name}` gave {len(found)} values for {count} rows\n"
-                "  hint: it takes whole arrays and gives one value for each of their rows"
+                f"the function `{self.name}` returned {len(found)} values for {count} rows\n"
+                "  hint: it takes whole arrays and returns one value per row"
             )
         if self.kind is Kind.FLOAT and np.isnan(found.to_numpy(zero_copy_only=False)).any():
             return pc.if_else(pc.is_nan(found), pa.scalar(None, pa.float64()), found)

@@ -193,7 +193,7 @@ TEMPORAL = (
         None,
         _trunc,
         _trunc_column,
-        f"the beginning of the unit that a time lies in, in UTC: {', '.join(UNITS)}",
+        f"the start of the unit that contains the time, in UTC: {', '.join(UNITS)}",
         "date_trunc('hour', TIMESTAMP '2026-01-31 12:30:00') = TIMESTAMP '2026-01-31 12:00:00'",
         is_timed=True,
     ),

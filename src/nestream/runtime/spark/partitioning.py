@@ -82,8 +82,12 @@ def _possible(program: Scope, slice_length: int | None) -> Iterator[Partitioning
     key = common_key(program)
     if program.keep_keys is not None:
         if key is not None:
-            yield Partitioning("key", "every event of a match has the same value, and PER tells it", key=key)
-        yield Partitioning("single", "KEEP compares all matches: its PER does not tell a key of the query")
+            yield Partitioning(
+                "key", "every event of a match has the same value, and PER determines it", key=key
+            )
+        yield Partitioning(
+            "single", "KEEP compares all matches: its PER does not determine a key of the query"
+        )
         return
     if key is not None:
         yield Partitioning("key", "every event of a match and of its negations has the same value", key=key)
@@ -100,9 +104,9 @@ def _possible(program: Scope, slice_length: int | None) -> Iterator[Partitioning
         yield by_time
         if key is not None:
             yield replace(by_time, kind="key+time", key=key)
-    reason = "without window and key every event can meet every other"
+    reason = "without a window or a key, any two events can be in one match"
     if program.distinct:
-        reason = "a projection without key must see all its matches together"
+        reason = "a projection without a key must see all its matches together"
     yield Partitioning("single", reason)
 
 

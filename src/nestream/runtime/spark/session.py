@@ -125,7 +125,7 @@ def check_master(master: str) -> None:
     found = re.fullmatch(r"(?:spark|k8s)://(?:https?://)?(.+)", master)
     if found is None:
         raise SparkUnavailableError(
-            f"{master!r} is no master of Spark: use local[*], spark://host:7077, yarn or k8s://https://host:443"
+            f"{master!r} is not a Spark master: use local[*], spark://host:7077, yarn or k8s://https://host:443"
         )
     problems = []
     for address in found[1].split(","):

@@ -75,23 +75,23 @@ def planned(
     if wanted is not None or plan.kind != "key" or plan.key is None or sliced is None:
         return plan
     if not statistics:
-        return replace(plan, statistics="not asked for, so every key is taken to be small enough for a task")
+        return replace(plan, statistics="off, so every key is assumed to fit in a task")
     most = _skewed_bytes(df)
     estimate = estimated(df.select(*map(named, compiled.read)))
     if estimate.size is None:
-        return replace(plan, statistics="Spark does not know how large the events are; none were looked at")
+        return replace(plan, statistics="Spark has no estimate of the size; no events were sampled")
     about = f"{_text(estimate.size)} of events by Spark's estimate"
     if estimate.size <= most:
-        return replace(plan, statistics=f"{about}, so no key has more than {_text(most)}; none looked at")
+        return replace(plan, statistics=f"{about}, so no key has more than {_text(most)}; none were sampled")
     if estimate.costly is not None:
-        return replace(plan, statistics=f"{about}, not looked at, as a {estimate.costly} would run for it")
+        return replace(plan, statistics=f"{about}; not sampled, because that would run a {estimate.costly}")
     sample = sampled(df, compiled, plan)
     largest = int(sample.share * estimate.size)
-    told = f"{about}; of {sample.rows:,} rows looked at, {sample.share:.0%} "
+    told = f"{about}; of {sample.rows:,} rows sampled, {sample.share:.0%} "
     told += f"have the key {sample.key!r}, about {_text(largest)}"
     if largest <= most:
-        return replace(plan, statistics=f"{told}, and up to {_text(most)} are for one task")
-    reason = f"the key {sample.key!r} has more events than are good for one task"
+        return replace(plan, statistics=f"{told}, and one task takes up to {_text(most)}")
+    reason = f"the key {sample.key!r} has too many events for one task"
     return replace(sliced, reason=reason, statistics=f"{told}, more than {_text(most)} ({SKEWED})")
 
 

@@ -249,7 +249,7 @@ def check_identity(saved: str, identity: str) -> None:
         raise StateError(
             "the checkpoint belongs to another query\n"
             f"  it was written by:\n{_indented(saved)}\n  and this is:\n{_indented(identity)}\n"
-            "  hint: start the changed query with a new checkpoint, or go on with the old query"
+            "  hint: start the changed query with a new checkpoint, or continue with the old query"
         )
 
 

@@ -45,7 +45,7 @@ def watermark_delay(df: DataFrame, time: str) -> int:
         )
         unit = "" if "cast" in change else " for milliseconds"
         raise EventError(
-            f"the time column `{time}` is {kind}, and Spark has watermarks on timestamps alone\n"
+            f"the time column `{time}` is {kind}, but Spark supports watermarks only on timestamps\n"
             f"  hint: df.withColumn({time!r}, {change.format(repr(time))}){unit}"
         )
     if _WATERMARK not in df.schema[time].metadata:
@@ -74,6 +74,6 @@ def use_rocksdb(spark: SparkSession) -> None:
             spark.conf.set(CHANGELOG, "true")
     elif "RocksDB" not in provider:
         raise EventError(
-            f"the state store is {provider}, and streams of nestream need RocksDB\n"
+            f"the state store is {provider}, but nestream streams need RocksDB\n"
             f'  hint: spark.conf.set("{PROVIDER}", "{ROCKSDB}")'
         )

@@ -148,13 +148,13 @@ def checked(data: bytes | None, what: str) -> dict[str, Any]:
     if data is None or hashlib.sha256(body.encode()).hexdigest() != digest:
         raise EventError(
             f"{what} is {'missing' if data is None else 'damaged or cut short'}\n"
-            "  hint: restore the checkpoint from a copy, or remove it together with the matches to start anew"
+            "  hint: restore the checkpoint from a copy, or remove it together with the matches to start over"
         )
     plain: dict[str, Any] = json.loads(body)
     if (version := plain.pop("format")) != _FORMAT:
         raise EventError(
-            f"{what} has format version {version}, and this nestream reads {_FORMAT}\n"
-            "  hint: let the version that wrote it finish, or start anew"
+            f"{what} has format version {version}, but this nestream reads {_FORMAT}\n"
+            "  hint: let the version that wrote it finish, or start over"
         )
     return plain
 

@@ -313,7 +313,7 @@ def _check_columns(columns: StructType, time: str, type: str) -> None:
     moment = columns[time].dataType
     if moment.typeName() not in ("timestamp", "timestamp_ntz"):
         raise EventError(
-            f"the time column `{time}` holds {moment.simpleString()}, and Spark streams need timestamps\n"
+            f"the time column `{time}` holds {moment.simpleString()}, but Spark streams need timestamps\n"
             "  hint: write the times as ISO-8601 timestamps; `nestream run` and query.stream() take integers"
         )
 
@@ -323,7 +323,7 @@ def _aside_columns(events: pa.Schema) -> pa.Schema:
     taken = [name for name in (REASON, TEXT) if name in events.names]
     if taken:
         raise EventError(
-            f"the events have a column `{taken[0]}`, and late events are written with one of that name\n"
+            f"the events have a column `{taken[0]}`, and late events are written with a column of that name\n"
             "  hint: rename the column, or leave out --late"
         )
     return pa.schema([*events, pa.field(REASON, pa.string()), pa.field(TEXT, pa.string())])

@@ -125,7 +125,7 @@ class StreamJob:
         if self._last is None:
             if self._writes.matches.has_files():
                 raise EventError(
-                    f"{self._writes.matches.place} has matches, and there is no checkpoint to go on from\n"
+                    f"{self._writes.matches.place} has matches, and there is no checkpoint to continue from\n"
                     "  hint: choose another folder, or empty it"
                 )
         else:
@@ -184,8 +184,8 @@ class StreamJob:
         begin = clock.monotonic()
         if last is not None and last.ended:
             raise EventError(
-                "more events came after a run with --flush, which said that all time had passed\n"
-                "  hint: remove the checkpoint and the matches, and start anew without --flush"
+                "new events arrived after a run with --flush, which ended the input\n"
+                "  hint: remove the checkpoint and the matches, and start over without --flush"
             )
         expected = 0 if last is None else last.number + 1
         if number < expected:
@@ -193,7 +193,7 @@ class StreamJob:
         if number > expected:
             raise EventError(
                 f"Spark is at micro-batch {number:,}, and {self._commits.place} has no state for it\n"
-                "  hint: a checkpoint of an earlier version cannot be used; start anew with a new checkpoint "
+                "  hint: a checkpoint of an earlier version cannot be used; start over with a new checkpoint "
                 "and a new folder for the matches"
             )
         self._look()

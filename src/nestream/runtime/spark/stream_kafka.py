@@ -311,7 +311,7 @@ class BatchTopic(BatchFiles):
         missing = next(hidden for hidden, _ in names if hidden not in there)
         raise EventError(
             f"the file {self.place}/{missing} is missing, and its rows were not sent to {self.address}\n"
-            "  hint: restore the checkpoint from a copy, or start anew with a new checkpoint and a new topic"
+            "  hint: restore the checkpoint from a copy, or start over with a new checkpoint and a new topic"
         )
 
 

@@ -52,7 +52,7 @@ class Place:
         except (OSError, ValueError, pa.ArrowException) as problem:
             raise EventError(
                 f"{self.where} cannot be used: {_first_line(problem)}\n"
-                "  hint: use a folder that all workers share, or an address that pyarrow.fs knows: "
+                "  hint: use a folder that all workers share, or an address that pyarrow.fs supports: "
                 "hdfs://, s3:// or gs://"
             ) from None
 

@@ -186,7 +186,7 @@ class ChangingRules:
             run.store.seen = self._events
         progress.greatest = self._greatest * progress.run.schema.per_microsecond
         for _ in progress.decided():
-            raise AssertionError("there are no events, and so no matches")
+            raise AssertionError("there are no events yet, so there are no matches")
 
     def _check(self, compiled: Compiled) -> None:
         """Raise where the events would have to be split in another way than those that are held."""
@@ -195,5 +195,5 @@ class ChangingRules:
             raise EventError(
                 f"this stream splits its events by `{key}`, and a match of this rule may have events with "
                 f"several values of it\n"
-                f"  hint: compare `{key}` in the rule, or start anew with --partitions 1 to run any rule"
+                f"  hint: compare `{key}` in the rule, or start over with --partitions 1 to run any rule"
             )

@@ -72,8 +72,8 @@ class FileCells:
             what = "is missing" if found is None else "is damaged or cut short"
             raise StateError(
                 f"the state file {self._place}/{part.file} {what}\n"
-                "  hint: restore the checkpoint from a copy, or remove it together with the matches to start "
-                "anew"
+                "  hint: restore the checkpoint from a copy, or remove it together with the matches to "
+                "start over"
             )
         return found
 
