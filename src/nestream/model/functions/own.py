@@ -101,7 +101,7 @@ class _Own:
                 found = found.combine_chunks()
             if not isinstance(found, pa.Array):
                 if not hasattr(found, "__len__") or isinstance(found, str | bytes):
-                    raise TypeError(f"it gave {found!r}, not an array")
+                    raise TypeError(f"it returned {found!r}, not an array")
                 found = pa.array(found)
             found = found.cast(_TYPES[self.kind])
         except Exception as problem:
