@@ -1,4 +1,4 @@
-"""Which events a matcher still needs: those within a window of anything that is still to be decided."""
+"""Decides which events a matcher still needs: those within a window of anything undecided."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ LEAST = -(2**63)
 def forgettable(
     program: Program, store: WindowedEvents, decided: Sequence[int], watermark: int | None, first: int | None
 ) -> int:
-    """How many of the first events no match needs any more that is still to be decided or emitted.
+    """How many of the first events no undecided or pending match needs.
 
     `decided` is the position up to which the matches of each operator were emitted, and `first` the number of
-    the first row that a match needs which KEEP holds.
+    the first row that a match held by KEEP needs.
     """
     expired = _expired(program, store, decided, watermark)
     return (
@@ -29,7 +29,7 @@ def forgettable(
 def complete_since(
     program: Program, store: WindowedEvents, decided: Sequence[int], watermark: int | None
 ) -> int:
-    """The time from which on every event that has come is held for the program, however it came."""
+    """The time from which every event that has arrived is held for the program."""
     if watermark is None or program.measure is Measure.NONE:
         return LEAST
     if program.measure is Measure.TIME:
@@ -41,7 +41,7 @@ def complete_since(
 
 
 def _reached(program: Program, store: WindowedEvents, row: int) -> int:
-    """The first row that a match which begins with a row needs: its leading groups look back."""
+    """The first row needed by a match that begins with a row: its leading groups look back."""
     if not program.looks_back or not 0 <= row < len(store):
         return row
     match program.measure:
@@ -55,7 +55,7 @@ def _reached(program: Program, store: WindowedEvents, row: int) -> int:
 
 
 def _expired(program: Program, store: WindowedEvents, decided: Sequence[int], watermark: int | None) -> int:
-    """How many of the first events can take part in no match that is still to be decided."""
+    """How many of the first events cannot be part of an undecided match."""
     if not len(store) or watermark is None or program.measure is Measure.NONE:
         return 0
     if program.measure is Measure.EVENTS:
@@ -69,7 +69,7 @@ def _windows(program: Program) -> int:
 
 
 def _oldest_position(program: Program, store: WindowedEvents, decided: Sequence[int]) -> int:
-    """The position of the first event that is needed, where windows count events."""
+    """The position of the first needed event, where windows count events."""
     oldest = store.events.seen - _windows(program) * (program.window - 1)
     if Decided.CLOSED in program.decided:
         oldest = min(oldest, min(decided) - (program.window - 1))
