@@ -1,4 +1,4 @@
-"""The run of anything that was compiled: a query, a query set, or a set in layers."""
+"""Starts the run of anything compiled: a query, a query set, or a set in layers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AnyRun: TypeAlias = LocalRun | SetRun | LayeredRun
 
 
 def started(compiled: Compiled) -> AnyRun:
-    """The run of a compiled query or set, before any event."""
+    """The run of a compiled query or set, before the first event."""
     match compiled:
         case CompiledLayers():
             return LayeredRun(compiled)

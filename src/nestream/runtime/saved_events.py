@@ -1,4 +1,4 @@
-"""The events that an engine holds, as they come in, are saved, brought back and described."""
+"""Orders, saves, restores and describes the events that an engine holds."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from nestream.model.event_types import said_types
 from nestream.model.schema import Schema
 
 POSITION, TIME, TYPE = "nestream position", "nestream time", "nestream type"
-"""The columns beside the events' own in a saved state."""
+"""The extra columns of events in a saved state."""
 
 
 def in_order(events: pa.Table, schema: Schema) -> pa.Table:
-    """The events by time and arrival; looked at chunk by chunk, as most tables are so already."""
+    """The events by time and arrival; checked chunk by chunk, because most tables are already in order."""
     column = events.column(schema.time)
     last: int | None = None
     for chunk in column.chunks:
@@ -39,7 +39,7 @@ def times_of(column: pa.Array | pa.ChunkedArray, schema: Schema) -> npt.NDArray[
 
 
 def saved_events(store: EventBuffer) -> pa.Table:
-    """The events held, with their positions, times and types."""
+    """The held events, with their positions, times and types."""
     store.seal()
     held = store.payload.append_column(POSITION, pa.array(store.pos + store.base))
     return held.append_column(TIME, pa.array(store.ts)).append_column(TYPE, store.type_names())
@@ -57,14 +57,14 @@ def restore_events(store: EventBuffer, seen: int, held: pa.Table) -> None:
 
 
 def saved_emitted(emitted: EmittedMatches) -> pa.Table:
-    """The matches of a projection that were given, as a table of positions."""
+    """The emitted matches of a projection, as a table of positions."""
     width = emitted.positions.shape[1]
     names = [str(place) for place in range(width)]
     return pa.table([np.ascontiguousarray(emitted.positions[:, n]) for n in range(width)], names)
 
 
 def restored_emitted(table: pa.Table) -> npt.NDArray[np.int64]:
-    """The same positions back."""
+    """The positions from a saved table."""
     return np.column_stack([column.to_numpy() for column in table.columns])
 
 
@@ -100,7 +100,7 @@ def describe_events(store: EventBuffer, programs: Sequence[Program], watermark: 
 
 
 def _labels(store: EventBuffer, programs: Sequence[Program]) -> Iterator[tuple[str, int]]:
-    """A name for each leaf: its types and, of one query, its variables."""
+    """A name for each leaf: its types and, for a single query, its variables."""
     users: dict[int, list[str]] = {}
     for program in programs:
         for outline in program.outlines:

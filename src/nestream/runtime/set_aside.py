@@ -1,4 +1,4 @@
-"""The events that a stream leaves out: late ones and dead letters, counted and handed to whoever asked."""
+"""Counts the events that a stream leaves out, late ones and dead letters, and passes them to handlers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class SetAside:
-    """Where late events and dead letters go; without a place for them, the first gives a warning."""
+    """Where late events and dead letters go; without a handler, the first one gives a warning."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class SetAside:
         self.dead_count = 0
 
     def bury(self, event: Any, reason: str) -> None:
-        """Take an event that cannot be used."""
+        """Handle an event that cannot be used."""
         self.dead_count += 1
         if self._dead_letter is not None:
             self._dead_letter(event, reason)
@@ -35,7 +35,7 @@ class SetAside:
             warnings.warn(said, stacklevel=2)
 
     def leave(self, event: Any) -> None:
-        """Take an event that is late."""
+        """Handle a late event."""
         self.late_count += 1
         if self._late is not None:
             self._late(event)
