@@ -1,6 +1,6 @@
-"""What `explain` says of a DataFrame: how its events are split, what is read of them, what Spark filters.
+"""What `explain` reports about a DataFrame: how its events are split, what is read, what Spark filters.
 
-Of a streaming one also how late events may be, what is held as state, and when a match is given.
+For a streaming DataFrame also the allowed lateness, the state, and when matches are emitted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def explain_dataframe(
     slice_length: Length | None = None,
     statistics: bool = True,
 ) -> dict[str, Any]:
-    """The plan on Spark, as plain data; only a large batch is looked at for it, as for its matches."""
+    """The plan on Spark, as plain data; only a large batch is sampled for it, as it is for matching."""
     df, compiled = by_code_point(df), compiled.over(in_utc(compiled.schema))
     columns = compiled.read
     pushed = pushed_text(compiled.scope, compiled.schema)
@@ -75,7 +75,7 @@ def _stream(
 
 
 def _held(program: Scope, window: Duration) -> str:
-    """What the state store has of the events."""
+    """What the state store holds of the events."""
     waiting = Decided.WINDOW in program.decided
     windows = 2 if waiting and program.looks_back else 1
     match program.measure:
@@ -90,7 +90,7 @@ def _held(program: Scope, window: Duration) -> str:
 
 
 def _given(program: Scope, window: Duration) -> Iterator[str]:
-    """When a match is given, for each way to be decided."""
+    """When a match is emitted, for each way to be decided."""
     for decided in program.decided:
         match decided:
             case Decided.LAST:
