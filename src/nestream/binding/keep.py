@@ -1,4 +1,4 @@
-"""Binds KEEP: what matches agree on must be shown by every match, and EVERY is a length of time."""
+"""Binds KEEP: every match must show what matches agree on, and EVERY takes a duration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nestream.model.time import Duration
 def bind_keep(
     clause: KeepClause | None, declared: Declarations, output: Output
 ) -> tuple[Keep | None, list[Diagnostic]]:
-    """What KEEP says, and what is wrong with it."""
+    """The bound KEEP clause, and its problems."""
     if clause is None:
         return None, []
     binding = _KeepBinding(clause, declared, output)
@@ -59,7 +59,7 @@ class _KeepBinding:
         return Keep(clause.kind, tuple(map(self.bound, clause.per)), every, clause.span)
 
     def bound(self, item: str | Expression) -> str | Expression:
-        """What matches agree on, with `p.order.id` as a field."""
+        """The expressions that matches agree on, with `p.order.id` as a field."""
         return item if isinstance(item, str) else GroupBinding(self.declared.scopes).bound(item) or item
 
     @property

@@ -26,12 +26,12 @@ from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.expression import Attribute, Expression, IsNull, Or, variables
 
 MOST_CHOICES = 1024
-"""How many combinations of OR branches a query may have."""
+"""The maximum number of combinations of OR branches."""
 
 
 @dataclass(frozen=True)
 class OrAlternative:
-    """A node without ORs: its positive components, and the predicates that hold where it takes part."""
+    """A node without ORs: its positive components, and the predicates that hold in its matches."""
 
     node: Leaf | WinSeq | WinAnd
     parts: tuple[OrAlternative, ...]
@@ -45,17 +45,17 @@ class OrAlternative:
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
-        """The positive leaves in the order of the text."""
+        """The positive leaves in text order."""
         return tuple(part.node for part in self.walk() if isinstance(part.node, Leaf))
 
     @property
     def first(self) -> tuple[str, ...]:
-        """The variables of which one is the earliest event."""
+        """The variables that can bind the earliest event."""
         return self._ends(0)
 
     @property
     def last(self) -> tuple[str, ...]:
-        """The variables of which one is the latest event."""
+        """The variables that can bind the latest event."""
         return self._ends(-1)
 
     def _ends(self, side: int) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class OrAlternative:
 
     @property
     def chain(self) -> tuple[str, ...] | None:
-        """The variables in their order where that is total."""
+        """The variables in order, if the order is total."""
         match self.node:
             case Leaf(variable=variable):
                 return (variable,)
@@ -81,7 +81,7 @@ class OrAlternative:
 
     @property
     def levels(self) -> dict[str, int]:
-        """How deep each variable is nested: 0 for those of the outermost expression."""
+        """How deeply each variable is nested: 0 for the outermost expression."""
         if isinstance(self.node, Leaf):
             return {self.node.variable: 0}
         found: dict[str, int] = {}
@@ -153,8 +153,8 @@ def _asked(
 ) -> Iterator[Expression]:
     """The predicates of a node for one choice of branches.
 
-    Outside an OR only the condition of a window is about its branches, `d.ts IS NULL OR d.ts - b.ts <= 10`:
-    it holds without `d`, and with it the test for NULL is needless.
+    Outside an OR, only the condition of a window mentions its branches: `d.ts IS NULL OR d.ts - b.ts <= 10`.
+    It holds without `d`; with `d`, the test for NULL is not needed.
     """
     missing = target_variables(node) - {leaf.variable for part in parts for leaf in part.leaves}
     for predicate in predicates:
@@ -174,7 +174,7 @@ def _without_tests(predicate: Expression) -> Expression:
 
 
 def _alternatives(constraint: Component) -> Iterator[tuple[Component, ...]]:
-    """The negations and witnesses of each choice of branches of a constraint; what binds stays itself."""
+    """The negations and witnesses of each choice of branches of a constraint; other components stay."""
     if not is_constraint(constraint):
         yield (constraint,)
         return

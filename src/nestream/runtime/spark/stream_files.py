@@ -162,7 +162,7 @@ def stream_files(
     time is ahead of the clock by more than `future`. `schemas` are the files with the schemas of messages of
     Avro, each `FILE`, or `ID=FILE` with its id in a registry.
 
-    The watermark is `delay` microseconds behind the greatest time. A micro-batch begins every `trigger`
+    The watermark trails the greatest time by `watermark` microseconds. A micro-batch begins every `trigger`
     seconds, or when the previous one has ended. With `flush`, the input ends when the files are done.
     `partitions` is the number of key buckets; a checkpoint keeps its original number.
     """
