@@ -1,7 +1,7 @@
-"""Explains where the parser stopped: what is wrong there, and what to write.
+"""Explains syntax errors: what is wrong where the parser stopped, and what to write.
 
-Each explanation is a function that knows one mistake; the first that recognises its own is used. Habits from
-other languages and misspelt words come first, as they look like many other mistakes.
+Each explanation is a function that knows one mistake; the first that recognises it is used. Habits from other
+languages and misspelt words come first, because they look like many other mistakes.
 """
 
 from nestream.language.diagnose.clauses import CLAUSE_ERRORS, TRAILING_ERRORS
@@ -27,7 +27,7 @@ _ALL = (
 
 
 def explain(situation: Situation) -> Explanation:
-    """What is wrong at the token that no rule takes."""
+    """Explain the token that no rule accepts."""
     for explanation in _ALL:
         found = explanation(situation)
         if found is not None:

@@ -1,4 +1,4 @@
-"""Explains mistakes in the clauses of a query: WITHIN, RETURN and LIMIT, and what stands outside a clause."""
+"""Explains mistakes in the clauses of a query: WITHIN, RETURN and LIMIT, and text outside a clause."""
 
 from __future__ import annotations
 
@@ -166,4 +166,4 @@ CLAUSE_ERRORS: tuple[Callable[[Situation], Explanation | None], ...] = (
 )
 
 TRAILING_ERRORS: tuple[Callable[[Situation], Explanation | None], ...] = (_after_the_end,)
-"""Asked last: where a query could end, almost any mistake looks like text after its end."""
+"""Tried last: where a query could end, almost any mistake looks like text after its end."""

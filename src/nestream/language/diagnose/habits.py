@@ -333,4 +333,4 @@ HABITS: tuple[Callable[[Situation], Explanation | None], ...] = (
     _variables_in_any,
     _exists_without_variables,
 )
-"""Asked early: each looks for signs that have no other meaning in the place where it looks."""
+"""Tried early: each looks for signs that have no other meaning in that place."""

@@ -210,7 +210,7 @@ _OF_FLINK = {
     "UNTIL": "`SEQ(A a, !B b, C c)`",
     "BEGIN": "PATTERN and the components in a SEQ",
 }
-"""The calls of Flink's pattern API, in upper case, and what is written instead."""
+"""The calls of Flink's pattern API, in upper case, and what to write instead."""
 
 
 def _call_of_flink(at: Situation) -> Explanation | None:
