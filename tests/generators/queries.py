@@ -1,4 +1,4 @@
-"""Random queries that bind: the whole language, in three spellings, for the columns of the histories."""
+"""Random queries that bind: the whole language, in three dialects, for the columns of the histories."""
 
 from __future__ import annotations
 

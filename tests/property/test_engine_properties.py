@@ -199,7 +199,7 @@ TIMED = {
     "a trailing negation": "SEQ(A a, !(B b, b.ts - a.ts > 1 seconds)) WITHIN 3 seconds",
     "half a second": "SEQ(A a, B b, C c) WITHIN 2500 ms RETURN c.ts - a.ts AS long, b.ts AS middle",
     "a conjunction": "AND(A a, !B b, C c, abs(a.ts - c.ts) < 2 seconds) WITHIN 5 seconds",
-    "in the SASE spelling": "EVENT SEQ(A a, !(B b), C c) WHERE [id] WITHIN 3 seconds",
+    "in the SASE dialect": "EVENT SEQ(A a, !(B b), C c) WHERE [id] WITHIN 3 seconds",
 }
 
 

@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 
 
 class Dialect(StrEnum):
-    """The three spellings."""
+    """The three dialects."""
 
     NEEL = "neel"
     NEEL_PLUS = "neel+"

@@ -212,11 +212,11 @@ def _wrong_dialect(query: Query, builder: QueryBuilder, forced: Dialect | None) 
         return None
     if forced is Dialect.SASE and not query.sase:
         start = Span(query.span.start, query.span.start + 1)
-        hint = "a query in the SASE spelling begins with EVENT"
-        return Diagnostic("wrong-dialect", "the query is not in the SASE spelling", start, hint=hint)
+        hint = "a query in the SASE dialect begins with EVENT"
+        return Diagnostic("wrong-dialect", "the query is not in the SASE dialect", start, hint=hint)
     if forced is not Dialect.SASE and builder.event_keyword is not None:
         name = "NEEL" if forced is Dialect.NEEL else "NEEL+"
-        message = f"EVENT belongs to the SASE spelling, not to {name}"
+        message = f"EVENT belongs to the SASE dialect, not to {name}"
         return Diagnostic(
             "wrong-dialect", message, builder.event_keyword, hint="write PATTERN, or choose the dialect sase"
         )

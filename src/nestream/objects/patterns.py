@@ -449,7 +449,7 @@ def component(source: Any) -> Tree:
         ("RETURN", query.returns),
         ("KEEP", query.keep is not None),
         ("LIMIT", query.limit is not None),
-        ("the SASE spelling", query.sase),
+        ("the SASE dialect", query.sase),
     ):
         if present:
             raise mistake(
