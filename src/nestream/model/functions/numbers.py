@@ -29,13 +29,13 @@ def _abs(values: Any) -> Any:
 
 
 def _whole(values: Any, rounded: Any) -> Any:
-    """Floats rounded to whole numbers as integers, where they fit in 64 bits."""
+    """Floats rounded to integers, where they fit in 64 bits."""
     inside = (rounded >= -(2.0**63)) & (rounded < 2.0**63)
     return np.where(inside, rounded, 0).astype(np.int64), inside
 
 
 def _to_whole(row: Any, decimal_mode: str, array: Any) -> tuple[Any, Any]:
-    """The row and the kernel of a function that rounds to an integer."""
+    """The row function and the kernel of a function that rounds to an integer."""
 
     def of_row(value: Any) -> Any:
         if isinstance(value, Decimal):
@@ -49,7 +49,7 @@ def _to_whole(row: Any, decimal_mode: str, array: Any) -> tuple[Any, Any]:
 
 
 def _round(value: Any, digits: int = 0) -> Any:
-    """Half away from zero, of the number as it is written in decimal digits."""
+    """Round half away from zero, based on the decimal digits of the number."""
     if isinstance(value, float) and not math.isfinite(value):
         return value
     if digits > 400:

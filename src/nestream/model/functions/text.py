@@ -19,7 +19,7 @@ else:
 
 
 def _alone(kernel: Callable[..., Any]) -> Callable[[str], Any]:
-    """The value of an Arrow kernel for one string: what Unicode says is for Arrow's tables to know."""
+    """The value of an Arrow kernel for one string: Arrow's tables decide about Unicode."""
     return lambda value: kernel(pa.scalar(value, text_type())).as_py()
 
 
@@ -28,7 +28,7 @@ def _constant(value: Any) -> bool:
 
 
 def _searching(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """A kernel that takes its pattern as a constant; others are searched for row by row."""
+    """A kernel that takes its pattern as a constant; other patterns are searched row by row."""
 
     def search(values: Any, pattern: Any) -> Any:
         return kernel(values, pattern.as_py()) if _constant(pattern) else NotImplemented
@@ -57,7 +57,7 @@ def _replace(value: str, search: str, replacement: str) -> str:
 def _replace_column(values: Any, search: Any, replacement: Any) -> Any:
     if not (_constant(search) and _constant(replacement)):
         return NotImplemented
-    if not search.as_py():  # Arrow never comes back from replacing nothing
+    if not search.as_py():  # Arrow never returns from replacing an empty string
         return values
     return pc.replace_substring(values, pattern=search.as_py(), replacement=replacement.as_py())
 
@@ -75,7 +75,7 @@ def _like(value: str, pattern: str) -> bool:
 
 
 def _like_column(values: Any, pattern: str) -> Any:
-    """Arrow's LIKE mistakes an escaped sign beside a leading or trailing `%`, so those go by RE2."""
+    """Arrow's LIKE misreads an escaped sign next to a leading or trailing `%`, so those use RE2."""
     if "\\" not in pattern:
         return pc.match_like(values, pattern)
     signs = re.findall(r"\\.|[^\\]", pattern, re.DOTALL)
