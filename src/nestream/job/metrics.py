@@ -1,4 +1,4 @@
-"""The progress of a job on `/metrics`, for Prometheus; needs the package prometheus-client."""
+"""Serves the progress of a job on `/metrics` for Prometheus; needs the package prometheus-client."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Metrics:
 
 
 def serve_metrics(address: str, progress: Callable[[], Progress]) -> tuple[int, Callable[[], None]]:
-    """Serve the metrics on `PORT` or `HOST:PORT`, by default of this machine; the port, and how to stop."""
+    """Serve the metrics on `PORT` (of this machine) or `HOST:PORT`; return the port, and how to stop."""
     host, _, port = address.rpartition(":")
     if not port.isdigit() or int(port) > 65_535:
         raise ValueError(f"{address!r} is not an address; write PORT or HOST:PORT")
