@@ -105,12 +105,12 @@ def read_events(
 ) -> EventReader:
     """Open a file of events ("-" is standard input, with a `format`).
 
-    `time`, `type`: the columns that hold the time and the event type; None if all are of one type and
+    `time`, `type`: the columns that hold the time and the event type; None if all have one type and
     there is no column. `dead_letter`: where malformed rows go, True for `<input>.dead.jsonl`; they are always
     counted. `schema`: types of columns that are not inferred; a value that does not fit makes its row
     malformed. `closed`: the schema has all columns. Others are ignored, and a file that lacks one is refused;
-    in JSON lines, a missing attribute is NULL. `progress` is called with (rows read, bytes read, total bytes). Raises SourceError if the file
-    cannot be read at all.
+    in JSON lines, a missing attribute is NULL. `progress` is called with (rows read, bytes read, total bytes).
+    Raises SourceError if the file cannot be read at all.
     """
     if batch_rows < 1:
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")
