@@ -1,4 +1,4 @@
-"""`nestream console`: the web console, for a job, or for queries on data sets alone."""
+"""`nestream console`: the web console, for a job, or just for queries on data sets."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def console(
         if browser:
             webbrowser.open(address)
 
-    with suppress(KeyboardInterrupt):  # which the server may take for itself
+    with suppress(KeyboardInterrupt):  # which the server may handle itself
         serve(Path(job) if job else None, port=port, data=files, time=time, type=type, ready=ready)
     note("stopped")
 

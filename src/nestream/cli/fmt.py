@@ -1,4 +1,4 @@
-"""`nestream fmt`: queries in the one canonical layout."""
+"""`nestream fmt`: formats queries in the one canonical layout."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def fmt(
 ) -> None:
     """Format queries: print them, or rewrite their files.
 
-    Comments before the query are kept.
-    A file with comments inside the query is left alone, as they would be lost.
+    Comments before the query are kept. A file with comments inside the query is not changed, because they
+    would be lost.
     """
     if write and check:
         raise typer.BadParameter("use --write or --check, not both.", param_hint="--check")
@@ -51,7 +51,7 @@ def fmt(
 
 
 def _one(source: QueryText, write: bool, check: bool, dialect: Dialect | None) -> bool:
-    """Format one query; whether all is well with it."""
+    """Format one query; return whether it is fine."""
     name = str(source.path or "the query")
     try:
         wanted = layout(source, dialect)
@@ -83,21 +83,21 @@ def _one(source: QueryText, write: bool, check: bool, dialect: Dialect | None) -
 
 
 def layout(source: QueryText, dialect: Dialect | None) -> str:
-    """The comments before the query, and the query in its layout."""
+    """The comments before the query, and the formatted query."""
     heading = _HEADING.match(source.text)
     kept = heading[0].strip() + "\n" if heading else ""
     return f"{kept}{format_query(source.text, dialect.value if dialect else None)}\n"
 
 
 def comments_lost(text: str) -> bool:
-    """Whether comments stand behind the beginning of the query."""
+    """Whether there are comments after the beginning of the query."""
     heading = _HEADING.match(text)
     rest = text[heading.end() :] if heading else text
     return any(found["comment"] for found in _LEXICAL.finditer(rest))
 
 
 def _rewrite(path: Path, text: str) -> None:
-    """Through a second file, so that the query is never half written."""
+    """Write through a second file, so that the query is never half written."""
     beside = path.with_name(f".{path.name}.new")
     try:
         beside.write_text(text, encoding="utf-8", newline="\n")

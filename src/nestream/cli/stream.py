@@ -175,9 +175,9 @@ def stream(
 def _chosen(
     query: str, dialect: Dialect | None, given: list[str] | None, types: str | None, is_begun: bool
 ) -> Query | Binder:
-    """The query, ready for a stream, or what binds rules.
+    """The query, ready for a stream, or the binder of rules.
 
-    Rules that are wrong are an error at the first start; a stream that goes on refuses them and runs.
+    At the first start, wrong rules are an error; a stream that continues refuses them and runs.
     """
     if not is_rules(query):
         parsed = with_types(query_text(query).parse(dialect, given), types)
@@ -205,7 +205,7 @@ def _check(parsed: Query | Queries) -> None:
 
 
 def _check_duration(option: str, length: str | None) -> None:
-    """Refuse what is not a duration before Spark is started."""
+    """Refuse an invalid duration before Spark is started."""
     if length is None:
         return
     try:
@@ -215,13 +215,13 @@ def _check_duration(option: str, length: str | None) -> None:
 
 
 def _absolute(schema: str) -> str:
-    """A schema, `FILE` or `ID=FILE`, that is found from any folder."""
+    """A schema, `FILE` or `ID=FILE`, with an absolute path."""
     number, equals, path = schema.rpartition("=")
     return f"{number}{equals}{Path(path).absolute()}"
 
 
 def _check_topic(format: StreamFormat | None, checkpoint: str | None) -> None:
-    """Refuse options that do not go with matches in Kafka."""
+    """Refuse options that cannot be combined with matches in Kafka."""
     if checkpoint is None:
         raise typer.BadParameter(
             "a stream to Kafka needs a folder for its checkpoint; add --checkpoint DIR.",
@@ -242,7 +242,7 @@ def _apart(source: str, written: dict[str, str | None]) -> None:
 
 
 def _piped() -> str:
-    """Standard input, where something other than a person writes to it."""
+    """Standard input, if a program and not a person writes to it."""
     if sys.stdin.isatty():
         raise typer.BadParameter(
             "name a file, a folder or an address, or pipe events in: tail -f events.jsonl | nestream ...",

@@ -1,4 +1,4 @@
-"""`nestream stream --metrics`: the progress of a stream on /metrics while it runs."""
+"""`nestream stream --metrics`: serves the progress of a stream on /metrics while it runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nestream.job.metrics import serve_metrics
 
 @contextmanager
 def served(address: str | None, progress: Callable[[], Progress], job: StreamJob) -> Iterator[None]:
-    """The progress on /metrics meanwhile, if an address is given."""
+    """Serve the progress on /metrics, if an address is given."""
     if address is None:
         job.describe(metrics=None)
         yield

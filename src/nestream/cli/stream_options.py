@@ -1,4 +1,4 @@
-"""The options of `nestream stream`, which both ways to run it share."""
+"""The options of `nestream stream`, for both ways to run it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 class StreamFormat(StrEnum):
-    """How matches are written. json is one object a line; text is for people."""
+    """How matches are written. json is one object per line; text is for people."""
 
     PARQUET = "parquet"
     JSON = "json"

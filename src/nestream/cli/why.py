@@ -1,4 +1,4 @@
-"""`nestream why`: what stops some events of a file from being a match."""
+"""`nestream why`: explains what stops some events of a file from being a match."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def why(
 
 
 def _picked(text: str, by: str | None) -> Sequence[Any] | Mapping[str, Any]:
-    """The events as rows or values; with the variable that each is to be, where that is said."""
+    """The picked events as rows or values, with the variable of each if given."""
     items = [item.strip() for item in text.split(",") if item.strip()]
     if not items:
         raise _wrong("it needs at least one event.")

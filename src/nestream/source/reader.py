@@ -109,7 +109,7 @@ def read_events(
     there is no column. `dead_letter`: where malformed rows go, True for `<input>.dead.jsonl`; they are always
     counted. `schema`: types of columns that are not inferred; a value that does not fit makes its row
     malformed. `closed`: the schema has all columns. Others are ignored, and a file that lacks one is refused;
-    in JSON lines, a missing attribute is NULL. `progress` is called with (rows read, bytes read, total bytes).
+    in JSON lines, a missing attribute is NULL. `progress` is called with (rows, bytes read, total bytes).
     Raises SourceError if the file cannot be read at all.
     """
     if batch_rows < 1:
