@@ -282,7 +282,7 @@ def test_methods_of_this_process_say_what_to_call_for_a_dataframe(spark: SparkSe
     for stream in (query.stream, several.stream):
         with pytest.raises(nestream.EventError, match=r"matched on Spark: call `match\(df\)`"):
             stream(df)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="on Spark the events are a DataFrame"):
+    with pytest.raises(TypeError, match="on Spark, pass the events as a DataFrame"):
         query.on_spark(pa.table({"ts": [1], "type": ["A"]}))
     assert jobs(spark) <= before + 1  # `toArrow` in the last call
 

@@ -78,8 +78,8 @@ def test_keys_of_one_size_stay_whole_after_a_look(spark: SparkSession, tmp_path:
     partitioning, statistics = split(stored(spark, tmp_path / "events", history(skewed=False)))
     assert jobs(spark) > before
     assert partitioning.startswith("by key id: ")
-    assert "rows looked at, 2% have the key" in statistics
-    assert "up to 1.0 KB are for one task" in statistics
+    assert "rows sampled, 2% have the key" in statistics
+    assert "one task takes up to 1.0 KB" in statistics
 
 
 @pytest.mark.usefixtures("small_tasks")
@@ -122,7 +122,7 @@ def test_a_join_is_not_run_for_a_look(spark: SparkSession, tmp_path: Path) -> No
 def test_events_of_unknown_size_are_not_looked_at(spark: SparkSession) -> None:
     rows_of_python = spark.createDataFrame([(1, "A", 1)], "ts long, type string, id long")
     before = jobs(spark)
-    assert split(rows_of_python)[1].startswith("Spark does not know how large")
+    assert split(rows_of_python)[1].startswith("Spark has no estimate of the size")
     assert jobs(spark) == before
 
 

@@ -98,7 +98,5 @@ def test_a_strategy_that_is_planned_by_statistics_says_so(spark: SparkSession) -
     said = query.explain(events=stream(spark), strategy="flat")
     assert jobs(spark) == before
     assert "Sharing: 2 expressions in" in said
-    assert any(
-        line.startswith("  optimizer: each bucket is planned anew at a micro") for line in section(said)
-    )
+    assert any(line.startswith("  optimizer: each bucket is replanned at a micro") for line in section(said))
     assert "optimizer" not in query.explain(events=stream(spark))

@@ -346,5 +346,5 @@ def test_after_all_time_has_passed_more_events_are_refused(tmp_path: Path) -> No
     assert job.matches.num_rows == 1
     assert job.state_files == []
     job.number += 1
-    with pytest.raises(nestream.EventError, match="more events came after a run with --flush"):
+    with pytest.raises(nestream.EventError, match="new events arrived after a run with --flush"):
         job.run(events((3, "A", 1)))
