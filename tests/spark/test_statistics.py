@@ -115,7 +115,7 @@ def test_a_join_is_not_run_for_a_look(spark: SparkSession, tmp_path: Path) -> No
     partitioning, statistics = split(joined)
     assert jobs(spark) == before
     assert partitioning.startswith("by key id: ")
-    assert "not looked at, as a Join would run for it" in statistics
+    assert "not sampled, because that would run a Join" in statistics
 
 
 @pytest.mark.usefixtures("small_tasks")
