@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nestream.query import Query, StateError, matching, query
     from nestream.watched import job
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Diagnostic",
@@ -95,6 +95,13 @@ _MODULES = {
     "when": "objects.terms",
 }
 """The module of each public name."""
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext nestream` calls in a notebook: adds the magic `%%neel`."""
+    from nestream.magic import register
+
+    register(shell)
 
 
 class _Package(ModuleType):

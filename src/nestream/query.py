@@ -24,7 +24,7 @@ from nestream.language.parser import read_query
 from nestream.language.printer import print_query, saved_spelling
 from nestream.language.type_header import Types, header_types, read_types
 from nestream.logical.nodes import Plan, has_groups
-from nestream.model.diagnostics import Diagnostic, QueryError, Severity
+from nestream.model.diagnostics import Diagnostic, QueryError, Severity, in_text_order
 from nestream.model.lazy import Lazy, lazy
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema, attributes_of
@@ -138,6 +138,33 @@ def _checked(text: str, dialect: str | None, parameters: Mapping[str, Any] | Non
     if problems:
         raise QueryError([*problems, *bound.warnings], text)
     return Query(bound, types, given)
+
+
+def diagnosed(text: str, schema: Schema | None = None) -> tuple[Diagnostic, ...]:
+    """Every error and warning of a query in the order of its text; its parameters need no values yet.
+
+    With a schema the query is checked against the columns of the events.
+    """
+    problems: list[Diagnostic] = []
+    try:
+        tree, problems = read_query(text)
+        if tree is None:
+            return in_text_order(problems)
+        bound = bind(with_values(tree, {})[0], text)
+    except QueryError as error:
+        found = [said for said in error.diagnostics if said.is_error or not problems]
+        return in_text_order([*problems, *found])
+    types, misread = header_types(text)
+    plan = bound.plan
+    if schema is not None:
+        if types and not schema.types:
+            schema = replace(schema, types={name: frozenset(own) for name, own in types.items()})
+        plan = with_own_columns(plan, schema)
+    # What stands for a parameter without a value may have another type than the value will have.
+    mistyped = [
+        said for said in check_types(plan, schema)[1] if "$" not in text[said.span.start : said.span.end]
+    ]
+    return in_text_order([*problems, *misread, *mistyped, *bound.warnings])
 
 
 def text_of(source: Any) -> str:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 import nestream
 from tests.cli.commands import call
 
@@ -53,15 +55,16 @@ def test_a_rejected_file_is_reported_and_the_others_are_still_rewritten(tmp_path
 
 def test_comments_before_the_query_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "a.neel"
-    path.write_text(f"/* who\n and why */\n// really\n{TEXT}")
+    path.write_text(f"/* who\n and why */\n// really\n-- truly\n{TEXT}")
     assert call("fmt", "--write", path).exit_code == 0
-    assert path.read_text() == f"/* who\n and why */\n// really\n{WANTED}"
+    assert path.read_text() == f"/* who\n and why */\n// really\n-- truly\n{WANTED}"
     assert call("fmt", "--check", path).exit_code == 0
 
 
-def test_a_file_with_comments_inside_the_query_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("comment", ["// first", "-- first", "/* first */"])
+def test_a_file_with_comments_inside_the_query_is_left_alone(tmp_path: Path, comment: str) -> None:
     path = tmp_path / "a.neel"
-    text = "SEQ(A a, // first\n B b) WITHIN 10"
+    text = f"SEQ(A a, {comment}\n B b) WITHIN 10"
     path.write_text(text)
     result = call("fmt", "--write", path)
     assert result.exit_code == 1

@@ -36,7 +36,7 @@ def test_declared_types_are_not_guessed() -> None:
 
 
 def test_a_header_declares_the_types_of_a_query_and_of_a_set(tmp_path: Path) -> None:
-    header = f"/* Found on\n   a shelf. */\n// types: {DECLARED}\n"
+    header = f"/* Found on\n   a shelf. */\n-- In the wrong place.\n// types: {DECLARED}\n"
     (tmp_path / "misplaced.neel").write_text(header + MISPLACED)
     for query in (tmp_path / "misplaced.neel", tmp_path):
         result = call("run", query, sample_path("retail"))

@@ -8,7 +8,7 @@ import pytest
 from lark import Lark, logger
 from lark.lexer import PatternStr
 
-from nestream.language.parser import _parser, parse
+from nestream.language.parser import grammar_parser, parse
 from nestream.language.printer import print_query
 from nestream.model.diagnostics import QueryError
 from nestream.model.text import PLAIN_NAME, RESERVED_WORDS, is_reserved, print_name
@@ -18,14 +18,14 @@ from nestream.model.time import UNITS
 def test_the_reserved_words_are_the_keywords_of_the_grammar() -> None:
     keywords = {
         terminal.name
-        for terminal in _parser().terminals
+        for terminal in grammar_parser().terminals
         if isinstance(terminal.pattern, PatternStr) and terminal.pattern.value.isalpha()
     }
     assert keywords == set(RESERVED_WORDS)
 
 
 def test_a_plain_name_is_that_of_the_grammar() -> None:
-    assert _parser().get_terminal("NAME").pattern.value == PLAIN_NAME
+    assert grammar_parser().get_terminal("NAME").pattern.value == PLAIN_NAME
 
 
 @pytest.mark.parametrize("word", RESERVED_WORDS)
@@ -54,7 +54,7 @@ def test_the_grammar_has_no_conflicts(caplog: pytest.LogCaptureFixture) -> None:
     logger.propagate = True
     try:
         with caplog.at_level(logging.DEBUG):
-            Lark(_parser().source_grammar, start="query", parser="lalr", lexer="basic", debug=True)
+            Lark(grammar_parser().source_grammar, start="query", parser="lalr", lexer="basic", debug=True)
     finally:
         logger.setLevel(level)
     assert "onflict" not in caplog.text

@@ -26,7 +26,7 @@ from nestream import (
     seq,
     when,
 )
-from nestream.language.parser import _parser, parse
+from nestream.language.parser import grammar_parser, parse
 from nestream.language.tokens import tokenize
 
 a, b, c, f = event("A", "a"), event("B", "b"), event("C", "c"), event("F", "f").one_or_more()
@@ -231,7 +231,9 @@ OTHER_SPELLINGS: dict[str, set[str]] = {
 
 def written(rule: Rule) -> str:
     """A rule as text, without the numbers that depend on the other rules."""
-    signs = {each.name: each.pattern.value for each in _parser().terminals if each.name.startswith("__ANON")}
+    signs = {
+        each.name: each.pattern.value for each in grammar_parser().terminals if each.name.startswith("__ANON")
+    }
     symbols = " ".join(signs.get(symbol.name, symbol.name) for symbol in rule.expansion)
     return re.sub(r"(__\w+?)_\d+\b", r"\1", f"{rule.origin.name} : {symbols}")
 
@@ -241,17 +243,17 @@ def alternatives() -> set[Rule]:
     others = set().union(*OTHER_SPELLINGS.values())
     return {
         rule
-        for rule in _parser().rules
+        for rule in grammar_parser().rules
         if written(rule) not in others and not re.search("COMMA( RPAR|$)", written(rule))
     }
 
 
 def used_by(text: str) -> set[Rule]:
     """The alternatives that the parser takes for a text."""
-    table = _parser().parser.parser._parse_table
+    table = grammar_parser().parser.parser._parse_table
     states: list[int] = [table.start_states["query"]]
     found: set[Rule] = set()
-    tokens = [*(token.type for token in tokenize(_parser(), text).tokens), "$END"]
+    tokens = [*(token.type for token in tokenize(grammar_parser(), text).tokens), "$END"]
     for token in tokens:
         while True:
             action, argument = table.states[states[-1]][token]
@@ -273,7 +275,7 @@ def test_every_alternative_of_every_rule_is_written_by_an_object() -> None:
 
 
 def test_every_other_spelling_is_in_the_grammar_and_no_object_writes_it() -> None:
-    known = {written(rule) for rule in _parser().rules}
+    known = {written(rule) for rule in grammar_parser().rules}
     assert set().union(*OTHER_SPELLINGS.values()) - known == set()
 
 

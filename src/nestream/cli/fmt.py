@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -12,14 +11,7 @@ import typer
 from nestream import QueryError
 from nestream.cli.arguments import Dialect, DialectOption, QueryText, query_text
 from nestream.cli.terminal import messages, note, show_diagnostics, show_error
-from nestream.query import format_query
-
-_COMMENT = r"/\*.*?\*/|//[^\n]*"
-_HEADING = re.compile(rf"(?:\s*(?:{_COMMENT}))+", re.DOTALL)
-_LEXICAL = re.compile(
-    rf"""'[^']*'|"[^"]*"|“[^”]*”|‘[^’]*’|`[^`]*`|(?P<comment>{_COMMENT})""",
-    re.DOTALL,
-)
+from nestream.editor.formatting import layout, loses_comments
 
 
 def fmt(
@@ -54,14 +46,14 @@ def _one(source: QueryText, write: bool, check: bool, dialect: Dialect | None) -
     """Format one query; return whether it is fine."""
     name = str(source.path or "the query")
     try:
-        wanted = layout(source, dialect)
+        wanted = layout(source.text, dialect.value if dialect else None)
     except QueryError as error:
         if source.path is not None:
             note(f"{name}:")
         show_diagnostics(messages(), error.diagnostics, error.text)
         return False
     changed = source.text != wanted if source.path else source.text.strip() != wanted.strip()
-    lost = comments_lost(source.text)
+    lost = loses_comments(source.text)
     if check:
         if lost:
             note(f"{name} has comments inside the query, so its format is not checked")
@@ -80,20 +72,6 @@ def _one(source: QueryText, write: bool, check: bool, dialect: Dialect | None) -
         note("comments inside the query were dropped")
     typer.echo(wanted, nl=False)
     return True
-
-
-def layout(source: QueryText, dialect: Dialect | None) -> str:
-    """The comments before the query, and the formatted query."""
-    heading = _HEADING.match(source.text)
-    kept = heading[0].strip() + "\n" if heading else ""
-    return f"{kept}{format_query(source.text, dialect.value if dialect else None)}\n"
-
-
-def comments_lost(text: str) -> bool:
-    """Whether there are comments after the beginning of the query."""
-    heading = _HEADING.match(text)
-    rest = text[heading.end() :] if heading else text
-    return any(found["comment"] for found in _LEXICAL.finditer(rest))
 
 
 def _rewrite(path: Path, text: str) -> None:

@@ -128,6 +128,11 @@ COMMANDS = {
         ),
         no_args_is_help=False,
     ),
+    "lsp": Lazy(
+        "nestream.cli.lsp:lsp",
+        ("nestream lsp", "nestream lsp --events hospital.csv"),
+        no_args_is_help=False,
+    ),
     "demo": Lazy("nestream.cli.demo:app"),
 }
 """The commands in the order of the help."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache
@@ -17,6 +18,7 @@ from typing import Any
 
 from lark import Lark, Token
 from lark.exceptions import UnexpectedToken
+from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from nestream.language.ast import Dialect, Query
 from nestream.language.build import QueryBuilder
@@ -56,7 +58,7 @@ def read_query(text: str, dialect: Dialect | str | None = None) -> tuple[Query |
         message = f"a query is a text, not {type(text).__name__}"
         raise QueryError([Diagnostic("not-text", message)])
     forced = _known_dialect(dialect)
-    read = tokenize(_parser(), text)
+    read = tokenize(grammar_parser(), text)
     query, builder, diagnostics = _read(text, read)
     if query is None or diagnostics:
         whole = len(diagnostics) == len(builder.diagnostics) and not _codes(diagnostics) & _TOO_MUCH
@@ -118,19 +120,41 @@ def _independent(builder: QueryBuilder, explained: Sequence[Span]) -> list[Diagn
 
 def _build(tokens: Sequence[Token], builder: QueryBuilder) -> Query | tuple[int, frozenset[str]]:
     """The query; or the index of the rejected token, and the token types that would be accepted."""
-    reading = _parser().parse_interactive()
+    reading = grammar_parser().parse_interactive()
+    with building(builder):
+        stopped = feed(reading, tokens)
+        if stopped is not None:
+            return stopped, accepted_by(reading)
+        try:
+            query: Query = reading.feed_eof(tokens[-1] if tokens else None)  # type: ignore[no-untyped-call]
+            return query
+        except UnexpectedToken:
+            return len(tokens), accepted_by(reading)
+
+
+@contextmanager
+def building(builder: QueryBuilder) -> Iterator[None]:
+    """Let a builder make the tree of what is parsed inside."""
     context = _current_builder.set(builder)
-    index = 0
     try:
-        for index, token in enumerate(tokens):  # noqa: B007
-            reading.feed_token(token)
-        index = len(tokens)
-        query: Query = reading.feed_eof(tokens[-1] if tokens else None)  # type: ignore[no-untyped-call]
-        return query
-    except UnexpectedToken:
-        return index, frozenset(reading.accepts())  # type: ignore[no-untyped-call]
+        yield
     finally:
         _current_builder.reset(context)
+
+
+def feed(reading: InteractiveParser, tokens: Sequence[Token]) -> int | None:
+    """Feed the tokens to the parser; return the index of the first rejected one, or None."""
+    for index, token in enumerate(tokens):
+        try:
+            reading.feed_token(token)
+        except UnexpectedToken:
+            return index
+    return None
+
+
+def accepted_by(reading: InteractiveParser) -> frozenset[str]:
+    """The types of the tokens that a rule would take next."""
+    return frozenset(reading.accepts())  # type: ignore[no-untyped-call]
 
 
 def _is_follow_up(situation: Situation, read: Tokens) -> bool:
@@ -163,8 +187,9 @@ class _Callbacks:
 
 
 @cache
-def _parser() -> Lark:
-    # The basic lexer, not the contextual one: a reserved word is reserved everywhere.
+def grammar_parser() -> Lark:
+    """The parser that Lark makes of the grammar."""
+    # The basic lexer, not the contextual one: a reserved word is reserved wherever it stands.
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     return Lark(
         grammar,

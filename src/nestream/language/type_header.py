@@ -12,7 +12,7 @@ from typing import Final
 
 from nestream.model.diagnostics import Diagnostic, Span
 
-_COMMENT: Final = re.compile(r"\s*(?:/\*(?P<block>.*?)\*/|//(?P<line>[^\n]*))", re.DOTALL)
+_COMMENT: Final = re.compile(r"\s*(?:/\*(?P<block>.*?)\*/|(?://|--(?=\s|$))(?P<line>[^\n]*))", re.DOTALL)
 _KEYWORD: Final = "types:"
 _NAME: Final = r"(?:`[^`]+`|[\w.-]+)"
 _TYPE: Final = re.compile(rf"[\s,]*(?P<name>{_NAME})\s*\((?P<attributes>\s*(?:{_NAME}[\s,]*)*)\)[\s,]*")

@@ -122,6 +122,13 @@ class Shown:
 
     __str__ = text
 
+    def __repr__(self) -> str:
+        return f"Shown({counted_matches(self.table.num_rows)})"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows on a terminal."""
+        printer.text(self.text())
+
     def __len__(self) -> int:
         return int(self.table.num_rows)
 

@@ -1,0 +1,92 @@
+"""What is wrong with a query, as `nestream check` reports it, and the change that puts it right.
+
+An editor asks after every key, so parameters need no values here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from nestream.editor.declared import declared
+from nestream.language.build_formula import span_of
+from nestream.language.expectation import tokens_of
+from nestream.model.diagnostics import Diagnostic, Severity, in_text_order
+from nestream.model.schema import Schema
+from nestream.model.unseen import sentences
+from nestream.query import diagnosed
+
+_PROPOSED = re.compile(r"did you mean (?:[`']([^`']+)[`']|(\w+))\?")
+_NAMED = re.compile(r"`([^`]+)`|'([^']+)'")
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A change of the text: `insert` in place of `[start, end)`. `title` says what it does."""
+
+    title: str
+    start: int
+    end: int
+    insert: str
+
+
+def diagnose(text: str, schema: Schema | None = None) -> Sequence[Diagnostic]:
+    """The errors and warnings of a query, in the order of the text; none for an empty text.
+
+    With a schema, attributes and their types are checked too, and a type that no event has is a warning.
+    """
+    if not text.strip():
+        return ()
+    # `nestream check` does not guess either which type has which attribute.
+    found = diagnosed(text, None if schema is None else replace(schema, types={}))
+    if schema is None or any(each.is_error for each in found):
+        return found
+    return in_text_order([*found, *_unseen(text, schema)])
+
+
+def fixes(text: str, diagnostic: Diagnostic, schema: Schema | None = None) -> list[Fix]:
+    """The changes that a diagnostic proposes, of those that leave fewer errors than there were."""
+    before = _errors(text, schema)
+    unseen = diagnostic.severity is Severity.WARNING
+    found: dict[tuple[int, int, str], Fix] = {}
+    for start, end, insert in _proposed(text, diagnostic):
+        after = text[:start] + insert + text[end:]
+        left = _errors(after, schema)
+        if len(left) < len(before) or (unseen and len(left) == len(before)):
+            shown = insert if len(insert) <= 60 else f"{insert[:57]}..."
+            found.setdefault((start, end, insert), Fix(f"Write `{shown}`", start, end, insert))
+            break
+    return list(found.values())
+
+
+def _errors(text: str, schema: Schema | None) -> list[Diagnostic]:
+    return [each for each in diagnose(text, schema) if each.is_error]
+
+
+def _proposed(text: str, diagnostic: Diagnostic) -> Iterator[tuple[int, int, str]]:
+    """Where the suggestion might belong: in place of all that is underlined, or of the word that is named."""
+    span = diagnostic.span
+    close = _PROPOSED.search(f"{diagnostic.message} {diagnostic.hint or ''}")
+    meant = [diagnostic.suggestion, (close[1] or close[2]) if close else None]
+    for insert in filter(None, meant):
+        yield span.start, span.end, insert
+        for named in _NAMED.finditer(diagnostic.message):
+            word = re.escape(named[1] or named[2])
+            for found in re.compile(rf"(?<![\w-]){word}(?![\w-])").finditer(text, span.start, span.end):
+                yield found.start(), found.end(), insert
+
+
+def _unseen(text: str, schema: Schema) -> Iterator[Diagnostic]:
+    """A warning for each type that is most likely misspelt."""
+    tokens = tokens_of(text)
+    variables = declared(tokens).values()
+    wanted = {kind for variable in variables for kind in variable.types}
+    absent = [kind for kind in wanted if kind not in schema.types]
+    for sentence in sentences(wanted, absent, schema.types):
+        message, _, hint = sentence.partition("; ")
+        kind = next(kind for kind in absent if repr(kind) in message)
+        for token in tokens:
+            if token.strip("`") == kind:
+                yield Diagnostic("unseen-type", message, span_of(token), Severity.WARNING, hint=hint)
+                break

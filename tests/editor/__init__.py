@@ -1,0 +1,1 @@
+"""What editors show of a query."""
