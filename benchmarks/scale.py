@@ -224,7 +224,7 @@ def _cost(results: Results) -> list[Part]:
     }
     foot = (
         "The processor time of a micro-batch in all processes: driver, executors and Python workers. What an "
-        "event takes is the difference of the two sizes. [Scale](scale.md) computes with these."
+        "event takes is the difference of the two sizes. [Scale](guides/scale.md) computes with these."
     )
     return [
         *table("What events and micro-batches take", columns, below(results, "cost"), foot),
@@ -244,7 +244,7 @@ SCALE = Suite(
     text=f"""
 A standalone cluster on this machine: a master and {WORKERS} workers, each with one executor of one core, so
 the executors share the two processors. Rows of tasks and processor time do not depend on that; seconds do.
-[Scale](scale.md) says what a job of a million events a second needs.""",
+[Scale](guides/scale.md) says what a job of a million events a second needs.""",
     conditions=f"The first {WARM} micro-batches of a stream do not count. Every match that a table of the "
     "same events has must come.",
     repeats=1,

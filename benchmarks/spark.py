@@ -172,8 +172,8 @@ SPARK = Suite(
     tuple(_targets()),
     _parts,
     text="""
-Queries [on Spark](spark.md) beside what Spark itself needs for the same rows, and beside Spark SQL, in one
-session in turns. A time is that of the whole job, from Parquet to a sink that drops the rows.""",
+Queries [on Spark](guides/spark.md) beside what Spark itself needs for the same rows, and beside Spark SQL, in
+one session in turns. A time is that of the whole job, from Parquet to a sink that drops the rows.""",
     conditions="All jobs that find matches find the same ones.",
     limit=180,
 )

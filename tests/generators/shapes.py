@@ -1,7 +1,7 @@
 """Random nesting of SEQ, AND, OR and negation, and which variables may be mentioned where.
 
-The rules of scope are written here again, from docs/semantics.md and not from the binder, so that a query
-that the generator takes to be valid and the binder rejects shows that one of the two is wrong.
+The rules of scope are written here again, from docs/reference/semantics.md and not from the binder, so that a
+query that the generator takes to be valid and the binder rejects shows that one of the two is wrong.
 """
 
 from __future__ import annotations
