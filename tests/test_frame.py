@@ -64,7 +64,16 @@ def test_nothing_but_the_opening_words_stands_before_the_first_command() -> None
 
 
 @pytest.mark.parametrize(
-    "script", ["scripts/setup", "scripts/pin", "scripts/demo", "scripts/test", "scripts/slow-test", ".ci/run"]
+    "script",
+    [
+        "scripts/setup",
+        "scripts/pin",
+        "scripts/demo",
+        "scripts/test",
+        "scripts/slow-test",
+        "scripts/docs",
+        ".ci/run",
+    ],
 )
 def test_each_script_is_executable_and_names_its_shell(script: str) -> None:
     assert os.access(ROOT / script, os.X_OK)

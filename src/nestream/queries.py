@@ -85,6 +85,29 @@ def parsed_queries(
     return found, used
 
 
+def check_rules(
+    texts: Mapping[str, str],
+    changes: Mapping[str, str | None],
+    dialect: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> None:
+    """Raise a `ValueError` if changed rules are not queries, or do not fit the others on a stream.
+
+    `texts` are all rules after the change. A rule that was wrong before the change is not an error here.
+    """
+    new = {name: text for name, text in changes.items() if text is not None}
+    given = parameters or {}
+    parsed, _ = parsed_queries(new, dialect, given)
+    if parsed:
+        Queries(parsed).stream()
+    try:
+        others = {name: text for name, text in texts.items() if name not in new}
+        known, _ = parsed_queries(others, dialect, given)
+    except ValueError:  # whoever runs them reports it
+        return
+    Queries({**known, **parsed}).stream()
+
+
 def stream_rules(live: Any, spark: Any, source: str, sink: str, **options: Any) -> Any:
     """Match files or topics on Spark with rules that change while the stream runs.
 

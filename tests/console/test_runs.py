@@ -152,6 +152,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_the_next_one_works(
 ) -> None:
     monkeypatch.setattr(pool, "SECONDS", 5.0)
     with serving(folder.path) as console, console.client() as client:
+        _until(lambda: client.get("/api/counters").json()["events"] == 206)
         answer = ask(client, "run", text=ENDLESS, data="live")
         assert answer["ok"] is False
         assert "longer than" in answer["error"] or "memory" in answer["error"]

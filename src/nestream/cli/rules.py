@@ -22,8 +22,8 @@ from nestream.cli.arguments import (
     values_of,
 )
 from nestream.cli.terminal import note, output
-from nestream.job import RulesError, RuleSet, RuleStore, open_rules
-from nestream.queries import Queries, parsed_queries
+from nestream.job import RulesError, RuleSet, RuleStore, check_name, open_rules
+from nestream.queries import check_rules
 from nestream.sink.place import is_topic
 
 Changes = Mapping[str, str | None]
@@ -126,10 +126,10 @@ def _named(given: list[str]) -> tuple[str, str]:
     name = given[0] if len(given) == 2 else "" if query.path is None else query.path.stem
     if not name:
         raise typer.BadParameter("the text of a query needs a name before it.", param_hint="NAME")
-    if "/" in name or name.startswith((".", "_")) or not name.isprintable():
-        raise typer.BadParameter(
-            f"{name!r} cannot be the name of a rule, as it is that of a file.", param_hint="NAME"
-        )
+    try:
+        check_name(name)
+    except RulesError as problem:
+        raise typer.BadParameter(f"{problem}.", param_hint="NAME") from None
     return name, query.text if query.text.endswith("\n") else query.text + "\n"
 
 
@@ -177,21 +177,8 @@ class _Check:
         self._dialect, self._given = None if dialect is None else dialect.value, values_of(given)
 
     def __call__(self, texts: Mapping[str, str], changes: Changes) -> None:
-        new = {name: text for name, text in changes.items() if text is not None}
-        parsed, _ = parsed_queries(new, self._dialect, self._given)
-        if parsed:
-            self._on_a_stream(Queries(parsed))
-        others = {name: text for name, text in texts.items() if name not in new}
         try:
-            known, _ = parsed_queries(others, self._dialect, self._given)
-        except ValueError:  # one that was wrong before: its job reports that
-            return
-        self._on_a_stream(Queries({**known, **parsed}))
-
-    @staticmethod
-    def _on_a_stream(queries: Queries) -> None:
-        try:
-            queries.stream()
+            check_rules(texts, changes, self._dialect, self._given)
         except ValueError as problem:
             if hasattr(problem, "diagnostics"):
                 raise

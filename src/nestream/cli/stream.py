@@ -95,6 +95,7 @@ def stream(
         job,
         query,
         runtime="embedded" if local else "spark",
+        live_rules=is_rules(query) or None,
         events=source,
         time=time,
         type=type,

@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from nestream.console.drafts import title_of
 from nestream.console.numbers import searched
 from nestream.console.operations import MOST_PICKED, MOST_TEXT
 from nestream.console.pool import Pool
@@ -18,6 +19,8 @@ from nestream.data import sample_names
 LIVE = "live"
 """The name of the events that the console holds of the job, among those of the data sets."""
 SAMPLED = 2_000
+OF_EACH_TYPE = 5
+"""How many events of a type say which attributes it has."""
 MOST_TRIALS = 2
 
 
@@ -54,19 +57,27 @@ class Asked:
     async def check(self, body: dict[str, Any]) -> dict[str, Any]:
         """What is wrong with a query, as it is being written."""
         return await self.pool.ask(
-            "check", text=_text(body), makers=self._makers(), **self._source(body, sample=True)
+            "check", text=query_text(body), makers=self._makers(), **self._source(body, sample=True)
         )
+
+    async def complete(self, body: dict[str, Any]) -> dict[str, Any]:
+        """What could be written at a place of a query."""
+        offset = body.get("offset")
+        if type(offset) is not int or offset < 0:
+            raise AskedError("The offset must be a number.")
+        request = {"text": query_text(body), "offset": offset, "makers": self._makers()}
+        return await self.pool.ask("complete", **request, **self._source(body, sample=True))
 
     async def plan(self, body: dict[str, Any]) -> dict[str, Any]:
         """The plan of a query, measured over a source where one is named."""
-        return await self.pool.ask("plan", text=_text(body), makers=self._makers(), **self._source(body))
+        return await self.pool.ask("plan", text=query_text(body), makers=self._makers(), **self._source(body))
 
     async def run(self, body: dict[str, Any]) -> dict[str, Any]:
         """The matches of a query over a source. Where the page stops the run, those found so far."""
-        name, own = _name(body, "name", "query"), _name(body, "run", "")
+        name, own = named(body, "name", "query"), named(body, "run", "")
         stop = self._runs[own] = asyncio.Event()
         try:
-            request = {"text": _text(body), "name": name, "makers": self._makers(), **self._needed(body)}
+            request = {"text": query_text(body), "name": name, "makers": self._makers(), **self._needed(body)}
             return await self.pool.ask("run", stop, **request)
         finally:
             if self._runs.get(own) is stop:
@@ -74,12 +85,13 @@ class Asked:
 
     async def match(self, body: dict[str, Any]) -> dict[str, Any]:
         """A match by its address, also one that is no longer held."""
-        found = await asyncio.to_thread(self.watch.find_match, _name(body, "id", ""))
-        return {"ok": found is not None, "match": found}
+        found = await asyncio.to_thread(self.watch.find_match, named(body, "id", ""))
+        said = {} if found is None else self.watch.annotations.among([found])
+        return {"ok": found is not None, "match": found, "annotations": said}
 
     async def stop_run(self, body: dict[str, Any]) -> dict[str, Any]:
         """Stop a run."""
-        stop = self._runs.get(_name(body, "run", ""))
+        stop = self._runs.get(named(body, "run", ""))
         if stop is not None:
             stop.set()
         return {"ok": True}
@@ -96,21 +108,21 @@ class Asked:
         if min(picked) < first:
             raise AskedError("Some of the picked events are gone; pick later ones.")
         places = [place - first for place in picked]
-        answer = await self.pool.ask("why", text=_text(body), picked=places, makers=self._makers(), **source)
-        return {**answer, "first": first}
+        request = {"text": query_text(body), "picked": places, "makers": self._makers()}
+        return {**await self.pool.ask("why", **request, **source), "first": first}
 
     async def timeline(self, body: dict[str, Any]) -> dict[str, Any]:
         """The timeline of matches that the page has."""
         rows = body.get("rows")
         if not isinstance(rows, list) or len(rows) > 100 or not all(isinstance(row, dict) for row in rows):
             raise AskedError("Pick at most 100 matches.")
-        name = _name(body, "name", "query")
-        request = {"text": _text(body), "rows": rows, "name": name, "makers": self._makers()}
+        name = named(body, "name", "query")
+        request = {"text": query_text(body), "rows": rows, "name": name, "makers": self._makers()}
         return await self.pool.ask("timeline", **request, **self._source(body))
 
     async def events(self, body: dict[str, Any]) -> dict[str, Any]:
         """Events of a source, to pick from: of the live ones the latest first."""
-        wanted, kind = _name(body, "text", ""), _name(body, "kind", "")
+        wanted, kind = named(body, "text", ""), named(body, "kind", "")
         source = self._needed(body)
         if "events" not in source:
             return await self.pool.ask("data", text=wanted, kind=kind, limit=200, **source)
@@ -141,15 +153,22 @@ class Asked:
         return await self.pool.ask("measure", rules=rules, makers=makers, **self._needed({"data": LIVE}))
 
     async def start_trial(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Match a query over the live events, those that are held and those to come."""
+        """Match a query over the live events, those that are held and those to come.
+
+        If there is a deployed rule of its name, that runs beside it.
+        """
         if self.watch.job is None:
             raise AskedError("There is no job to try the query on.")
-        name = _name(body, "name", "trial")
+        name, text = named(body, "name", "query"), query_text(body)
         await self.stop_trial({"name": name})
         self.watch.trials = [trial for trial in self.watch.trials if trial.stopped is None]
         if len(self.watch.trials) >= MOST_TRIALS:
-            raise AskedError(f"{MOST_TRIALS} trials are running; stop one first.")
-        trial = Trial(next(self._numbers), name, _text(body), self.pool.worker(), self.watch.tried)
+            running = ", ".join(trial.title for trial in self.watch.trials)
+            raise AskedError(f"{MOST_TRIALS} trials are running ({running}); stop one first.")
+        rule = self.watch.live.rules.get(name)
+        deployed = None if rule is None or rule.problem or rule.into else rule.text
+        title = title_of(text) or (rule.title if rule else named(body, "title", "") or name)
+        trial = Trial(next(self._numbers), name, title[:200], text, deployed, self.pool.worker())
         first, events = self.watch.recent()
         trial.next = first if body.get("before") else first + len(events)
         trial.take(first, events)
@@ -164,9 +183,17 @@ class Asked:
                 self.watch.trials.remove(trial)
         return answer
 
+    async def trial_matches(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The last matches that are new with the query on trial, and those that are gone."""
+        name = named(body, "name", "query")
+        found = next((trial for trial in self.watch.trials if trial.name == name), None)
+        if found is None:
+            return {"ok": False, "error": "There is no such trial."}
+        return {"ok": True, "new": [], "gone": [], **found.rows, **self._columns()}
+
     async def stop_trial(self, body: dict[str, Any]) -> dict[str, Any]:
         """End a trial."""
-        name = _name(body, "name", "trial")
+        name = named(body, "name", "query")
         for trial in [trial for trial in self.watch.trials if trial.name == name]:
             self.watch.trials.remove(trial)
             await trial.stop()
@@ -191,11 +218,19 @@ class Asked:
             return {"data": name}
         first, events = self.watch.recent()
         if sample:
-            own = self.watch.live.type
-            events = list({str(event.get(own)): event for event in events[-SAMPLED:]}.values())
+            events = self._some_of_each_type(events)
         if not events:
             return {} if sample else {"events": [], **self._columns()}
         return {"events": events, **({} if sample else {"first": first}), **self._columns()}
+
+    def _some_of_each_type(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The last events of each type, from which their attributes are known."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for event in reversed(events):
+            some = found.setdefault(str(event.get(self.watch.live.type)), [])
+            if len(some) < OF_EACH_TYPE:
+                some.append(event)
+        return [event for some in found.values() for event in some]
 
     def _makers(self) -> dict[str, str]:
         """The job's queries that make composite events, which a query of the editor may read."""
@@ -206,7 +241,8 @@ class Asked:
         return {"time": self.watch.live.time, "type": self.watch.live.type}
 
 
-def _text(body: dict[str, Any]) -> str:
+def query_text(body: dict[str, Any]) -> str:
+    """The query of a request."""
     text = body.get("text")
     if not isinstance(text, str):
         raise AskedError("The query must be text.")
@@ -215,7 +251,8 @@ def _text(body: dict[str, Any]) -> str:
     return text
 
 
-def _name(body: dict[str, Any], key: str, default: str) -> str:
+def named(body: dict[str, Any], key: str, default: str) -> str:
+    """A short text of a request."""
     value = body.get(key, default)
     if not isinstance(value, str) or len(value) > 200:
         raise AskedError(f"The {key} must be text of at most 200 characters.")

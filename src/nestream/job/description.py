@@ -26,8 +26,17 @@ PLACES = ("rules", "events", "matches", "late", "progress", "plan")
 TEXTS = ("title", "runtime", "time", "type", "format", "metrics", "spark", "entity", "place")
 MAPPINGS = ("titles", "severities")
 LISTS = ("facets", "schemas")
-OTHERS = ("watermark", "trigger", "simulation")
+OTHERS = ("watermark", "trigger", "simulation", "live_rules", "webhooks")
+_WEBHOOK = '{"url": "https://HOST/PATH", "severities": ["high"]}'
 KEYS = (*TEXTS, *PLACES, *LISTS, *MAPPINGS, *OTHERS)
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """An address that is sent new matches, of some severities."""
+
+    address: str
+    severities: tuple[str, ...] = SEVERITIES
 
 
 class JobError(ValueError):
@@ -59,6 +68,9 @@ class Description:
     late: str | None = None
     progress: str | None = None
     plan: str | None = None
+    live_rules: bool = False
+    """Whether the job takes changes of its rules while it runs."""
+    webhooks: tuple[Webhook, ...] = ()
     metrics: str | None = None
     """The address of the job's page for Prometheus."""
     spark: str | None = None
@@ -109,6 +121,8 @@ def read_description(place: str | os.PathLike[str]) -> Description:
         schemas=_list(read, "schemas", '["payment.avsc"]'),
         titles=_mapping(read, "titles", '{"too-large": "Payment too large"}'),
         severities=severities,
+        live_rules=read.get("live_rules") is True,
+        webhooks=tuple(_webhook(one) for one in _webhooks(read)),
         notes=tuple(_unknown(key) for key in read if key not in (*KEYS, "name")),
     )
 
@@ -188,6 +202,26 @@ def _mapping(read: dict[str, Any], key: str, example: str) -> dict[str, str]:
     if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
         raise JobError(f"{FILE}: {key} is {_shown(given)}\n  hint: write texts by rule: {example}")
     return given
+
+
+def _webhooks(read: dict[str, Any]) -> list[Any]:
+    given = read.get("webhooks", [])
+    if not isinstance(given, list):
+        raise JobError(f"{FILE}: webhooks is {_shown(given)}\n  hint: write a list: [{_WEBHOOK}]")
+    return given
+
+
+def _webhook(given: Any) -> Webhook:
+    severities = given.get("severities", list(SEVERITIES)) if isinstance(given, dict) else None
+    address = given.get("url") if isinstance(given, dict) else None
+    if not isinstance(address, str) or not address.startswith(("http://", "https://")):
+        raise JobError(f"{FILE}: a webhook is {_shown(given)}\n  hint: write {_WEBHOOK}")
+    if not isinstance(severities, list) or not severities or not all(one in SEVERITIES for one in severities):
+        raise JobError(
+            f"{FILE}: the severities of a webhook are {_shown(severities)}\n"
+            f"  hint: write a list of {', '.join(SEVERITIES)}"
+        )
+    return Webhook(address, tuple(severities))
 
 
 def _seconds(given: Any, name: str, example: str, *, numbers: bool = True) -> float:

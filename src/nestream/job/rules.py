@@ -10,12 +10,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+LONGEST_NAME = 200
 Changes = Mapping[str, str | None]
 """The rules that change, with their new texts; None for a removed rule."""
 
 
 class RulesError(Exception):
     """Rules that cannot be read or changed: what is wrong, where, and what to do."""
+
+
+def check_name(name: str) -> None:
+    """Raise where a text cannot be the name of a rule: it is the name of a file, or the key of a message."""
+    if not name or "/" in name or name.startswith((".", "_")) or not name.isprintable():
+        raise RulesError(f"{name!r} cannot be the name of a rule, as it is that of a file")
+    if len(name.encode()) > LONGEST_NAME:
+        raise RulesError(f"the name of a rule has at most {LONGEST_NAME} bytes, as it is that of a file")
 
 
 @dataclass(frozen=True)

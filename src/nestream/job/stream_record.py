@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.job.folder import JobFolder
+from nestream.job.live_rules import Change, LiveRules
 from nestream.job.progress import Progress
 from nestream.model.lengths import length_of_time
 from nestream.model.time import Duration
@@ -49,7 +50,7 @@ class StreamRecord:
     def took(self, events: Any, found: Any, begin: float, stream: Any) -> None:
         """Record events that were taken since, and the matches they decided."""
         took = clock.perf_counter() - begin
-        taken, matches = _rows(events), _rows(found)
+        taken, matches = _rows(events), [self._versioned(match) for match in _rows(found)]
         with self._lock:
             progress = self._progress
             self._add("events", taken)
@@ -70,6 +71,11 @@ class StreamRecord:
                 with suppress(TypeError, OverflowError):
                     progress.seen(self._greatest, self._lateness, progress.at)
 
+    def _versioned(self, match: dict[str, Any]) -> dict[str, Any]:
+        """A match with the version of its rule, if rules have versions."""
+        version = self._progress.rules.get(str(match.get("query")))
+        return match if version is None else {**match, "version": version}
+
     def _note_time(self, value: Any) -> None:
         if isinstance(value, str):
             try:
@@ -79,6 +85,13 @@ class StreamRecord:
         with suppress(TypeError):
             if value is not None and (self._greatest is None or value > self._greatest):
                 self._greatest = value
+
+    def of_rules(self, live: LiveRules, change: Change | None = None) -> None:
+        """Note which rules run, and what became of a change of them."""
+        with self._lock:
+            live.show(self._progress)
+            if change is not None:
+                self._progress.changed(change.json())
 
     def late(self, then: Callable[[dict[str, Any]], None] | None) -> Callable[[dict[str, Any]], None]:
         """A handler for late events, which also calls your own."""
