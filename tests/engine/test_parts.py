@@ -76,7 +76,7 @@ def test_combined_numbers_are_equal_exactly_where_all_values_are(most: int, data
     round = round_over("SEQ(A a, A b, a.p = b.r, a.q = b.s) WITHIN 5", table)
     before, keys_module._FEW = keys_module._FEW, most
     try:
-        fresh = [Numbering(round.store.events, round.keys.groups) for _ in range(2)]
+        fresh = [Numbering(round.store.events, round.keys.key_classes) for _ in range(2)]
         numbers = [*fresh[0].of(("p", "q")), *fresh[1].of(("r", "s"))]
     finally:
         keys_module._FEW = before
