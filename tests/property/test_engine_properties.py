@@ -27,7 +27,7 @@ from tests.property.harness import assert_same_matches
 from tests.property.runners import RUNNERS
 from tests.property.sets import is_endless
 
-EXAMPLES = int(os.environ.get("ENGINE_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("ENGINE_EXAMPLES", "30"))
 WAYS = sorted(set(RUNNERS) - {"reference"})
 SELDOM = {"engine-no-multiple-no-filtering", "sase-paper-split", "sase-basic-split"}
 """The ways that only many cases at a time are run by."""

@@ -26,7 +26,7 @@ def collated(spark: SparkSession, collation: str) -> DataFrame:
     return df.selectExpr("ts", f"type COLLATE {collation} AS type", f"key COLLATE {collation} AS key", "n")
 
 
-@pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI"])
+@pytest.mark.parametrize("collation", ["UTF8_LCASE", pytest.param("UNICODE_CI", marks=pytest.mark.slow)])
 def test_strings_are_compared_by_code_point_whatever_their_collation(
     spark: SparkSession, collation: str
 ) -> None:
@@ -82,7 +82,13 @@ def refusal(text: str, df: DataFrame, options: dict[str, Any]) -> str:
     return ""
 
 
-@pytest.mark.parametrize("name", TYPES)
+OFTEN = ("char", "void", "variant", "decimal", "void inside")
+"""A type for each way in which one can differ; the others are slow tests."""
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in TYPES]
+)
 def test_columns_of_every_type_are_matched_as_in_process_or_refused_in_every_role(
     spark: SparkSession, name: str
 ) -> None:
@@ -175,8 +181,17 @@ SPLITS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("missing", ["ts", "type"])
-@pytest.mark.parametrize("options", SPLITS)
+@pytest.mark.parametrize(
+    ("missing", "options"),
+    [
+        ("ts", SPLITS[0]),
+        ("type", SPLITS[1]),
+        *(
+            pytest.param(missing, options, marks=pytest.mark.slow)
+            for missing, options in (("type", SPLITS[0]), ("ts", SPLITS[1]), ("ts", SPLITS[2]))
+        ),
+    ],
+)
 def test_an_event_without_time_or_type_is_an_error_as_in_process(
     spark: SparkSession, missing: str, options: dict[str, Any]
 ) -> None:
@@ -197,8 +212,16 @@ def test_an_event_without_time_or_type_is_an_error_as_in_process(
 GREATEST = 2**63 - 1
 
 
-@pytest.mark.parametrize("first", [GREATEST - 5, -GREATEST - 1, -3, GREATEST - 1000])
-@pytest.mark.parametrize("tail", ["", ", !C d"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        GREATEST - 5,
+        -GREATEST - 1,
+        pytest.param(-3, marks=pytest.mark.slow),
+        pytest.param(GREATEST - 1000, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("tail", ["", pytest.param(", !C d", marks=pytest.mark.slow)])
 def test_times_at_the_ends_of_64_bits_are_in_their_slices(spark: SparkSession, first: int, tail: str) -> None:
     text = f"PATTERN SEQ(A a, !C c, B b{tail}) WITHIN 4"
     table = pa.table({"ts": range(first, first + 6), "type": ["A", "B", "C", "A", "B", "B"]})

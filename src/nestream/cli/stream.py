@@ -51,6 +51,7 @@ from nestream.cli.types import TypesOption, warn_of_undeclared, with_types
 from nestream.job import is_rules, open_rules
 from nestream.model.lengths import length_of_time
 from nestream.sink.place import is_topic
+from nestream.source.place import is_avro
 
 
 def stream(
@@ -107,8 +108,10 @@ def stream(
         _apart(source, {"--to": sink, "--late": late, "--checkpoint": checkpoint})
     if sink is not None and is_topic(sink):
         _check_topic(format, checkpoint)
-    if source is not None and is_topic(source) and files is not None:
-        raise typer.BadParameter("it applies to files, not to topics.", param_hint="--files")
+    if source is not None and is_topic(source):
+        is_avro(source, read_as, schema or ())  # a wrong format is refused before Spark starts
+        if files is not None:
+            raise typer.BadParameter("it applies to files, not to topics.", param_hint="--files")
     log = None if progress is None else ProgressFile(progress_path(progress))
     if local:
         for_spark = {"--master": master, "--files": files, "--partitions": partitions}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import selectors
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from nestream.model.address import read_address
@@ -51,6 +53,7 @@ class Pipe:
         self._line = 1
         self._ended = False
         self._descriptor = sys.stdin.fileno()
+        _widen(self._descriptor)
         self._selector = selectors.DefaultSelector()
         try:
             self._selector.register(self._descriptor, selectors.EVENT_READ)
@@ -90,6 +93,12 @@ class Pipe:
         """Stop reading."""
         if self._selector is not None:
             self._selector.close()
+
+
+def _widen(pipe: int) -> None:
+    """Let a pipe hold as much as one read takes, so that a reader that falls behind catches up (Linux)."""
+    with suppress(OSError, AttributeError):  # not a pipe, or too wide for this user
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, BLOCK)
 
 
 class Listener:
