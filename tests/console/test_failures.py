@@ -19,7 +19,8 @@ from nestream.console.health import health_of
 from nestream.console.moments import moment
 from nestream.console.watch import Watch
 from nestream.source import files, text_file
-from tests.console.served import JobFolder, event, in_a_loop, match
+from tests.console.served import JobFolder, event, match
+from tests.loops import in_a_loop
 
 HOSTILE_TIMES: list[Any] = [
     10**309,
