@@ -64,7 +64,7 @@ def _benchmarks() -> Iterator[Benchmark]:
             SHORT,
             shown=SHOWN,
             together="cluster",
-            task={"do": "batch", "threshold": "2m"},
+            task={"do": "batch", "threshold": "100k"},
             told={"data": name},
         )
     for name, more in KEYS.items():
@@ -193,7 +193,7 @@ def _skew(results: Results) -> list[Part]:
     }
     foot = (
         f"{TASKS_A_STAGE} tasks. The size of a task is the number of rows that it reads. A key counts as too "
-        "large from 2 MB of events on here (256 MB unless set)."
+        "large from 100 kB of events on here (256 MB unless set)."
     )
     stream_foot = (
         f"{WORKERS} buckets, one for each executor. A key of a stream is in one bucket, whatever its share. "

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nestream.language.build import CLAUSES
 from nestream.language.build_formula import span_of
-from nestream.language.explain.situation import (
+from nestream.language.diagnose.situation import (
     PATTERN_KEYWORDS,
     Explanation,
     Repair,

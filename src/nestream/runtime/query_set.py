@@ -8,36 +8,36 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.in_threads import in_threads
-from nestream.engine.many import Matchers
 from nestream.engine.matcher import END
 from nestream.engine.operator import Matches
+from nestream.engine.query_set import Matchers
 from nestream.engine.retention import LEAST
 from nestream.model.columns import with_columns
 from nestream.model.memory import first_rows
+from nestream.model.query_set_table import Gathered, set_schema
 from nestream.model.schema import Schema
-from nestream.model.together import Gathered, set_schema
 from nestream.runtime.compiled import CompiledSet
-from nestream.runtime.held import (
+from nestream.runtime.local import LocalRun
+from nestream.runtime.saved_events import (
     describe_events,
     in_order,
     restore_events,
-    restored_given,
+    restored_emitted,
+    saved_emitted,
     saved_events,
-    saved_given,
     saved_keeper,
 )
-from nestream.runtime.local import LocalRun
 
 _ROWS_AT_ONCE = 1 << 16
-"""How many matches make a table."""
+"""How many matches make up a table."""
 
 
 class SetRun:
     """Several programs over events of one schema, which are held once for all of them.
 
-    Matches show events with the columns of `shown`, where these are more.
+    Matches show events with the columns of `shown`, if there are more.
     """
 
     def __init__(self, compiled: CompiledSet, shown: Schema | None = None) -> None:
@@ -46,7 +46,7 @@ class SetRun:
         self.schema = compiled.schema
         self.names = [member.name for member in members]
         self.program = compiled.scope
-        self.store = Events(compiled.leaves, self.schema, compiled.held)
+        self.store = EventBuffer(compiled.leaves, self.schema, compiled.held)
         self.wanted = compiled.wanted if shown is None else set_schema(shown)
         self.shown = None if shown is None else shown.columns
         self.runs = [LocalRun(member, self.store) for member in members]
@@ -54,18 +54,18 @@ class SetRun:
         for run, matcher in zip(self.runs, self.matchers.members, strict=True):
             run.matcher = matcher
         self.floor = LEAST
-        """Since when the events that the queries needed are all held, whatever queries were added later."""
+        """The time since which all events that the queries needed are held, whatever queries joined later."""
         self.noted: Callable[[int, Matches], None] | None = None
         """Called with the matches of each query, by its number, as they are found."""
 
     # -- events in, matches out ----------------------------------------------------------------------------
 
     def append(self, events: pa.Table | pa.RecordBatch) -> None:
-        """Take events in the order of time and arrival."""
+        """Take events by time and arrival."""
         self.store.append(events)
 
     def plan_for(self, events: pa.Table) -> None:
-        """Plan each query for events like these from here on."""
+        """From now on, plan each query for events like these."""
         for run in self.runs:
             run.plan_for(events)
 
@@ -75,11 +75,11 @@ class SetRun:
         self.matchers.expire()
 
     def expire(self) -> None:
-        """Forget the events that no query needs any more, as after others have left the set."""
+        """Forget the events that no query needs any more, for example after queries have left the set."""
         self.matchers.expire()
 
     def pass_over(self, watermark: int) -> None:
-        """Take the matches that a watermark decides as emitted: they were found elsewhere."""
+        """Treat the matches that a watermark decides as emitted: they were found elsewhere."""
         self.matchers.pass_over(watermark)
 
     def finish(self, *, in_order: bool = True) -> Iterator[pa.Table]:
@@ -87,11 +87,11 @@ class SetRun:
         return self.advance(END, in_order=in_order)
 
     def within(self, first: int, end: int | None) -> Iterator[pa.Table]:
-        """The matches that end in a range of times, when all the events have arrived."""
+        """The matches that end in a range of times, after all events have arrived."""
         return self._named(self.matchers.between(first, end))
 
     def _named(self, found: Iterator[tuple[int, Matches]]) -> Iterator[pa.Table]:
-        """The matches with the names of their queries, many queries to a table."""
+        """The matches with the names of their queries, several queries per table."""
         return map(self._table, self._gathered(found))
 
     def _noting(self, found: Iterator[tuple[int, Matches]]) -> Iterator[tuple[int, Matches]]:
@@ -119,15 +119,15 @@ class SetRun:
             yield gathered
 
     def each(self, events: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-        """The matches over a finite table of events, with the names of their queries, as these show them.
+        """The matches over a finite table of events, each query's in its own columns, with its name.
 
-        No more matches of a query are looked for than its limit.
+        The search for a query stops at its LIMIT.
         """
         self.append(in_order(events, self.schema))
         return self.each_decided()
 
     def each_decided(self) -> Iterator[tuple[str, pa.Table]]:
-        """The same over the events that were taken, when all have arrived."""
+        """The same over the events already taken, after all have arrived."""
         for number, found in self.matchers.decide_each(END):
             name, run = self.names[number], self.runs[number]
             matches = (one for _, one in self._noting((number, one) for one in found))
@@ -137,23 +137,23 @@ class SetRun:
     def over(self, events: pa.Table, threads: int = 1) -> Iterator[pa.Table]:
         """The matches over a finite table of events, in any order of arrival.
 
-        With several threads, others build tables of matches while this one looks for more.
+        With several threads, the others build tables of matches while this one finds more.
         """
         self.append(in_order(events, self.schema))
         return self.all_decided(threads)
 
     def all_decided(self, threads: int = 1) -> Iterator[pa.Table]:
-        """The same over the events that were taken, when all have arrived."""
+        """The same over the events already taken, after all have arrived."""
         found = self._gathered(self.matchers.decide(END))
         return in_threads(lambda gathered: (self._table(gathered),), found, threads)
 
     def count(self, events: pa.Table) -> dict[str, int]:
-        """How many matches each query has over a finite table."""
+        """Count the matches of each query over a finite table."""
         self.append(in_order(events, self.schema))
         return self.counted()
 
     def counted(self) -> dict[str, int]:
-        """The same over the events that were taken, when all have arrived."""
+        """The same over the events already taken, after all have arrived."""
         counts = dict.fromkeys(self.names, 0)
         for number, matches in self._noting(self.matchers.decide(END, in_order=False)):
             counts[self.names[number]] += matches.count
@@ -163,7 +163,7 @@ class SetRun:
     # -- as a stream needs it ------------------------------------------------------------------------------
 
     def due(self) -> int | None:
-        """The least watermark that decides or forgets more than the last one did, without another event."""
+        """The least watermark that decides or forgets more than the last one, without another event."""
         moments = [moment for run in self.runs if (moment := run.due()) is not None]
         return min(moments, default=None)
 
@@ -174,7 +174,7 @@ class SetRun:
 
     @cached_property
     def awaits_time(self) -> bool:
-        """Whether some matches are decided by the passing of time, not by an event of theirs."""
+        """Whether some matches are decided by the passing of time, not by one of their events."""
         return any(run.awaits_time for run in self.runs)
 
     @property
@@ -194,7 +194,7 @@ class SetRun:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """How long matches of each query have been looked for, in this process."""
+        """The seconds spent on finding the matches of each query, in this process."""
         return dict(zip(self.names, self.matchers.seconds, strict=True))
 
     @seconds.setter
@@ -207,16 +207,16 @@ class SetRun:
         return {run.compiled.name: since for run in self.runs if (since := run.compiled.since) is not None}
 
     def complete_since(self) -> int:
-        """The time from which on every event that has come is held for all queries that saw it."""
+        """The time since which every event that has arrived is held for all queries that saw it."""
         return max(self.floor, min(member.complete_since for member in self.matchers.members))
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-        """The state of the engine: numbers, and the events held with their positions, times and types."""
+        """The state of the engine: numbers, and the held events with their positions, times and types."""
         tables = {"held": saved_events(self.store)}
         members = self.matchers.members
         for name, matcher in zip(self.names, members, strict=True):
-            if matcher.given is not None:
-                tables[f"given {name}"] = saved_given(matcher.given)
+            if matcher.emitted is not None:
+                tables[f"given {name}"] = saved_emitted(matcher.emitted)
             if matcher.keeper is not None:
                 tables[f"kept {name}"] = saved_keeper(matcher.keeper)
         decided = {name: member.decided for name, member in zip(self.names, members, strict=True)}
@@ -224,17 +224,17 @@ class SetRun:
         return {**numbers, "floor": self.floor}, tables
 
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
-        """Go on from a saved state of the same set, or of one with other queries.
+        """Continue from a saved state of the same set, or of one with other queries.
 
-        A query that the state does not know emits the matches that are decided from here on.
+        A query that the state does not contain emits the matches that are decided from now on.
         """
         self.floor = numbers.get("floor", LEAST)
         decided = numbers["decided"]
         for name, matcher in zip(self.names, self.matchers.members, strict=True):
             matcher.decided = list(decided[name]) if name in decided else matcher.decided
             matcher.watermark = numbers["watermark"]
-            if matcher.given is not None and f"given {name}" in tables:
-                matcher.given.positions = restored_given(tables[f"given {name}"])
+            if matcher.emitted is not None and f"given {name}" in tables:
+                matcher.emitted.positions = restored_emitted(tables[f"given {name}"])
         restore_events(self.store, numbers["seen"], tables["held"])
         for name, matcher in zip(self.names, self.matchers.members, strict=True):
             if matcher.keeper is not None and f"kept {name}" in tables:

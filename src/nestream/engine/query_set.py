@@ -1,11 +1,11 @@
-"""Many programs over one set of events: each event is stored once, and what they share is computed once."""
+"""Runs many programs over one set of events: each event is stored once, and shared work is done once."""
 
 from __future__ import annotations
 
 import time as clock
 from collections.abc import Iterator, Sequence
 
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.keys import key_classes
 from nestream.engine.matcher import Matcher
 from nestream.engine.operator import EvaluationCache, Matches
@@ -13,17 +13,17 @@ from nestream.engine.program import Decided, Program
 
 
 class Matchers:
-    """A matcher for each program, over the same events.
+    """One matcher per program, over the same events.
 
-    A program whose matches are decided by their last events is looked at only when one of these has come.
+    A program whose matches are decided by their last events runs only when one of these has arrived.
     """
 
-    def __init__(self, programs: Sequence[Program], events: Events) -> None:
+    def __init__(self, programs: Sequence[Program], events: EventBuffer) -> None:
         self.events = events
         self.members = [Matcher(program, events) for program in programs]
         self.key_classes = key_classes(programs)
         self.seconds = [0.0] * len(programs)
-        """How long matches of each program have been looked for."""
+        """The seconds spent on finding the matches of each program."""
         self._always: list[int] = []
         self._awaiting: dict[int, list[int]] = {}
         for number, program in enumerate(programs):
@@ -35,9 +35,9 @@ class Matchers:
                 self._awaiting.setdefault(leaf, []).append(number)
 
     def decide(self, watermark: int, *, in_order: bool = True) -> Iterator[tuple[int, Matches]]:
-        """Give the matches of each program, by its number, that are decided by a watermark.
+        """Emit the matches of each program, by its number, that a watermark decides.
 
-        Nothing is forgotten before `expire` is called: matches are rows of the events that are held.
+        Nothing is forgotten before `expire` is called, because matches are rows of the held events.
         """
         for number, found in self.decide_each(watermark, in_order=in_order):
             while True:
@@ -51,7 +51,7 @@ class Matchers:
     def decide_each(
         self, watermark: int, *, in_order: bool = True
     ) -> Iterator[tuple[int, Iterator[Matches]]]:
-        """The same, the matches of a program together: stop reading them to stop looking for more."""
+        """The same, with the matches of a program together: stop reading them to stop the search."""
         self.events.seal()
         for member in self.members:
             member.watermark = watermark if member.watermark is None else max(watermark, member.watermark)
@@ -60,7 +60,7 @@ class Matchers:
                 yield number, self.members[number].advance(watermark, cache, in_order=in_order)
 
     def pass_over(self, watermark: int) -> None:
-        """Take the matches that a watermark decides as emitted: they were found elsewhere."""
+        """Treat the matches that a watermark decides as emitted: they were found elsewhere."""
         for member in self.members:
             member.pass_over(watermark, several=True)
         self.events.take_fresh()
@@ -71,13 +71,13 @@ class Matchers:
         return EvaluationCache(self.events, self.key_classes, several=True)
 
     def _due(self) -> list[int]:
-        """The numbers of the programs that something can be decided of."""
+        """The numbers of the programs with something to decide."""
         fresh = self.events.take_fresh()
         found = {number for leaf in fresh for number in self._awaiting.get(leaf, ())}
         return sorted(found.union(self._always))
 
     def between(self, first: int, end: int | None) -> Iterator[tuple[int, Matches]]:
-        """Give the matches of each program that end in a range of times, all the events having arrived."""
+        """Yield the matches of each program that end in a range of times, after all events have arrived."""
         self.events.seal()
         with self.cache() as cache:
             for number, member in enumerate(self.members):

@@ -1,4 +1,4 @@
-"""The events held, seen through the window of one query."""
+"""The held events, seen through the window of one query."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.engine.events import Events, Ints
+from nestream.engine.event_buffer import EventBuffer, Ints
 from nestream.engine.program import Measure, Program
 from nestream.engine.values import Evaluator
 from nestream.model.vector import Vector
 
 _LEAST = int(np.iinfo(np.int64).min)
 _MANY = 4096
-"""From this number on it is worth bringing rows into order before looking them up."""
+"""From this number on, sorting rows before looking them up pays off."""
 
 
-class Store:
+class WindowedEvents:
     """Events with the window of a program: what lies within a window of an event."""
 
-    def __init__(self, events: Events, program: Program) -> None:
+    def __init__(self, events: EventBuffer, program: Program) -> None:
         self.events = events
         self.program = program
 
@@ -37,7 +37,7 @@ class Store:
 
     @property
     def base(self) -> int:
-        """The position that positions are relative to."""
+        """The position that `pos` is relative to."""
         return self.events.base
 
     @property
@@ -52,7 +52,7 @@ class Store:
 
     @property
     def low(self) -> Ints:
-        """The position of the first event with the time of each."""
+        """The position of the first event with each event's time."""
         return self.events.low
 
     @property
@@ -77,7 +77,7 @@ class Store:
     # -- the window ----------------------------------------------------------------------------------------
 
     def since(self, times: Ints | int) -> Ints:
-        """The first row at or after a time, or after it where windows are exclusive."""
+        """The first row at or after a time; after it where windows are exclusive."""
         if isinstance(times, int):
             times = max(times, _LEAST)
         found: Ints = np.searchsorted(self.ts, times, "right" if self.program.exclusive else "left")
@@ -100,7 +100,7 @@ class Store:
                 return found
 
     def _reach_in_order(self, rows: Ints) -> Ints:
-        """The same for rows in any order: searching in the order of time is several times faster."""
+        """The same for rows in any order: searching in time order is several times faster."""
         wanted = np.zeros(len(self), bool)
         wanted[rows] = True
         ordered = np.flatnonzero(wanted)

@@ -20,10 +20,10 @@ from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.model.expression import Attribute, Expression, attributes, transform
 from nestream.model.time import Window, WindowKind
-from tests.strategies.choices import Choices, DrawnChoices, chance, pick, some
-from tests.strategies.histories import TYPES, histories, types_of
-from tests.strategies.queries import make_query
-from tests.strategies.shapes import Style
+from tests.generators.choices import Choices, DrawnChoices, chance, pick, some
+from tests.generators.histories import TYPES, histories, types_of
+from tests.generators.queries import make_query
+from tests.generators.shapes import Style
 
 TIME_TYPES = (
     pa.timestamp("us"),

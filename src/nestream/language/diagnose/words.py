@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from nestream.language.build import CLAUSES
 from nestream.language.build_formula import span_of
-from nestream.language.explain.situation import (
+from nestream.language.diagnose.situation import (
     PATTERN_KEYWORDS,
     Explanation,
     Repair,
@@ -62,7 +62,7 @@ def _misspelt(at: Situation, index: int, meant: str, message: str | None = None)
 
 
 def _lookalikes(word: str) -> str:
-    """The letters of a word that only look like those of a keyword, by their names."""
+    """The letters of a word that only look like those of a keyword, by name."""
     strange = [letter for letter in word[:40] if not letter.isascii()]
     names = [f"{letter} is {unicodedata.name(letter, 'unknown')}" for letter in strange]
     return f" ({', '.join(names)})" if names else ""

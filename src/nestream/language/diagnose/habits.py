@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from nestream.language.build_formula import span_of
 from nestream.language.build_pattern import misplaced_repetition
-from nestream.language.explain.situation import (
+from nestream.language.diagnose.situation import (
     END,
     PATTERN_KEYWORDS,
     Explanation,
@@ -15,7 +15,7 @@ from nestream.language.explain.situation import (
     Situation,
     retyped,
 )
-from nestream.language.explain.sql import COMPARATORS
+from nestream.language.diagnose.sql import COMPARATORS
 from nestream.language.literals import shortened
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.functions import FUNCTIONS
@@ -242,7 +242,7 @@ def _bad_keep(at: Situation) -> Explanation | None:
                 "bad-keep",
                 "KEEP takes FIRST, LAST, LONGEST, SHORTEST or DISJOINT",
                 span_of(at.before) if at.token.type == END else at.span,
-                hint="then PER and what matches agree on, and with FIRST perhaps EVERY and a length of time",
+                hint="PER with what matches agree on may follow, and after FIRST also EVERY with a duration",
                 suggestion="KEEP FIRST PER a EVERY 1 hour",
             ),
             Repair(at.index - 1, max(at.index, at.clause_end)),
@@ -273,7 +273,7 @@ def _bad_into(at: Situation) -> Explanation | None:
     return Explanation(
         Diagnostic(
             "bad-into",
-            "INTO stands after the values of RETURN, which become attributes",
+            "INTO comes after the values of RETURN, which become attributes",
             span_of(word) if word is not at.token else at.span,
             suggestion="RETURN a.id AS id INTO Alarm",
         ),
@@ -294,7 +294,7 @@ def _bad_step(at: Situation) -> Explanation | None:
     return Explanation(
         Diagnostic(
             "bad-step",
-            f"{word} stands before a type and a variable",
+            f"{word} comes before a type and a variable",
             span_of(at.at(place)),
             hint="write it before an event of a SEQ",
             suggestion=f"SEQ(A a, {word} B b)",
@@ -333,4 +333,4 @@ HABITS: tuple[Callable[[Situation], Explanation | None], ...] = (
     _variables_in_any,
     _exists_without_variables,
 )
-"""Asked early: each looks for signs that have no other meaning in the place where it looks."""
+"""Tried early: each looks for signs that have no other meaning in that place."""

@@ -1,4 +1,4 @@
-"""What the commands show: diagnostics in colour on a terminal, and progress on stderr, never in a pipe."""
+"""What the commands print: diagnostics in colour on a terminal, and progress on stderr, never in a pipe."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COLOURS = {"error": "bold red", "warning": "bold yellow"}
 
 @cache
 def _console() -> type[Console]:
-    """Rich's console, which is loaded when something is printed with it."""
+    """Rich's console, loaded on first use."""
     from rich.console import Console
 
     class OurConsole(Console):
@@ -46,12 +46,12 @@ def messages() -> Console:
 
 
 def is_terminal(error: bool = False) -> bool:
-    """Whether a person looks at standard output (or error). Rich's own answer gives in to FORCE_COLOR."""
+    """Whether a person reads standard output (or error). Rich's own answer depends on FORCE_COLOR."""
     return (sys.stderr if error else sys.stdout).isatty()
 
 
 def show_diagnostics(console: Console, diagnostics: Iterable[Diagnostic], text: str) -> None:
-    """Every diagnostic with its place underlined, an empty line between two."""
+    """Print every diagnostic with its place underlined, separated by empty lines."""
     for number, diagnostic in enumerate(diagnostics):
         if number:
             console.print()
@@ -78,25 +78,25 @@ def _coloured(line: str, colour: str) -> Text:
 
 
 def show_error(message: str) -> None:
-    """One error that is not about a query's text, in the shape of a diagnostic."""
+    """Print one error that is not about a query's text, in the shape of a diagnostic."""
     messages().print(_coloured(f"error: {message}", _COLOURS["error"]), soft_wrap=True)
 
 
 def note(message: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     from rich.text import Text
 
     messages().print(Text(message), soft_wrap=True)
 
 
 def working(what: str) -> AbstractContextManager[Any]:
-    """A spinner while something of unknown length happens; nothing unless stderr is a terminal."""
+    """Show a spinner during work of unknown length, if stderr is a terminal."""
     return messages().status(what) if is_terminal(error=True) else nullcontext()
 
 
 @contextmanager
 def measured(what: str) -> Iterator[ReadingProgress | None]:
-    """A bar that is moved by calls with (rows, done, total); None unless stderr is a terminal."""
+    """A progress bar, updated by calls with (rows, done, total); None unless stderr is a terminal."""
     if not is_terminal(error=True):
         yield None
         return

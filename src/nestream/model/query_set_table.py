@@ -1,4 +1,4 @@
-"""The matches of several queries as one table: the query's name, the span, the events and returned values."""
+"""The matches of a query set as one table: the query's name, the span, the events and returned values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nestream.model.schema import Schema
 VALUES = pa.map_(pa.string(), pa.string())
 Rows = npt.NDArray[np.int64]
 QUERY, VERSION = "query", "version"
-"""The columns of a match with the name of its query and, where queries change, with the version of that."""
+"""The columns with the name of a match's query and, if queries change, with its version."""
 
 
 def set_schema(schema: Schema) -> pa.Schema:
@@ -41,7 +41,7 @@ def set_schema(schema: Schema) -> pa.Schema:
 
 
 def with_versions(matches: pa.Table, versions: Mapping[str, int]) -> pa.Table:
-    """Matches of a query set with the versions of their queries."""
+    """Add the versions of the queries to the matches of a query set."""
     places = pc.index_in(matches.column(QUERY), pa.array(list(versions), pa.string()))
     numbers = pa.array(list(versions.values()), pa.int64()).take(places)
     return matches.add_column(matches.schema.get_field_index(QUERY) + 1, VERSION, numbers)
@@ -54,7 +54,7 @@ def shown_variables(output: Output) -> list[str]:
 
 @dataclass
 class Gathered:
-    """Matches of several queries, gathered as row numbers of events to become one table."""
+    """Collects matches of several queries, as row numbers of events, to make one table."""
 
     wanted: pa.Schema
     time: str
@@ -83,8 +83,8 @@ class Gathered:
     ) -> None:
         """Add matches of a query: the rows of its kept variables, and the table of what RETURN computes.
 
-        `members` are those of its groups: they are listed after one another under the variable of the group,
-        those of a group `p` of matches under `p.b`.
+        `members` are those of its groups, listed one after the other under the variable of the group; those
+        of a group `p` of matches are under `p.b`.
         """
         members = members or {}
         kept = np.column_stack([rows[variable] for variable in output.kept])
@@ -113,7 +113,7 @@ class Gathered:
     def _add_grouped(
         self, output: Output, rows: Mapping[str, Rows], count: int, members: Mapping[str, Members]
     ) -> None:
-        """List the events of matches that show groups, in the order of the columns."""
+        """List the events of matches that show groups, in column order."""
         matches = np.arange(count)
         whose, places, which, listed = [], [], [], []
         for place, column in enumerate(output.parts):
@@ -143,7 +143,7 @@ class Gathered:
         self.lengths.append(np.bincount(owners, minlength=count))
 
     def table(self, events: pa.Table) -> pa.Table:
-        """The matches as a table, the events being those that the rows are numbers of."""
+        """The matches as a table, given the events that the row numbers refer to."""
         if not self.counts:
             return empty_table(self.wanted)
         queries = np.repeat(np.arange(len(self.names), dtype=np.int32), self.counts)
@@ -175,7 +175,7 @@ class Gathered:
         kind = datatype.value_type
         variables = _words(np.concatenate(self.which), list(self.variables) or [""])
         rows, event = np.concatenate(self.rows), kind.field(1).type
-        # where every query returns values only, not all columns of the events are held
+        # if every query returns only values, not all columns of the events are held
         shown = events_at(events, rows, event) if len(rows) else pa.nulls(0, event)
         entries = pa.StructArray.from_arrays([variables, shown], fields=[kind.field(0), kind.field(1)])
         return pa.ListArray.from_arrays(_offsets(np.concatenate(self.lengths)), entries, type=datatype)
@@ -186,7 +186,7 @@ def _words(numbers: npt.NDArray[np.int32], words: Sequence[str]) -> pa.Array:
 
 
 def _values(found: pa.Table) -> pa.Array:
-    """The columns of a table as a map for each row, every value as text."""
+    """The columns of a table as a map for each row, with every value as text."""
     count, names = found.num_rows, found.column_names
     texts = pa.concat_arrays([_text(found.column(name)) for name in names])
     places = np.arange(count * len(names))
@@ -208,7 +208,7 @@ def _text(column: pa.ChunkedArray) -> pa.Array:
     """The values of a column as text."""
     try:
         column = column.cast(pa.string())
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # durations, or bytes that are no text
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # durations, or bytes that are not text
         return pa.array([None if v is None else _shown(v) for v in column.to_pylist()], pa.string())
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 

@@ -1,4 +1,4 @@
-"""Explains odd signs, a query that ends early, and in general what is expected at a place."""
+"""Explains odd signs, a query that ends too early, and in general what is expected at a place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lark import Token
 
 from nestream.language.build import CLAUSES
 from nestream.language.build_formula import span_of
-from nestream.language.explain.situation import END, PATTERN_KEYWORDS, Explanation, Repair, Situation, shown
+from nestream.language.diagnose.situation import END, PATTERN_KEYWORDS, Explanation, Repair, Situation, shown
 from nestream.model.diagnostics import Diagnostic
 
 _DOUBLED = {"=<": "<=", "=>": ">=", "===": "=", "=!": "!=", "!==": "!=", "<==": "<=", ">==": ">="}
@@ -77,14 +77,14 @@ def _ends_early(at: Situation) -> Explanation | None:
 
 
 def unexpected(at: Situation) -> Explanation:
-    """What to say of a token that no explanation knows."""
+    """Report a token that no explanation knows."""
     return Explanation(
         Diagnostic("unexpected-token", f"unexpected {shown(at.token)}", at.span, hint=_expected(at))
     )
 
 
 def _expected(at: Situation) -> str | None:
-    """What could stand at the place, in words."""
+    """What is expected at the place, in words."""
     if at.before.type == "WITHIN":
         return "write a window: `1 hour`, `100`, `100 EVENTS` or `UNBOUNDED`"
     if at.before == ".":

@@ -1,4 +1,4 @@
-"""Where the parser stopped: the tokens around the place, and the clause and the brackets it lies in."""
+"""Describes where the parser stopped: the tokens around the place, its clause and its brackets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDS_AN_OPERAND = frozenset(
 
 @dataclass(frozen=True)
 class Repair:
-    """What to read in place of the tokens `[start, end)`, so that the rest can be checked."""
+    """What to parse in place of the tokens `[start, end)`, so that the rest can be checked."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class Repair:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is wrong, and how to go on: by a repair, by leaving the element out, or not at all."""
+    """What is wrong, and how to continue: with a repair, without the element, or not at all."""
 
     diagnostic: Diagnostic
     repair: Repair | None = None
@@ -42,7 +42,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Situation:
-    """The token that no rule takes, in its surroundings. `accepted` are the types that could stand here."""
+    """The token that no rule accepts, and its surroundings. `accepted` are the token types expected here."""
 
     text: str
     tokens: Sequence[Token]
@@ -51,11 +51,11 @@ class Situation:
 
     @cached_property
     def token(self) -> Token:
-        """The token that is not accepted; one of type END after the last."""
+        """The rejected token; one of type END after the last."""
         return self.at(self.index)
 
     def at(self, index: int) -> Token:
-        """The token of an index; beyond both ends it is one of type END."""
+        """The token at an index; beyond both ends, one of type END."""
         if 0 <= index < len(self.tokens):
             return self.tokens[index]
         place = span_of(self.tokens[-1]).end if index > 0 and self.tokens else 0
@@ -63,22 +63,22 @@ class Situation:
 
     @property
     def before(self) -> Token:
-        """The token before the one that is not accepted."""
+        """The token before the rejected one."""
         return self.at(self.index - 1)
 
     @property
     def after(self) -> Token:
-        """The token after the one that is not accepted."""
+        """The token after the rejected one."""
         return self.at(self.index + 1)
 
     @property
     def span(self) -> Span:
-        """The place of the token that is not accepted."""
+        """The place of the rejected token."""
         return span_of(self.token)
 
     @cached_property
     def openers(self) -> tuple[int, ...]:
-        """The brackets that are open at the token, the outermost first."""
+        """The open brackets at the token, outermost first."""
         opened: list[int] = []
         for index, token in enumerate(self.tokens[: self.index]):
             if token in {"(", "["}:
@@ -89,7 +89,7 @@ class Situation:
 
     @cached_property
     def clause_start(self) -> int:
-        """The index of the keyword whose clause the token lies in or follows; 0 for a pattern without one."""
+        """The index of the keyword of the token's clause, or of the one before; 0 for a bare pattern."""
         limit = self.openers[0] if self.openers else self.index
         for index in range(limit - 1, -1, -1):
             if self.tokens[index].type in PATTERN_KEYWORDS or self.tokens[index].type in CLAUSES:
@@ -98,7 +98,7 @@ class Situation:
 
     @property
     def clause(self) -> str:
-        """The keyword of the clause; PATTERN also where the keyword is left out."""
+        """The keyword of the clause; PATTERN also if the keyword is omitted."""
         kind = self.at(self.clause_start).type
         return kind if kind in CLAUSES else "PATTERN"
 
@@ -122,7 +122,7 @@ class Situation:
         return len(self.tokens)
 
     def is_list(self, opener: int) -> bool:
-        """Whether a bracket holds components: that of an operator, or of a group."""
+        """Whether a bracket contains components: that of an operator, or of a group."""
         before = self.at(opener - 1)
         return (
             self.is_operator(opener - 1)
@@ -137,7 +137,7 @@ class Situation:
         )
 
     def is_operator(self, index: int) -> bool:
-        """Whether the token is SEQ, or AND or OR before its components rather than between two of them."""
+        """Whether the token is SEQ, or AND or OR before its components and not between two of them."""
         token = self.at(index)
         return token.type in OPERATORS and self.at(index - 1).type not in _ENDS_AN_OPERAND
 
@@ -163,10 +163,10 @@ def shown(token: Token) -> str:
 
 
 def retyped(token: Token, kind: str, value: str | None = None) -> Token:
-    """The token as one of another type, at the same place."""
+    """The token with another type, at the same place."""
     return Token(kind, token.value if value is None else value, token.start_pos, end_pos=token.end_pos)
 
 
 def sign_after(token: Token, kind: str, value: str) -> Token:
-    """A token that is not in the text, at the end of another."""
+    """A token that is not in the text, placed at the end of another."""
     return Token(kind, value, token.end_pos, end_pos=token.end_pos)

@@ -16,9 +16,9 @@ from nestream.model.expression import (
     Previous,
     transform,
 )
-from tests.strategies.choices import Choices, chance, pick, weighted
-from tests.strategies.formulas import ORDERS, pair, single
-from tests.strategies.shapes import Shape
+from tests.generators.choices import Choices, chance, pick, weighted
+from tests.generators.formulas import ORDERS, pair, single
+from tests.generators.shapes import Shape
 
 
 def judged(choices: Choices, group: Shape, visible: Sequence[str]) -> Expression:

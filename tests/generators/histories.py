@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from tests.strategies.choices import Choices, DrawnChoices, RandomChoices, chance, pick, weighted
+from tests.generators.choices import Choices, DrawnChoices, RandomChoices, chance, pick, weighted
 
 TYPES = ("A", "B", "C", "D", "E")
 IRRELEVANT = "Z"

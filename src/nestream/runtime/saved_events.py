@@ -1,4 +1,4 @@
-"""The events that an engine holds, as they come in, are saved, brought back and described."""
+"""Orders, saves, restores and describes the events that an engine holds."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.engine.distinct import Given
-from nestream.engine.events import Events
+from nestream.engine.distinct import EmittedMatches
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.keeper import Keeper
 from nestream.engine.program import Program
 from nestream.model.columns import computable
@@ -18,11 +18,11 @@ from nestream.model.event_types import said_types
 from nestream.model.schema import Schema
 
 POSITION, TIME, TYPE = "nestream position", "nestream time", "nestream type"
-"""The columns beside the events' own in a saved state."""
+"""The extra columns of events in a saved state."""
 
 
 def in_order(events: pa.Table, schema: Schema) -> pa.Table:
-    """The events by time and arrival; looked at chunk by chunk, as most tables are so already."""
+    """The events by time and arrival; checked chunk by chunk, because most tables are already in order."""
     column = events.column(schema.time)
     last: int | None = None
     for chunk in column.chunks:
@@ -38,14 +38,14 @@ def times_of(column: pa.Array | pa.ChunkedArray, schema: Schema) -> npt.NDArray[
     return np.asarray(computable(column, schema.unit, schema.time).to_numpy(zero_copy_only=False), np.int64)
 
 
-def saved_events(store: Events) -> pa.Table:
-    """The events held, with their positions, times and types."""
+def saved_events(store: EventBuffer) -> pa.Table:
+    """The held events, with their positions, times and types."""
     store.seal()
     held = store.payload.append_column(POSITION, pa.array(store.pos + store.base))
     return held.append_column(TIME, pa.array(store.ts)).append_column(TYPE, store.type_names())
 
 
-def restore_events(store: Events, seen: int, held: pa.Table) -> None:
+def restore_events(store: EventBuffer, seen: int, held: pa.Table) -> None:
     """Hold the saved events again."""
     store.seen = seen
     store.restore(
@@ -56,15 +56,15 @@ def restore_events(store: Events, seen: int, held: pa.Table) -> None:
     )
 
 
-def saved_given(given: Given) -> pa.Table:
-    """The matches of a projection that were given, as a table of positions."""
-    width = given.positions.shape[1]
+def saved_emitted(emitted: EmittedMatches) -> pa.Table:
+    """The emitted matches of a projection, as a table of positions."""
+    width = emitted.positions.shape[1]
     names = [str(place) for place in range(width)]
-    return pa.table([np.ascontiguousarray(given.positions[:, n]) for n in range(width)], names)
+    return pa.table([np.ascontiguousarray(emitted.positions[:, n]) for n in range(width)], names)
 
 
-def restored_given(table: pa.Table) -> npt.NDArray[np.int64]:
-    """The same positions back."""
+def restored_emitted(table: pa.Table) -> npt.NDArray[np.int64]:
+    """The positions from a saved table."""
     return np.column_stack([column.to_numpy() for column in table.columns])
 
 
@@ -86,7 +86,7 @@ def saved_keeper(keeper: Keeper) -> pa.Table:
     return pa.Table.from_pylist(keeper.save(), KEPT)
 
 
-def describe_events(store: Events, programs: Sequence[Program], watermark: int | None) -> dict[str, Any]:
+def describe_events(store: EventBuffer, programs: Sequence[Program], watermark: int | None) -> dict[str, Any]:
     """What is held, for a person or a monitor."""
     store.seal()
     return {
@@ -99,8 +99,8 @@ def describe_events(store: Events, programs: Sequence[Program], watermark: int |
     }
 
 
-def _labels(store: Events, programs: Sequence[Program]) -> Iterator[tuple[str, int]]:
-    """A name for each leaf: its types and, of one query, its variables."""
+def _labels(store: EventBuffer, programs: Sequence[Program]) -> Iterator[tuple[str, int]]:
+    """A name for each leaf: its types and, for a single query, its variables."""
     users: dict[int, list[str]] = {}
     for program in programs:
         for outline in program.outlines:

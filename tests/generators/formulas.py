@@ -19,7 +19,7 @@ from nestream.model.expression import (
     Not,
     Or,
 )
-from tests.strategies.choices import Choices, chance, pick, some, weighted
+from tests.generators.choices import Choices, chance, pick, some, weighted
 
 ORDERS = ("<", "<=", ">", ">=", "!=", "=")
 

@@ -1,4 +1,4 @@
-"""Explains mistakes in the clauses of a query: WITHIN, RETURN and LIMIT, and what stands outside a clause."""
+"""Explains mistakes in the clauses of a query: WITHIN, RETURN and LIMIT, and text outside a clause."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from nestream.language.build import CLAUSES
 from nestream.language.build_formula import span_of
-from nestream.language.explain.situation import (
+from nestream.language.diagnose.situation import (
     END,
     PATTERN_KEYWORDS,
     Explanation,
@@ -32,7 +32,7 @@ def _clause_inside_parentheses(at: Situation) -> Explanation | None:
         return Explanation(
             Diagnostic(
                 "clause-inside-parentheses",
-                "an expression with a window of its own stands in parentheses",
+                "an expression with its own window needs parentheses",
                 at.span,
                 suggestion="(SEQ(A a, B b) WITHIN 10 s)",
             ),
@@ -166,4 +166,4 @@ CLAUSE_ERRORS: tuple[Callable[[Situation], Explanation | None], ...] = (
 )
 
 TRAILING_ERRORS: tuple[Callable[[Situation], Explanation | None], ...] = (_after_the_end,)
-"""Asked last: where a query could end, almost any mistake looks like text after its end."""
+"""Tried last: where a query could end, almost any mistake looks like text after its end."""

@@ -23,8 +23,8 @@ from nestream.language.ast import (
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import Arithmetic, Attribute, Comparison, Expression, Literal
 from nestream.model.time import Window, WindowKind
-from tests.strategies.choices import Choices, chance, pick, some, weighted
-from tests.strategies.histories import TYPES
+from tests.generators.choices import Choices, chance, pick, some, weighted
+from tests.generators.histories import TYPES
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""The events that can still take part, as columns, in the order of their positions.
+"""The events that can still be part of a match, as columns in the order of their positions.
 
-Only events of some leaf are kept: their positions and times, and the columns that predicates read or that the
-output shows. One query may read them or a thousand: a type is looked up and a test is made once for all of
-them.
+Only events of some leaf are kept: their positions and times, and the columns that predicates read or the
+output shows. Any number of queries may read them: each type is looked up, and each test is made, once for
+all.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from nestream.model.vector import Vector
 
 Ints = npt.NDArray[np.int64]
 _MANY_LEAVES = 16
-"""From this number of leaves on, it is worth joining small batches before they are tested."""
+"""From this number of leaves on, joining small batches before testing them pays off."""
 MOST_TYPES = 1 << 15
-"""How many types there may be: they are numbered in 16 bits."""
+"""The maximum number of types: they are numbered in 16 bits."""
 _FEW_WORDS = 64
-"""So many words of a dictionary may be out of use before it is made anew."""
+"""How many words of a dictionary may be unused before it is rebuilt."""
 
 
 @dataclass
 class Piece:
-    """A run of events that passed the leaves, not yet joined to the others."""
+    """A run of events that passed the leaves and is not yet joined to the others."""
 
     first: int
-    """The position that theirs are relative to."""
+    """The position that the piece's positions are relative to."""
     pos: Ints
     ts: Ints
     type: npt.NDArray[np.int16]
     source: pa.Table
-    """The columns of the batch that the events came in."""
+    """The columns of the batch that the events arrived in."""
     taken: Ints | None
-    """Their rows in it; None for all."""
+    """The rows of the events in that batch; None for all."""
     members: dict[int, Rows]
-    """For each leaf that has some, the rows of this piece that belong to it."""
+    """For each leaf with events in this piece, their rows in it."""
 
     @property
     def payload(self) -> pa.Table:
@@ -61,15 +61,15 @@ class Piece:
         return self.source if self.taken is None else self.source.take(pa.array(self.taken))
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One of them."""
+        """One column of the events."""
         found = self.source.column(name)
         return found if self.taken is None else found.take(pa.array(self.taken))
 
 
-class Events:
+class EventBuffer:
     """Columns of events in the order of their positions, with the rows of each leaf.
 
-    `pos` holds positions relative to `base`. Rows are numbers into these columns.
+    `pos` holds positions relative to `base`. Row numbers index these columns.
     """
 
     def __init__(self, leaves: Sequence[LeafSpec], schema: Schema, columns: Sequence[str]) -> None:
@@ -80,21 +80,21 @@ class Events:
         self.by_arrival = schema.by_arrival
         self.evaluator = Evaluator(schema.per_microsecond)
         self.types = named_types(name for leaf in leaves for name in leaf.types)
-        """The names of the types, by number; where a leaf takes any type, those that have been seen too."""
+        """The names of the types, by number; where a leaf takes any type, also those seen so far."""
         self.any_type = any(ANY_TYPE in leaf.types for leaf in leaves)
         self.seen = 0
         """How many events have arrived: the position of the next one."""
         self.base = 0
         self.forgotten = 0
-        """How many rows were forgotten: with it added, the number of a row stays the same."""
+        """How many rows were forgotten: adding it makes the number of a row permanent."""
         self.pos: Ints = np.empty(0, np.int64)
         self.ts: Ints = np.empty(0, np.int64)
         self.type: npt.NDArray[np.int16] = np.empty(0, np.int16)
         self._source: tuple[pa.Table, Ints] | None = None
-        """The batch that all the events came in, and their rows in it, while there is but one."""
+        """The batch that all the events arrived in, and their rows in it, while there is only one."""
         self.payload = empty_table(pa.schema([pa.field(name, schema.columns[name]) for name in self.columns]))
         self.leaf_rows: list[npt.NDArray[Any]] = [np.empty(0, np.int32) for _ in self.leaves]
-        """The rows of each leaf, in 32 bits; the papers' engine takes them as any integers."""
+        """The rows of each leaf, in 32 bits; the papers' engine accepts any integers."""
         self._fresh: set[int] = set()
         self._pieces: list[Piece] = []
         self._computed: dict[str, Vector] = {}
@@ -114,7 +114,7 @@ class Events:
     def append(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Add events that follow all the others in order."""
         if isinstance(batch, pa.Table):
-            if len(self.leaves) > _MANY_LEAVES:  # each test has a price for every batch
+            if len(self.leaves) > _MANY_LEAVES:  # every test has a cost per batch
                 batch = batch.combine_chunks()
             for part in batch.to_batches():
                 self.append(part)
@@ -137,7 +137,7 @@ class Events:
         self._pieces.append(self._without_strangers(piece))
 
     def _of_known_types(self, column: pa.Array) -> tuple[npt.NDArray[np.int16], Ints]:
-        """The rows whose type is that of some leaf, with the number of that type."""
+        """The rows whose type some leaf takes, with the number of that type."""
         if pa.types.is_dictionary(column.type):
             known = self._word_numbers(column.dictionary)
             indices = column.indices.to_numpy(zero_copy_only=False)
@@ -148,7 +148,7 @@ class Events:
         return codes[rows], rows
 
     def _word_numbers(self, words: pa.Array) -> npt.NDArray[np.int16]:
-        """The numbers of the types in a dictionary; batches that follow one another mostly share one."""
+        """The numbers of the types in a dictionary; consecutive batches mostly share one."""
         if self._words is None or not self._words[0].equals(words):
             self._words = words, self._type_numbers(words)
         return self._words[1]
@@ -160,7 +160,7 @@ class Events:
         return np.asarray(numbers.to_numpy(zero_copy_only=False), np.int16)
 
     def _meet(self, names: pa.Array) -> None:
-        """Number the types that have not been seen."""
+        """Number the types that are new."""
         strange = pc.invert(pc.is_in(names, value_set=self._types))
         fresh = pc.unique(names.filter(pc.and_(strange, names.is_valid()))).to_pylist()
         if not fresh:
@@ -217,7 +217,7 @@ class Events:
         )
 
     def seal(self) -> None:
-        """Join what has arrived since to the columns."""
+        """Join what has arrived since the last call to the columns."""
         if not self._pieces:
             return
         pieces, self._pieces = self._pieces, []
@@ -233,7 +233,7 @@ class Events:
                 piece.pos = piece.pos + (piece.first - self.base)
             piece.members = {}
         self._fresh |= found.keys()
-        for leaf in list(found):  # each part is let go once it is joined
+        for leaf in list(found):  # release each part once it is joined
             self.leaf_rows[leaf] = _joined(self.leaf_rows[leaf], found.pop(leaf))
         self.pos = _joined(self.pos, [piece.pos for piece in pieces])
         self.ts = _joined(self.ts, [piece.ts for piece in pieces])
@@ -242,11 +242,11 @@ class Events:
         self._changed()
 
     def _changed(self) -> None:
-        """Forget what was computed of the events: there are others now."""
+        """Forget what was computed from the events, because they have changed."""
         self._computed, self._moments, self._ties, self._low = {}, None, None, None
 
     def _join_payload(self, pieces: list[Piece]) -> None:
-        """Add the columns of the pieces; those of a single batch stay where they are until needed."""
+        """Append the columns of the pieces; those of a single batch stay in place until needed."""
         if (
             self._source is None
             and not self._payload.num_rows
@@ -262,7 +262,7 @@ class Events:
 
     @property
     def payload(self) -> pa.Table:
-        """The columns that are read or shown, a row an event."""
+        """The columns that are read or shown, one row per event."""
         if self._source is not None:
             source, taken = self._source
             self.payload = source.take(pa.array(taken)).combine_chunks()
@@ -275,7 +275,7 @@ class Events:
     def shown(
         self, rows: Mapping[str, Ints], members: Mapping[str, Members]
     ) -> tuple[pa.Table, dict[str, Ints], dict[str, Members]]:
-        """A table that holds the events of some matches and of their groups, and their rows in it."""
+        """A table with the events of some matches and of their groups, and their rows in it."""
         if self._source is None:
             return self.payload, dict(rows), dict(members)
         source, taken = self._source
@@ -287,12 +287,12 @@ class Events:
         return source, of(rows), groups
 
     def take_fresh(self) -> set[int]:
-        """The leaves that have got events since this was last asked."""
+        """Return the leaves that received events since the last call."""
         fresh, self._fresh = self._fresh, set()
         return fresh
 
     def restore(self, payload: pa.Table, types: pa.Array, times: Ints, positions: Ints) -> None:
-        """Take back events that were held before, with their positions."""
+        """Take back events of a saved state, with their positions."""
         codes, rows = self._of_known_types(types)
         if not len(rows):
             return
@@ -304,7 +304,7 @@ class Events:
     # -- leaving -------------------------------------------------------------------------------------------
 
     def drop_expired(self, count: int) -> bool:
-        """Forget the first rows if they are enough to be worth moving the columns; whether they were."""
+        """Forget the first rows if they are worth moving the columns for; return whether it did."""
         if count >= 1024 or (count and count * 4 >= len(self)):
             self.drop_rows(count)
             return True
@@ -332,7 +332,7 @@ class Events:
         return self._computed[name]
 
     def computed(self, name: str) -> Vector:
-        """The same for one who asks once: it is not kept."""
+        """The same for a single use: it is not kept."""
         if name in self._computed:
             return self._computed[name]
         if name == TIME_ATTRIBUTE:
@@ -350,7 +350,7 @@ class Events:
 
     @property
     def moments(self) -> Rows:
-        """For each row the first row with its time."""
+        """For each row, the first row with its time."""
         if self._moments is None:
             self._moments = first_of_time(self.ts)
         return self._moments
@@ -364,7 +364,7 @@ class Events:
 
     @property
     def low(self) -> Ints:
-        """The position of the first event with the time of each; its own where arrival orders."""
+        """The position of the first event with each event's time; its own where arrival decides the order."""
         if self._low is None:
             self._low = self.pos if self.by_arrival else self.pos[self.moments]
         return self._low
@@ -375,13 +375,13 @@ class Events:
 
 
 def _joined(held: npt.NDArray[Any], parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """The parts after what is held; the only one that has something is not copied."""
+    """Append the parts to what is held; a single non-empty part is not copied."""
     some = [part for part in (held, *parts) if len(part)]
     return np.concatenate(some) if len(some) > 1 else some[0] if some else held
 
 
 def _without_lost_words(table: pa.Table) -> pa.Table:
-    """The table with new dictionaries for columns that have many more words than rows: old rows had them."""
+    """Rebuild the dictionaries of columns that have many more words than rows: forgotten rows used them."""
     for place, column in enumerate(table.columns):
         if not pa.types.is_dictionary(column.type):
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nestream.language.build_formula import span_of
-from nestream.language.explain.situation import (
+from nestream.language.diagnose.situation import (
     Explanation,
     Repair,
     Situation,
@@ -26,7 +26,7 @@ _CLAUSES_ELSEWHERE = {
     "AFTER": "all combinations are matches; choose among them with KEEP after RETURN: `KEEP DISJOINT` for "
     "SKIP PAST LAST ROW, `KEEP FIRST PER a` for one match a start",
     "SKIP": "all combinations are matches; choose among them with KEEP after RETURN, as in `KEEP DISJOINT`",
-    "MEASURES": "name what a match shows in RETURN, after WITHIN, as in `RETURN a.id AS id`",
+    "MEASURES": "name the columns of a match in RETURN, after WITHIN, as in `RETURN a.id AS id`",
     "DEFINE": "write conditions in WHERE, or with their component: `(A a : a.x > 1)`",
     "SUBSET": "mention the variables one by one",
     "ONE": "every match gives one row; choose among the matches with KEEP, as in `KEEP FIRST PER a`",
@@ -210,7 +210,7 @@ _OF_FLINK = {
     "UNTIL": "`SEQ(A a, !B b, C c)`",
     "BEGIN": "PATTERN and the components in a SEQ",
 }
-"""The calls of Flink's pattern API, in upper case, and what is written instead."""
+"""The calls of Flink's pattern API, in upper case, and what to write instead."""
 
 
 def _call_of_flink(at: Situation) -> Explanation | None:

@@ -57,7 +57,7 @@ from nestream.model.functions import FUNCTIONS
 from nestream.model.keep import Kept
 from nestream.model.text import RESERVED_WORDS
 from nestream.model.time import MICROSECONDS, UNBOUNDED, Duration, Window, WindowKind
-from tests.strategies.choices import Choices, DrawnChoices, RandomChoices, chance, pick, weighted
+from tests.generators.choices import Choices, DrawnChoices, RandomChoices, chance, pick, weighted
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Leaves out the part of a query that cannot be read, so that the rest is still checked."""
+"""Drops the part of a query that cannot be parsed, so that the rest is still checked."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from lark import Token
 from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitive, Query, Repeated, parts
 from nestream.language.build_formula import span_of
 from nestream.language.build_pattern import is_unreadable
-from nestream.language.explain.situation import Repair, Situation, sign_after
+from nestream.language.diagnose.situation import Repair, Situation, sign_after
 from nestream.model.diagnostics import Diagnostic, Span
 from nestream.model.expression import And, Expression, conjuncts
 
 
 def leave_out(situation: Situation) -> Repair:
-    """The least part around the place that can be left out whole: an element of an operator, or a clause."""
+    """The smallest part around the place that can be dropped: an element of an operator, or a clause."""
     for opener in reversed(situation.openers):
         if situation.at(opener) == "(" and situation.is_operator(opener - 1):
             start, end = _element(situation, opener)
@@ -34,7 +34,7 @@ def _placeholder(situation: Situation, start: int) -> Token:
 
 
 def _element(situation: Situation, opener: int) -> tuple[int, int]:
-    """The element of an operator's list that the token lies in, or that ends before it."""
+    """The element of an operator's list that contains the token, or that ends before it."""
     start, depth = opener + 1, 0
     for index in range(opener + 1, len(situation.tokens)):
         token = situation.tokens[index]
@@ -50,12 +50,12 @@ def _element(situation: Situation, opener: int) -> tuple[int, int]:
 
 
 def repaired(tokens: Sequence[Token], repair: Repair) -> list[Token]:
-    """The tokens with the repair made."""
+    """The tokens after the repair."""
     return [*tokens[: repair.start], *repair.tokens, *tokens[repair.end :]]
 
 
 def outside(diagnostics: Sequence[Diagnostic], tokens: Sequence[Token], repair: Repair) -> list[Diagnostic]:
-    """The diagnostics that do not touch what the repair replaces: the others may follow from the mistake."""
+    """The diagnostics outside what the repair replaces: the others may follow from the mistake."""
     if repair.start >= repair.end:
         return list(diagnostics)
     region: Span = span_of(tokens[repair.start]).to(span_of(tokens[repair.end - 1]))
@@ -69,7 +69,7 @@ def outside(diagnostics: Sequence[Diagnostic], tokens: Sequence[Token], repair: 
 def without_problems(query: Query, problems: Sequence[Diagnostic]) -> Query | None:
     """The query without the formulas that have a problem; None if one of its components has one.
 
-    What stands in a tree for a formula that could not be read would only be reported a second time.
+    The placeholder of a formula that could not be parsed would only be reported a second time.
     """
     if any(map(is_unreadable, parts(query.pattern))):
         return None

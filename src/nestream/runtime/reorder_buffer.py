@@ -1,4 +1,4 @@
-"""Events that wait for the watermark: they come in any order and leave by time and arrival."""
+"""Buffers events until the watermark: they arrive in any order and leave by time and arrival."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 MOST_PARTS = 16
-"""How many parts there may be before they are joined to one."""
+"""How many parts there may be before they are joined."""
 
 Times = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some events that arrived together and wait, with their times; `number` says when, first ones first."""
+    """Waiting events that arrived together, with their times; `number` orders the parts by arrival."""
 
     number: int
     table: pa.Table
     times: Times
 
 
-class Waiting:
-    """What has arrived and is after the watermark."""
+class ReorderBuffer:
+    """The events that have arrived and are after the watermark."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -35,29 +35,29 @@ class Waiting:
         return sum(len(part.times) for part in self.parts)
 
     def tables(self) -> Iterator[pa.Table]:
-        """The events in the order of their arrival."""
+        """The events in arrival order."""
         return (part.table for part in self.parts)
 
     @property
     def first(self) -> int | None:
-        """The time of the first event that waits."""
+        """The time of the first waiting event."""
         return min((int(part.times.min()) for part in self.parts), default=None)
 
     def add(self, table: pa.Table, times: Times) -> None:
-        """Take events that arrived after all the others."""
+        """Add events that arrived after all others."""
         if table.num_rows:
             self.parts.append(Part(self.arrivals, table, times))
             self.arrivals += 1
 
-    def mapped(self, change: Callable[[pa.Table], pa.Table]) -> Waiting:
-        """The same events, in tables that are changed."""
-        changed = Waiting()
+    def mapped(self, change: Callable[[pa.Table], pa.Table]) -> ReorderBuffer:
+        """The same events, with each table changed."""
+        changed = ReorderBuffer()
         for part in self.parts:
             changed.add(change(part.table), part.times)
         return changed
 
     def settled(self, watermark: int) -> pa.Table | None:
-        """The events up to the watermark, by time and arrival, which no longer wait; None without any."""
+        """Remove and return the events up to the watermark, by time and arrival; None if there are none."""
         ready: list[pa.Table] = []
         times: list[Times] = []
         remaining: list[Part] = []

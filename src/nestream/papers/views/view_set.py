@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.engine.program import Measure
 from nestream.papers.engine.context import Round
 from nestream.papers.engine.program import Block, BlockProgram, Negation
@@ -13,7 +13,7 @@ from nestream.papers.views.inner import Inner, inner_queries, is_steady, negated
 from nestream.papers.views.view import View
 
 
-class Shelf:
+class ViewSet:
     """The inner queries of a block at any depth, and their views."""
 
     def __init__(self, program: BlockProgram) -> None:

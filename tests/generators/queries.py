@@ -1,4 +1,4 @@
-"""Random queries that bind: the whole language, in three spellings, for the columns of the histories."""
+"""Random queries that bind: the whole language, in three dialects, for the columns of the histories."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from nestream.model.expression import (
 )
 from nestream.model.keep import Kept
 from nestream.model.time import UNBOUNDED, Window, WindowKind
-from tests.strategies.aggregates import judged, returned_aggregate
-from tests.strategies.choices import Choices, DrawnChoices, RandomChoices, chance, pick, some, weighted
-from tests.strategies.formulas import formula, returned
-from tests.strategies.shapes import Shape, Style, shape
+from tests.generators.aggregates import judged, returned_aggregate
+from tests.generators.choices import Choices, DrawnChoices, RandomChoices, chance, pick, some, weighted
+from tests.generators.formulas import formula, returned
+from tests.generators.shapes import Shape, Style, shape
 
 GENERAL = Style()
 """Everything."""
