@@ -20,7 +20,7 @@ page = DOCS / "guides/spark-streams.md"
 ran = run(page, lambda: {"spark": local_session("local[2]", "guide", {"spark.sql.shuffle.partitions": "2"})})
 assert ran.text == page.read_text(encoding="utf-8"), ran.text
 """
-"""In a process of its own, so that Spark starts in the folder of the page and finds the paths that it names."""
+"""In a process of its own, so that Spark starts in the folder of the page and finds its files."""
 
 
 def test_the_examples_of_the_guide_to_batches_give_what_it_shows(spark: SparkSession) -> None:
