@@ -357,7 +357,7 @@ ENGINE = Suite(
     text="""
 Generated events of 20 types and 1,000 ids in five columns, beside Arrow's read of them and beside Polars and
 DuckDB. The peers run each query as you would write it first and in the best formulations found; all are in
-[benchmarks/peers](../benchmarks/peers). The best ones do what the engine does: a negation as a bound, by
+`benchmarks/peers`. The best ones do what the engine does: a negation as a bound, by
 window functions, and buckets of one window, so that a range join becomes an equality join.""",
     conditions="Programs that find the matches of a query find the same ones.",
     repeats=5,

@@ -33,8 +33,8 @@ INTRODUCTION = """\
 # Performance
 
 `scripts/bench report` measures all of this and writes this page; nothing in it is typed by hand. The results
-are in [benchmarks/results](../benchmarks/results), and `scripts/bench report --from-results` makes the page
-of them again. [benchmarks/README.md](../benchmarks/README.md) has the commands.
+are in `benchmarks/results`, and `scripts/bench report --from-results` makes the page
+of them again. `benchmarks/README.md` has the commands.
 
 - Ratios say more than seconds: what is compared takes turns, so that whatever else the machine does affects
   all of them alike. Each time is the best of several.

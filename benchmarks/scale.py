@@ -64,7 +64,7 @@ def _benchmarks() -> Iterator[Benchmark]:
             SHORT,
             shown=SHOWN,
             together="cluster",
-            task={"do": "batch", "threshold": "2m"},
+            task={"do": "batch", "threshold": "100k"},
             told={"data": name},
         )
     for name, more in KEYS.items():
@@ -193,7 +193,7 @@ def _skew(results: Results) -> list[Part]:
     }
     foot = (
         f"{TASKS_A_STAGE} tasks. The size of a task is the number of rows that it reads. A key counts as too "
-        "large from 2 MB of events on here (256 MB unless set)."
+        "large from 100 kB of events on here (256 MB unless set)."
     )
     stream_foot = (
         f"{WORKERS} buckets, one for each executor. A key of a stream is in one bucket, whatever its share. "
@@ -224,7 +224,7 @@ def _cost(results: Results) -> list[Part]:
     }
     foot = (
         "The processor time of a micro-batch in all processes: driver, executors and Python workers. What an "
-        "event takes is the difference of the two sizes. [Scale](scale.md) computes with these."
+        "event takes is the difference of the two sizes. [Scale](guides/scale.md) computes with these."
     )
     return [
         *table("What events and micro-batches take", columns, below(results, "cost"), foot),
@@ -244,7 +244,7 @@ SCALE = Suite(
     text=f"""
 A standalone cluster on this machine: a master and {WORKERS} workers, each with one executor of one core, so
 the executors share the two processors. Rows of tasks and processor time do not depend on that; seconds do.
-[Scale](scale.md) says what a job of a million events a second needs.""",
+[Scale](guides/scale.md) says what a job of a million events a second needs.""",
     conditions=f"The first {WARM} micro-batches of a stream do not count. Every match that a table of the "
     "same events has must come.",
     repeats=1,

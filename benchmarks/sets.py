@@ -67,6 +67,6 @@ SETS = Suite(
     _parts,
     text="""
 Rules that share their beginnings and the types of their ends; the last event of each has a test of its own
-that few events pass. [Query sets](sets.md) says what is shared.""",
+that few events pass. [Query sets](guides/rule-sets.md) says what is shared.""",
     conditions="All run in one process in turns; every rule finds the same matches together and alone.",
 )

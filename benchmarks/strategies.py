@@ -96,8 +96,9 @@ STRATEGIES = Suite(
     tuple(_targets()),
     _parts,
     text="""
-The queries of the other parts by every strategy. `auto`, which is [the engine itself](engine.md), should
-never take more than 1.1 times as long as the best technique of the papers.""",
+The queries of the other parts by every strategy. `auto`, which is
+[the engine itself](how-it-works/engine.md), should never take more than 1.1 times as long as the best
+technique of the papers.""",
     conditions="The strategies take turns in one process and find the same matches.",
     repeats=5,
 )

@@ -21,6 +21,11 @@ settings.load_profile("same")
 """The same cases in every run, so that a change alone can break a test. New ones are drawn by
 `--hypothesis-profile=new`, as ./scripts/slow-test does."""
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(name, SHORT_LIVED)
+"""Spark's virtual machines live for minutes here: a second, better compilation costs more than it saves."""
+
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 
 

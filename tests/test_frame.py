@@ -72,6 +72,7 @@ def test_nothing_but_the_opening_words_stands_before_the_first_command() -> None
         "scripts/test",
         "scripts/slow-test",
         "scripts/matrix",
+        "scripts/docs",
         ".ci/run",
     ],
 )
@@ -110,7 +111,7 @@ def test_the_quick_start_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("group", ["run", "dev", "bench", "fuzz"])
+@pytest.mark.parametrize("group", ["run", "dev", "docs", "bench", "fuzz"])
 def test_every_dependency_is_pinned_within_its_range(group: str) -> None:
     wanted = PROJECT["project"]["dependencies"] if group == "run" else PROJECT["dependency-groups"][group]
     pinned = pins(group)
@@ -122,7 +123,7 @@ def test_every_dependency_is_pinned_within_its_range(group: str) -> None:
         )
 
 
-@pytest.mark.parametrize("group", ["dev", "bench", "fuzz"])
+@pytest.mark.parametrize("group", ["dev", "docs", "bench", "fuzz"])
 def test_what_is_installed_together_agrees(group: str) -> None:
     together = pins("run") | (pins("dev") if group != "dev" else {})
     assert {
@@ -138,7 +139,7 @@ def test_every_folder_is_in_a_contract_and_on_the_architecture_page() -> None:
         for contract in contracts
         for module in [*contract.get("protected_modules", []), *contract.get("forbidden_modules", [])]
     }
-    page = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    page = (ROOT / "docs/how-it-works/architecture.md").read_text()
     assert folders <= guarded
     assert {folder for folder in folders if f"| `{folder}/` |" not in page} == set()
 

@@ -1,9 +1,10 @@
-"""`nestream.job(...)`: attach the console to a job of your own with one line, on Spark or in this process."""
+"""`nestream.job(...)`: attach the console to your own job with one line, on Spark or in this process."""
 
 from __future__ import annotations
 
 import os
 import threading
+import time as clock
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,15 +13,17 @@ from typing import Any
 
 from nestream.job.description import JobError
 from nestream.job.folder import JobFolder
+from nestream.job.live_rules import LiveRules
 from nestream.job.progress import Progress, State
+from nestream.job.rule_folder import RuleFolder
 from nestream.job.spark_progress import SparkProgress
 from nestream.job.stream_record import StreamRecord
-from nestream.queries import Queries, queries
+from nestream.queries import Queries, queries, stream_rules
 from nestream.query import Query
 from nestream.query import query as parsed
 
 TICK = 1.0
-"""The seconds between two looks at a job."""
+"""The seconds between two checks of a job."""
 
 
 def job(
@@ -44,12 +47,14 @@ def job(
     """Describe a job in a folder, so that `nestream console FOLDER` shows it.
 
     `rules` are what you match: a query, a query set, a mapping, or a folder of `.neel` files. `query` is the
-    started query of Spark that writes the matches; the console shows its progress. `matches`, `events` and
+    started Spark query that writes the matches; the console shows its progress. `matches`, `events` and
     `late` are the places that it writes to and reads from: folders, files or `kafka://` addresses. For a
-    stream in this process call `stream()` of what this returns; it records events and matches itself.
+    stream in this process call `stream()` of what this returns; it records events and matches itself. For
+    files or topics on Spark call `stream_files()`. With a folder of rules, these two take changes of the
+    rules while they run, those that you deploy from the console too.
 
-    `entity`, `place` and `facets` name attributes, `titles` and `severities` are by rule. What you leave out
-    stays as job.json has it.
+    `entity`, `place` and `facets` name attributes; `titles` and `severities` map rules to values. What you
+    leave out stays as it is in job.json.
 
     >>> import tempfile
     >>> import nestream
@@ -78,9 +83,11 @@ def job(
         time=time,
         type=type,
         runtime="embedded" if query is None else "spark",
+        live_rules=None,
         **{name: value for name, value in kept.items() if value is not None},
     )
-    watched = WatchedJob(made, found[1], time, type)
+    is_folder = isinstance(rules, str | os.PathLike) and Path(rules).is_dir()
+    watched = WatchedJob(made, found[1], time, type, found[0] if is_folder else None)
     if query is not None:
         watched.watch(query)
     return watched
@@ -100,10 +107,14 @@ def _rules(folder: JobFolder, given: Any) -> tuple[Path, Query | Queries]:
 
 
 class WatchedJob:
-    """A job that the console can see for as long as it runs."""
+    """A job that the console shows while it runs."""
 
-    def __init__(self, folder: JobFolder, rules: Query | Queries, time: str, type: str) -> None:
+    def __init__(
+        self, folder: JobFolder, rules: Query | Queries, time: str, type: str, place: Path | None = None
+    ) -> None:
         self.folder = folder
+        self._place = place
+        """The folder of the rules, if that is what was given: they may change then."""
         self.rules = rules
         self.progress = Progress()
         self._time, self._type = time, type
@@ -113,31 +124,75 @@ class WatchedJob:
         self.folder.tell(self.progress)
 
     def watch(self, query: Any) -> None:
-        """Show the progress of a started query of Spark until it ends."""
+        """Show the progress of a started Spark query until it ends."""
         spark = getattr(query, "sparkSession", None)
         if spark is not None:
-            with suppress(Exception):  # Spark Connect has no context, and some have no page
+            with suppress(Exception):  # Spark Connect has no context, and some contexts have no page
                 self.folder.describe(spark=spark.sparkContext.uiWebUrl)
         seen = SparkProgress(query, self.progress)
         self._every_second(lambda: not seen.look())
 
     def stream(self, **settings: Any) -> RecordedStream:
-        """A stream of the rules in this process; its events and matches are recorded for the console."""
+        """Stream the rules in this process; events and matches are recorded for the console."""
         record = self._record = StreamRecord(
             self.folder, self._time, settings.get("lateness", 0), self.progress
         )
         places = {name: record.places[name] for name in ("events", "matches", "late")}
         self.folder.describe(**places, watermark=_worded(settings.get("lateness")))
         late, dead = settings.pop("late", None), settings.pop("dead_letter", None)
-        stream = self.rules.stream(
-            time=self._time,
-            type=self._type,
-            late=record.late(late),
-            dead_letter=record.dead(dead),
-            **settings,
-        )
+
+        def start(rules: Any) -> Any:
+            return rules.stream(
+                time=self._time,
+                type=self._type,
+                late=record.late(late),
+                dead_letter=record.dead(dead),
+                **settings,
+            )
+
+        live = self._live_rules(start)
+        stream = start(self.rules) if live is None else live.start()
         self._every_second(record.publish)
-        return RecordedStream(stream, record)
+        return RecordedStream(stream, record, live)
+
+    def stream_files(self, spark: Any, source: str, sink: str, **options: Any) -> Any:
+        """Match files or topics on Spark, as `Queries.stream_files` does, and show how it goes.
+
+        The checkpoint is in the folder of the job unless you name another.
+        """
+        options = {"checkpoint": str(self.folder.path / "checkpoint"), **options}
+        columns = {"time": self._time, "type": self._type}
+        live = self._live_rules(lambda rules: rules)
+        if live is None:
+            started = self.rules.stream_files(spark, source, sink, **columns, **options)
+        else:
+            started = stream_rules(live, spark, source, sink, **columns, **options)
+        self.folder.describe(
+            runtime="spark",
+            events=source,
+            matches=sink,
+            late=options.get("late"),
+            watermark=_worded(options.get("watermark")),
+            spark=spark.sparkContext.uiWebUrl,
+        )
+        self.progress = started.progress
+
+        def ended() -> bool:
+            with suppress(Exception):  # why it failed is in its progress
+                return bool(started.wait(0))
+            return True
+
+        self._every_second(ended)
+        return started
+
+    def _live_rules(self, start: Any) -> LiveRules | None:
+        """The rules of the folder, as they change; None where rules were given that stay."""
+        if self._place is None:
+            return None
+        live = LiveRules(RuleFolder(self._place, noted=True), lambda texts: queries(dict(texts)), start)
+        live.begin(None)
+        self.folder.describe(live_rules=True)
+        return live
 
     def _every_second(self, look: Any) -> None:
         def run() -> None:
@@ -152,7 +207,7 @@ class WatchedJob:
         self._thread.start()
 
     def close(self, error: BaseException | None = None) -> None:
-        """Say that the job has ended."""
+        """Record that the job has ended."""
         self._done.set()
         if self._thread is not None:
             self._thread.join()
@@ -173,13 +228,27 @@ class WatchedJob:
 
 
 class RecordedStream:
-    """A stream whose events and matches the console sees; else it is the stream itself."""
+    """A stream whose events and matches the console sees; else it is the stream itself.
 
-    def __init__(self, stream: Any, record: StreamRecord) -> None:
-        self._stream, self._record = stream, record
+    Rules of a folder are looked at before events are taken, at most once a second.
+    """
+
+    def __init__(self, stream: Any, record: StreamRecord, live: LiveRules | None = None) -> None:
+        self._stream, self._record, self._live = stream, record, live
+        self._looked = clock.monotonic()
+        if live is not None:
+            record.of_rules(live)
+
+    def _look(self) -> None:
+        """Go on with other rules if there are any."""
+        now = clock.monotonic()
+        if self._live is not None and now - self._looked >= TICK:
+            self._looked = now
+            self._record.of_rules(self._live, self._live.look(self._stream))
 
     def push(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Take an event; the matches that it decides."""
+        self._look()
         begin = self._record.begin()
         found: list[dict[str, Any]] = self._stream.push(event)
         self._record.took([event], found, begin, self._stream)
@@ -187,20 +256,21 @@ class RecordedStream:
 
     def push_batch(self, events: Any) -> Any:
         """Take many events; the matches that they decide as a table."""
+        self._look()
         begin = self._record.begin()
         found = self._stream.push_batch(events)
         self._record.took(events, found, begin, self._stream)
         return found
 
     def finish(self) -> list[dict[str, Any]]:
-        """End the input; the matches that were pending."""
+        """End the input; return the pending matches."""
         begin = self._record.begin()
         found: list[dict[str, Any]] = self._stream.finish()
         self._record.took([], found, begin, self._stream)
         return found
 
     def finish_batch(self) -> Any:
-        """End the input; the matches that were pending as a table."""
+        """End the input; return the pending matches as a table."""
         begin = self._record.begin()
         found = self._stream.finish_batch()
         self._record.took([], found, begin, self._stream)
@@ -211,7 +281,7 @@ class RecordedStream:
 
 
 def _worded(lateness: Any) -> str | None:
-    """A lateness as job.json has it; a number has no unit there."""
+    """A lateness as job.json writes it; a number has no unit there."""
     if isinstance(lateness, str):
         return lateness
     return f"{lateness.total_seconds():g} seconds" if hasattr(lateness, "total_seconds") else None

@@ -55,8 +55,8 @@ def revisions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def of(root: Path, base: str, *head: str, only: str = "views/accounts") -> list[Compared]:
-    return compare(base, *head, root=root, turns=7, only=(only,), events=50, folder=root / "data")
+def of(root: Path, base: str, *head: str, only: str = "views/accounts", turns: int = 7) -> list[Compared]:
+    return compare(base, *head, root=root, turns=turns, only=(only,), events=50, folder=root / "data")
 
 
 @pytest.mark.slow
@@ -86,9 +86,9 @@ def test_the_files_as_they_are_are_compared_unless_another_revision_is_named(rev
 
 
 def test_other_matches_and_failures_are_told(revisions: Path) -> None:
-    (found,) = of(revisions, "quick", "other")
+    (found,) = of(revisions, "quick", "other", turns=1)
     assert found.problem.startswith("different matches")
-    (failed,) = of(revisions, "quick", "slow", only="engine/stream")
+    (failed,) = of(revisions, "quick", "slow", only="engine/stream", turns=1)
     assert failed.problem == "the first failed: AttributeError: 'Query' object has no attribute 'stream'"
     assert worse([failed], 1.0)
 

@@ -97,11 +97,16 @@ def test_parquet_is_not_thrown_at_a_terminal() -> None:
     "command",
     [
         f"nestream run '{MANY}' {HOSPITAL}",
-        f"nestream run '{MANY}' {HOSPITAL} --format csv",
-        f"nestream run '{MANY}' {HOSPITAL} --format table --limit 900",
         "nestream data stock --events 200000 --out -",
-        "nestream data stock --events 200000 --out - --format csv",
-        "nestream data stock --events 300000 --out - --format parquet",
+        *(
+            pytest.param(command, marks=pytest.mark.slow)
+            for command in (
+                f"nestream run '{MANY}' {HOSPITAL} --format csv",
+                f"nestream run '{MANY}' {HOSPITAL} --format table --limit 900",
+                "nestream data stock --events 200000 --out - --format csv",
+                "nestream data stock --events 300000 --out - --format parquet",
+            )
+        ),
     ],
 )
 def test_a_reader_that_has_seen_enough_ends_the_program_quietly(command: str) -> None:

@@ -10,7 +10,9 @@ from playwright.sync_api import Browser, Page
 
 from nestream.console import pool, trial
 from tests.console.browsing import visiting
+from tests.console.payments import Payments, running_payments
 from tests.console.pipeline import Pipeline, running_pipeline
+from tests.console.served import Console
 
 HERE = Path(__file__).parent
 
@@ -25,7 +27,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(HERE) and {"pipeline", "page", "browser"} & set(
             getattr(item, "fixturenames", ())
         ):
-            item.add_marker(pytest.mark.xdist_group("spark"))  # one Spark at a time is enough for a machine
+            item.add_marker(pytest.mark.xdist_group("pages"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_workers_that_nobody_asks() -> Iterator[None]:
+    """Workers start when they are asked: a console starts two before, and most tests need none."""
+
+    async def nothing(_: pool.Pool) -> None:
+        pass
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool.Pool, "warm", nothing)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -36,11 +50,18 @@ def time_for_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SECONDS", 300.0)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
     """One job for all tests of the pages, with a Spark stream that runs for as long as they do."""
     with running_pipeline(tmp_path_factory.mktemp("pipeline") / "job") as running:
         yield running
+
+
+@pytest.fixture(scope="package")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Payments, Console]]:
+    """One payments job for all tests of its pages, on the embedded runtime, with its console."""
+    with running_payments(tmp_path_factory.mktemp("payments")) as found:
+        yield found
 
 
 @pytest.fixture

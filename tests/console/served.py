@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import queue
 import threading
-from collections.abc import Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -139,9 +137,3 @@ def match(query: str, **events: dict[str, Any]) -> dict[str, Any]:
     parts = [{"variable": name, "event": one} for name, one in events.items()]
     times = [one["ts"] for one in events.values()]
     return {"query": query, "match_start": min(times), "match_end": max(times), "events": parts, "values": {}}
-
-
-def in_a_loop(coroutine: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine returns. It runs in a thread of its own: a browser's loop may run in this one."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, coroutine).result()

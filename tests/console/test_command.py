@@ -43,7 +43,7 @@ def test_it_serves_until_ctrl_c_and_stops_at_once_though_a_page_is_open(tmp_path
         process.kill()
         process.wait()
     assert process.returncode == 0
-    assert set(said.splitlines()) <= {"Ctrl-C stops it", "stopped"}
+    assert set(said.splitlines()) <= {"press Ctrl-C to stop it", "stopped"}
     assert said.endswith("stopped\n")
 
 

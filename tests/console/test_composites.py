@@ -100,9 +100,11 @@ def test_a_rule_on_trial_reads_the_composite_events_of_the_job() -> None:
     operations = Operations({})
     start = {"operation": "start", "text": BREAK, "name": "break-without-washing", "makers": MAKERS}
     assert operations.answer(start)["ok"]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for first in range(0, len(EVENTS), 300):
-        rows += operations.answer({"operation": "push", "events": EVENTS[first : first + 300]})["rows"]
+        answer = operations.answer({"operation": "push", "events": EVENTS[first : first + 300]})
+        rows = (answer["rows"] or {"new": rows})["new"]
+    assert len(rows) == answer["counts"]["new"]
     late = max(moment.event["event"] for moment in SIMULATED[-5:])
     decided = {one: times for one, times in TRUTH.items() if one[1][-1] < late}
     assert decided.items() <= numbers(rows).items() <= TRUTH.items()

@@ -19,7 +19,8 @@ from nestream.console.health import health_of
 from nestream.console.moments import moment
 from nestream.console.watch import Watch
 from nestream.source import files, text_file
-from tests.console.served import JobFolder, event, in_a_loop, match
+from tests.console.served import JobFolder, event, match
+from tests.loops import in_a_loop
 
 HOSTILE_TIMES: list[Any] = [
     10**309,
@@ -225,7 +226,7 @@ def test_what_an_embedded_job_says_of_its_rules_reaches_the_browser(folder: JobF
         (None, "starting", "Spark is starting"),
         ({"state": "starting"}, "starting", "Spark is starting"),
         ({"state": "running", "batches": 3}, "running", ""),
-        ({"state": "running"}, "running", "waits for the first events"),
+        ({"state": "running"}, "running", "waiting for the first events"),
         ({"state": "running", "age": 60}, "stalled", "said nothing for 60 s"),
         ({"state": "failed", "error": "no such column", "age": 600}, "failed", "no such column"),
         ({"state": "stopped", "age": 600}, "stopped", "10 min ago"),

@@ -18,7 +18,8 @@ from nestream.console.app import Line
 from nestream.console.hub import Hub, dumps
 from nestream.console.live import RECENT_EVENTS, RECENT_MATCHES, Live
 from nestream.console.ward import Ward
-from tests.console.served import Console, JobFolder, event, in_a_loop, match, serving
+from tests.console.served import Console, JobFolder, event, match, serving
+from tests.loops import in_a_loop
 
 
 def told(chunk: bytes) -> list[tuple[str, str, Any]]:

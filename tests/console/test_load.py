@@ -87,7 +87,7 @@ def look(page: Page, server: subprocess.Popen[str]) -> Look:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("pages")
 def test_under_load_all_stays_bounded_and_nothing_is_lost(browser: Browser, tmp_path: Path) -> None:
     folder = tmp_path / "job"
     rate = ["--events-per-second", f"{EVENTS:g}", "--duration", f"{SECONDS:g}"]

@@ -19,8 +19,9 @@ from nestream.console import Job, patience, pool
 from nestream.console.operations import Operations
 from nestream.console.watch import Watch
 from tests.console.pipeline import wait
-from tests.console.served import RULE, Console, JobFolder, event, in_a_loop, match, serving
+from tests.console.served import RULE, Console, JobFolder, event, match, serving
 from tests.console.test_runs import ENDLESS
+from tests.loops import in_a_loop
 
 HALF_SENT = 400
 ONE = "SEQ(Hall a, a.id = 7) WITHIN 5 seconds"

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 import nestream
-from nestream.console import asked, pool
+from nestream.console import pool, requests
 from nestream.data import sample
 from tests.console.served import RULE, Console, JobFolder, event, serving
 
@@ -152,6 +152,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_the_next_one_works(
 ) -> None:
     monkeypatch.setattr(pool, "SECONDS", 5.0)
     with serving(folder.path) as console, console.client() as client:
+        _until(lambda: client.get("/api/counters").json()["events"] == 206)
         answer = ask(client, "run", text=ENDLESS, data="live")
         assert answer["ok"] is False
         assert "longer than" in answer["error"] or "memory" in answer["error"]
@@ -220,7 +221,7 @@ def test_a_trial_that_is_no_query_is_refused_and_there_are_only_so_many(tmp_path
     folder = JobFolder(tmp_path / "job")
     with serving(folder.path) as console, console.client() as client:
         assert ask(client, "trial", text="SEQ(", name="one")["diagnostics"]
-        for number in range(asked.MOST_TRIALS):
+        for number in range(requests.MOST_TRIALS):
             assert ask(client, "trial", text=RULE, name=str(number))["ok"] is True
         assert ask(client, "trial", text=RULE, name="more")["ok"] is False
 

@@ -1,4 +1,4 @@
-"""Every example of docs/language.md gives the result that the page shows."""
+"""Every example of docs/reference/language.md gives the result that the page shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from nestream.model.text import RESERVED_WORDS
 from tests.corpus.configurations import CONFIGURATIONS, GROUPED
 from tests.corpus.notation import read_history, write_matches
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "language.md").read_text(
+    encoding="utf-8"
+)
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 KINDS = ("query", "events", "matches", "error", "explain", "python")
 
@@ -106,7 +108,7 @@ def test_every_block_of_the_page_is_of_a_kind_that_is_tested() -> None:
 def test_the_python_of_the_page_runs() -> None:
     for kind, _, text in BLOCK.findall(PAGE):
         if kind == "python":
-            exec(compile(text, "docs/language.md", "exec"), {})
+            exec(compile(text, "docs/reference/language.md", "exec"), {})
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""docs/papers.md: every path, test and corpus case that it names exists, and every item names both."""
+"""docs/papers/index.md: every path, test and corpus case that it names exists, and every item names both."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "papers.md").read_text()
+PAGE = (ROOT / "docs" / "papers" / "index.md").read_text()
 STATES = {"yes", "differs", "corrected"}
 PAPERS = 5
 

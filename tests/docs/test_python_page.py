@@ -1,4 +1,4 @@
-"""The tables of docs/python.md: each object on the left writes the text beside it."""
+"""The tables of docs/guides/python.md: each object on the left writes the text beside it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import nestream
 from nestream import Expr, Pattern, event, expr, pattern, seq
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/python.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs/guides/python.md").read_text(encoding="utf-8")
 NAMES: dict[str, Any] = {
     **{name: getattr(nestream, name) for name in nestream.__all__},
     "timedelta": timedelta,

@@ -13,6 +13,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
 from tests.cli.commands import call, environment
+from tests.loops import in_a_loop
 
 URI = "file:///queries/query.neel"
 EVENTS = "ts,type,id,room\n1,Recycle,7,\n2,Washing,7,lab\n3,Operating,8,\n"
@@ -87,7 +88,7 @@ def edit(
             client.exit(None)
             await client.stop()
 
-    asyncio.run(asyncio.wait_for(session(), PATIENCE))
+    in_a_loop(asyncio.wait_for(session(), PATIENCE))
 
 
 @pytest.fixture

@@ -121,7 +121,9 @@ def test_the_example_of_a_function_is_true(function: Function) -> None:
 
 
 def test_the_page_on_the_language_has_the_table_of_functions() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "language.md").read_text(
+        encoding="utf-8"
+    )
     table = page.partition("<!-- functions: python -m nestream.model.functions -->\n")[2].partition(
         "<!-- end -->"
     )

@@ -1,4 +1,4 @@
-"""docs/hospital.md: its Python prints what it shows, and it names what there is."""
+"""docs/cookbook/hospital-ward.md: its Python prints what it shows, and it names what there is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nestream.hospital.hygiene import ENTRIES, LEAVES, ROUNDS, TRIPS
 from nestream.hospital.simulator import COLUMNS
 from tests.cli.commands import call
 
-PAGE = (Path(__file__).parents[2] / "docs" / "hospital.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "cookbook" / "hospital-ward.md").read_text(encoding="utf-8")
 
 
 EXAMPLES = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -25,7 +25,7 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", PAGE, re.DO
 def test_the_examples_print_what_the_page_shows(code: str, shown: str) -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, "docs/hospital.md", "exec"), {})
+        exec(compile(code, "docs/cookbook/hospital-ward.md", "exec"), {})
     assert printed.getvalue() == shown
 
 

@@ -186,7 +186,7 @@ def _saved(checkpoint: Path) -> object:
 def test_a_job_that_is_killed_writes_every_match_and_every_dead_letter_once(
     tmp_path: Path, folder: bool
 ) -> None:
-    survive(tmp_path, 1, 3, folder=folder)
+    survive(tmp_path, 1, 2, folder=folder)
 
 
 @pytest.mark.slow

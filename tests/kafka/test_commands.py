@@ -1,4 +1,4 @@
-"""`nestream stream` on topics: the example of docs/streaming.md, and what is refused."""
+"""`nestream stream` on topics: the example of docs/guides/kafka.md, and what is refused."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from tests.cli.commands import PROGRAM, ROOT, call, environment
 from tests.kafka.broker import Broker, Follower
 
-PAGE = (ROOT / "docs" / "streaming.md").read_text(encoding="utf-8")
-SECTION = PAGE[PAGE.index("\n### Kafka\n") : PAGE.index("\n#### Reading topics\n")]
+PAGE = (ROOT / "docs" / "guides" / "kafka.md").read_text(encoding="utf-8")
+SECTION = PAGE[PAGE.index("\n## Watch a topic\n") : PAGE.index("\n## Reading topics\n")]
 
 
 def blocks(kind: str) -> list[str]:
@@ -130,7 +130,7 @@ def test_messages_cannot_be_read_as_another_format(options: list[str]) -> None:
             ["--to", "kafka://h/m", "--checkpoint", "c", "--format", "parquet"],
             "messages to Kafka are json",
         ),
-        (["--from", "kafka://h/o", "--files", "3"], "--files: it is for files"),
+        (["--from", "kafka://h/o", "--files", "3"], "--files: it applies to files"),
     ],
     ids=["format", "files"],
 )

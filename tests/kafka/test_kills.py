@@ -10,11 +10,11 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Message, Producer
 
 from tests.job.feed import LATENESS, Row, ending, expected, lines, random_events
 from tests.job.test_kills import Killed
-from tests.kafka.broker import QUIET, Broker, Follower
+from tests.kafka.broker import PATIENCE, QUIET, Broker, Follower
 from tests.kafka.conftest import made_broker
 
 EVENTS = 1500
@@ -34,24 +34,31 @@ class Feed:
     """Sends the lines of events to the partitions of their keys, a few at a time."""
 
     def __init__(self, broker: Broker, topic: str, partitions: int, text: list[bytes]) -> None:
-        self._producer = Producer(
-            {"bootstrap.servers": broker.address, "enable.idempotence": True}, logger=QUIET
-        )
+        patient = {"enable.idempotence": True, "message.timeout.ms": 0}  # a message never expires
+        self._producer = Producer({"bootstrap.servers": broker.address, **patient}, logger=QUIET)
         self._topic, self._partitions = topic, partitions
         self._text = text
+        self._lost: list[KafkaError] = []
 
     def send(self, number: int, pause: float = 0.0) -> None:
         some, self._text = self._text[:number], self._text[number:]
         for at, line in enumerate(some):
             is_event = line.startswith(b"{")
             partition = json.loads(line)["id"] % self._partitions if is_event else 0
-            self._producer.produce(self._topic, line.strip(), partition=partition)
+            self._producer.produce(
+                self._topic, line.strip(), partition=partition, on_delivery=self._note_a_loss
+            )
             if at % 23 == 0:
                 self._producer.poll(pause)
 
     def end(self) -> None:
         self.send(len(self._text))
-        assert self._producer.flush(120) == 0
+        assert self._producer.flush(PATIENCE) == 0
+        assert not self._lost
+
+    def _note_a_loss(self, error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            self._lost.append(error)
 
 
 def survive(

@@ -1,4 +1,4 @@
-"""The recipe of docs/spark-streaming.md: PySpark's own source and sink of Kafka around a query."""
+"""The recipe of docs/guides/spark-streams.md: PySpark's own source and sink of Kafka around a query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from tests.cli.commands import ROOT
 from tests.kafka.broker import Broker, jars
 
-PAGE = (ROOT / "docs" / "spark-streaming.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "spark-streams.md").read_text(encoding="utf-8")
 START = """
 from nestream.query import spark_session
 spark = spark_session("local[2]", {settings!r})
@@ -42,7 +42,7 @@ def recipe() -> str:
     """The code of the section on Kafka."""
     section = PAGE[PAGE.index("\n### From and to Kafka\n") :]
     [code] = re.findall(
-        r"^```python\n(.*?)^```$", section[: section.index("\n## ", 5)], re.DOTALL | re.MULTILINE
+        r"^```python[^\n]*\n(.*?)^```$", section[: section.index("\n## ", 5)], re.DOTALL | re.MULTILINE
     )
     return str(code)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / ".cache" / "matrix"
-PAGE = ROOT / "docs" / "support.md"
+PAGE = ROOT / "docs" / "reference" / "support.md"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 SPARKS = ("4.1", "4.2", "4.3")
 CHECKS = {"in_process": "in process", "on_spark": "Spark batch", "streamed": "Spark stream"}
@@ -33,7 +33,9 @@ def main() -> int:
     parser.add_argument(
         "--spark", action="append", choices=SPARKS, help="Only this PySpark; repeat for more."
     )
-    parser.add_argument("--write", action="store_true", help="Also write the table in docs/support.md.")
+    parser.add_argument(
+        "--write", action="store_true", help="Also write the table in docs/reference/support.md."
+    )
     asked = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     wheel = _wheel()

@@ -15,7 +15,7 @@ from nestream.model.functions import FUNCTIONS
 
 MODULES = sorted({*nestream._MODULES.values(), "compose.base"})
 RUN = ("as_of", "batches", "count", "explain", "infer_types", "match", "stream", "why", "show", "with_types")
-"""What users call on a query; what Spark runs has its examples in docs/spark.md."""
+"""What users call on a query; what Spark runs has its examples in docs/guides/spark.md."""
 METHODS = {"Query": RUN, "Queries": ("adding", "count", "match", "match_each", "stream")}
 
 

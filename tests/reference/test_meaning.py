@@ -146,7 +146,7 @@ def test_a_column_named_ts_comes_before_the_time_of_the_event() -> None:
 
 
 def test_the_documentation_has_the_sections_that_the_evaluator_refers_to() -> None:
-    page = (ROOT / "docs" / "semantics.md").read_text()
+    page = (ROOT / "docs" / "reference" / "semantics.md").read_text()
     sections = re.findall(r"^## (.+)$", page, re.MULTILINE)
     rest = ["Scope", "Spellings", "Values", "Output", "KEEP", "Composite events"]
     assert sections == ["Events", "Positive part", "Negative part", "Groups", *rest]

@@ -1,4 +1,4 @@
-"""Every file that names the version agrees, and the papers are cited as docs/papers.md has them."""
+"""Every file that names the version agrees, and the papers are cited as docs/papers/index.md has them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_changelog_has_a_section_for_the_version_and_one_for_what_comes() ->
 
 def test_the_five_papers_are_cited_with_the_titles_and_authors_of_the_papers_page() -> None:
     cited = text("CITATION.cff").split("references:")[1].split("\n  - type: ")[1:]
-    page = re.findall(r"^([A-Z][\w, ]+): \*(.*?)\*\.$", text("docs/papers.md"), re.MULTILINE)
+    page = re.findall(r"^([A-Z][\w, ]+): \*(.*?)\*\.$", text("docs/papers/index.md"), re.MULTILINE)
     assert len(cited) == len(page) == 5
     known = {title: [name.strip() for name in names.split(",")] for names, title in page}
     for reference in cited:

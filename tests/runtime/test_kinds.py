@@ -107,7 +107,7 @@ FAMILIES = [
     {"struct of strings"},
     {"map", "map of floats"},
 ]
-"""The kinds that mix, as docs/streaming.md says; all others are refused."""
+"""The kinds that mix, as docs/reference/events.md says; all others are refused."""
 
 
 def mix(held: str, arriving: str) -> bool:

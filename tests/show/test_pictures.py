@@ -1,4 +1,4 @@
-"""The pictures of docs/why.md and docs/examples.md are what the code draws.
+"""The pictures of docs/guides/why.md are what the code draws; tests/docs has those of the cookbook.
 
 `python -m tests.show.test_pictures` draws them anew.
 """
@@ -20,31 +20,17 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 def drawings() -> dict[str, str]:
     """The pictures by name, of the query and events that the page shows."""
-    page = (DOCS / "why.md").read_text(encoding="utf-8")
+    page = (DOCS / "guides/why.md").read_text(encoding="utf-8")
     found: Any = re.search(r'hygiene = nestream\.query\("""(.*?)"""\)', page, re.DOTALL)
     query = nestream.query(found[1])
     events = sample("hospital")
     return {
         "timeline": query.show(events, most_matches=2).timeline.svg(),
         "plan": plan_graph(query, analyze=events).svg(),
-        **examples(),
     }
 
 
-def examples() -> dict[str, str]:
-    """The timelines of docs/examples.md: of queries without RETURN, so that they show their events."""
-    names: dict[str, Any] = {}
-    page = (DOCS / "examples.md").read_text(encoding="utf-8")
-    for block in re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
-        exec(block, names)
-    found = {}
-    for name, query, events in (("brute-force", "brute_force", "logins"), ("recovery", "recovery", "prices")):
-        text = re.sub(r"RETURN .*?$", "", names[query].text, flags=re.MULTILINE)
-        found[name] = nestream.query(text).show(names[events]).timeline.svg()
-    return found
-
-
-@pytest.mark.parametrize("name", ["timeline", "plan", "brute-force", "recovery"])
+@pytest.mark.parametrize("name", ["timeline", "plan"])
 def test_a_picture_is_what_the_code_draws(name: str) -> None:
     assert (DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8") == drawings()[name] + "\n"
 

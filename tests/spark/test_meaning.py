@@ -26,7 +26,7 @@ def collated(spark: SparkSession, collation: str) -> DataFrame:
     return df.selectExpr("ts", f"type COLLATE {collation} AS type", f"key COLLATE {collation} AS key", "n")
 
 
-@pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI"])
+@pytest.mark.parametrize("collation", ["UTF8_LCASE", pytest.param("UNICODE_CI", marks=pytest.mark.slow)])
 def test_strings_are_compared_by_code_point_whatever_their_collation(
     spark: SparkSession, collation: str
 ) -> None:
@@ -82,7 +82,13 @@ def refusal(text: str, df: DataFrame, options: dict[str, Any]) -> str:
     return ""
 
 
-@pytest.mark.parametrize("name", TYPES)
+OFTEN = ("char", "void", "variant", "decimal", "void inside")
+"""A type for each way in which one can differ; the others are slow tests."""
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in TYPES]
+)
 def test_columns_of_every_type_are_matched_as_in_process_or_refused_in_every_role(
     spark: SparkSession, name: str
 ) -> None:
@@ -161,7 +167,7 @@ def test_times_written_without_zone_are_of_the_sessions_zone_as_in_spark_sql(
 def test_explain_says_which_zone_is_meant(spark: SparkSession) -> None:
     query = nestream.query("PATTERN SEQ(A a) WHERE a.ts > TIMESTAMP '2026-07-01 00:00:00' WITHIN 1 hours")
     said = query.explain(events=zoned(spark))
-    assert "zone: America/New_York, the session's, for times that name none" in said
+    assert "zone: America/New_York, the session's, for times without a zone" in said
     assert "2026-07-01 00:00:00-04:00" in said
 
 
@@ -175,8 +181,17 @@ SPLITS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("missing", ["ts", "type"])
-@pytest.mark.parametrize("options", SPLITS)
+@pytest.mark.parametrize(
+    ("missing", "options"),
+    [
+        ("ts", SPLITS[0]),
+        ("type", SPLITS[1]),
+        *(
+            pytest.param(missing, options, marks=pytest.mark.slow)
+            for missing, options in (("type", SPLITS[0]), ("ts", SPLITS[1]), ("ts", SPLITS[2]))
+        ),
+    ],
+)
 def test_an_event_without_time_or_type_is_an_error_as_in_process(
     spark: SparkSession, missing: str, options: dict[str, Any]
 ) -> None:
@@ -197,8 +212,16 @@ def test_an_event_without_time_or_type_is_an_error_as_in_process(
 GREATEST = 2**63 - 1
 
 
-@pytest.mark.parametrize("first", [GREATEST - 5, -GREATEST - 1, -3, GREATEST - 1000])
-@pytest.mark.parametrize("tail", ["", ", !C d"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        GREATEST - 5,
+        -GREATEST - 1,
+        pytest.param(-3, marks=pytest.mark.slow),
+        pytest.param(GREATEST - 1000, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("tail", ["", pytest.param(", !C d", marks=pytest.mark.slow)])
 def test_times_at_the_ends_of_64_bits_are_in_their_slices(spark: SparkSession, first: int, tail: str) -> None:
     text = f"PATTERN SEQ(A a, !C c, B b{tail}) WITHIN 4"
     table = pa.table({"ts": range(first, first + 6), "type": ["A", "B", "C", "A", "B", "B"]})
@@ -282,7 +305,7 @@ def test_methods_of_this_process_say_what_to_call_for_a_dataframe(spark: SparkSe
     for stream in (query.stream, several.stream):
         with pytest.raises(nestream.EventError, match=r"matched on Spark: call `match\(df\)`"):
             stream(df)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="on Spark the events are a DataFrame"):
+    with pytest.raises(TypeError, match="on Spark, pass the events as a DataFrame"):
         query.on_spark(pa.table({"ts": [1], "type": ["A"]}))
     assert jobs(spark) <= before + 1  # `toArrow` in the last call
 

@@ -65,6 +65,7 @@ def test_a_set_with_hundreds_of_tests_filters_by_type(spark: SparkSession) -> No
     assert rows(chosen.match(frame(spark, table)).toArrow().cast(expected.schema)) == rows(expected)
 
 
+@pytest.mark.slow
 def test_a_stream_of_a_set_finds_what_it_finds_in_process(spark: SparkSession, tmp_path: Path) -> None:
     table = events(200)
     chosen = nestream.queries(TEXTS)

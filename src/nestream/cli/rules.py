@@ -1,4 +1,4 @@
-"""`nestream rules`: changes the rules of a folder or a topic, all at once and with a history."""
+"""`nestream rules`: changes the rules of a folder or a topic, atomically and with a history."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from nestream.cli.arguments import (
     query_text,
     values_of,
 )
-from nestream.cli.console import note, output
-from nestream.job import RulesError, RuleSet, RuleStore, open_rules
-from nestream.queries import Queries, parsed_queries
+from nestream.cli.terminal import note, output
+from nestream.job import RulesError, RuleSet, RuleStore, check_name, open_rules
+from nestream.queries import check_rules
 from nestream.sink.place import is_topic
 
 Changes = Mapping[str, str | None]
@@ -72,9 +72,9 @@ def rules(
     dialect: DialectOption = None,
     set: SetOption = None,
 ) -> None:
-    """Change the rules in a folder or a Kafka topic: a job that runs them goes on with the change.
+    """Change the rules in a folder or a Kafka topic: a running job picks up the change.
 
-    Each change is checked, is made as a whole, and gets a number. A rule that is not a query is refused, and
+    Each change is checked, applied as a whole, and numbered. A rule that is not a valid query is refused, and
     nothing changes.
     """
     given = arguments or []
@@ -126,10 +126,10 @@ def _named(given: list[str]) -> tuple[str, str]:
     name = given[0] if len(given) == 2 else "" if query.path is None else query.path.stem
     if not name:
         raise typer.BadParameter("the text of a query needs a name before it.", param_hint="NAME")
-    if "/" in name or name.startswith((".", "_")) or not name.isprintable():
-        raise typer.BadParameter(
-            f"{name!r} cannot be the name of a rule, as it is that of a file.", param_hint="NAME"
-        )
+    try:
+        check_name(name)
+    except RulesError as problem:
+        raise typer.BadParameter(f"{problem}.", param_hint="NAME") from None
     return name, query.text if query.text.endswith("\n") else query.text + "\n"
 
 
@@ -171,27 +171,14 @@ def _known(known: RuleSet, names: list[str]) -> None:
 
 
 class _Check:
-    """Raises where rules that change are no queries, or do not go together with the others on a stream."""
+    """Raises if changed rules are not queries, or do not fit together with the others on a stream."""
 
     def __init__(self, dialect: Dialect | None, given: list[str] | None) -> None:
         self._dialect, self._given = None if dialect is None else dialect.value, values_of(given)
 
     def __call__(self, texts: Mapping[str, str], changes: Changes) -> None:
-        new = {name: text for name, text in changes.items() if text is not None}
-        parsed, _ = parsed_queries(new, self._dialect, self._given)
-        if parsed:
-            self._on_a_stream(Queries(parsed))
-        others = {name: text for name, text in texts.items() if name not in new}
         try:
-            known, _ = parsed_queries(others, self._dialect, self._given)
-        except ValueError:  # one that was wrong before: whoever runs them says so
-            return
-        self._on_a_stream(Queries({**known, **parsed}))
-
-    @staticmethod
-    def _on_a_stream(queries: Queries) -> None:
-        try:
-            queries.stream()
+            check_rules(texts, changes, self._dialect, self._given)
         except ValueError as problem:
             if hasattr(problem, "diagnostics"):
                 raise

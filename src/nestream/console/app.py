@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from nestream.console.asked import Asked, AskedError
+from nestream.console.changes import Changes
+from nestream.console.export import FORMATS, Export, ExportError
 from nestream.console.guard import TooLargeError
 from nestream.console.hub import Hub, dumps
 from nestream.console.pool import RunError
+from nestream.console.requests import Asked, AskedError
 from nestream.console.watch import Watch
 
 STATIC = Path(__file__).parent / "static"
@@ -54,6 +59,7 @@ class Line(StreamingResponse):
 
 def application(watch: Watch, asked: Asked) -> Starlette:
     """The console as an ASGI application, without its guard."""
+    changes = Changes(asked)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
@@ -86,6 +92,20 @@ def application(watch: Watch, asked: Asked) -> Starlette:
     async def counters(_: Request) -> Response:
         return Plain(watch.counters())
 
+    async def export(request: Request) -> Response:
+        try:
+            if request.method == "POST":
+                body = json.loads(await request.body())
+                format, ids = body.get("format"), body.get("ids")
+            else:
+                format, ids = request.query_params.get("format"), None
+            return await exported(watch, format, ids)
+        except (ValueError, TypeError, AttributeError) as error:
+            said = str(error) if isinstance(error, AskedError) else "The body is not JSON."
+            return Plain({"ok": False, "error": said}, status_code=400)
+        except (ExportError, OSError) as error:
+            return Plain({"ok": False, "error": str(error)}, status_code=500)
+
     def post(answer: Answer) -> Any:
         async def route(request: Request) -> Response:
             try:
@@ -106,6 +126,7 @@ def application(watch: Watch, asked: Asked) -> Starlette:
 
     asks = {
         "check": asked.check,
+        "complete": asked.complete,
         "plan": asked.plan,
         "run": asked.run,
         "run/stop": asked.stop_run,
@@ -116,6 +137,13 @@ def application(watch: Watch, asked: Asked) -> Starlette:
         "measure": asked.measure,
         "trial": asked.start_trial,
         "trial/stop": asked.stop_trial,
+        "trial/matches": asked.trial_matches,
+        "draft/save": changes.save_draft,
+        "draft/discard": changes.discard_draft,
+        "deploy": changes.deploy,
+        "rollback": changes.roll_back,
+        "version": changes.version,
+        "annotate": changes.annotate,
     }
     return Starlette(
         routes=[
@@ -124,11 +152,34 @@ def application(watch: Watch, asked: Asked) -> Starlette:
             Route("/api/begin", begin),
             Route("/api/snapshot", snapshot),
             Route("/api/counters", counters),
+            Route("/api/export", export, methods=["GET", "POST"]),
             *(Route(f"/api/{name}", post(answer), methods=["POST"]) for name, answer in asks.items()),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         lifespan=life,
     )
+
+
+async def exported(watch: Watch, format: Any, ids: Any) -> Response:
+    """The matches of the job as a file: all of them, or those of some identities."""
+    if format not in FORMATS:
+        raise AskedError(f"The format must be {' or '.join(FORMATS)}.")
+    if ids is not None and not (isinstance(ids, list) and all(isinstance(one, str) for one in ids)):
+        raise AskedError("The matches must be a list of their identities.")
+    if watch.job is None or watch.job.about.matches is None:
+        raise AskedError("The job names no place of matches.")
+    wanted = None if ids is None else frozenset(ids)
+    made = Export(watch.job.about.matches, watch.only, watch.about_rule, watch.annotations.of, wanted)
+    handle, name = tempfile.mkstemp(prefix="nestream-export-", suffix=f".{format}")
+    os.close(handle)
+    path = Path(name)
+    try:
+        await asyncio.to_thread(made.write, path, format)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    remove = BackgroundTask(path.unlink, missing_ok=True)
+    return FileResponse(path, media_type=FORMATS[format], filename=f"matches.{format}", background=remove)
 
 
 async def _unless_gone(request: Request, answering: Coroutine[Any, Any, dict[str, Any]]) -> Any:

@@ -24,9 +24,17 @@ MANY = 10_000
 
 
 class Follower:
-    """The rows of one place, as they come; `how` are further settings of `open_source`."""
+    """The rows of one place, as they come, from a position on; `how` are more settings of `open_source`."""
 
-    def __init__(self, place: str, time: str, type: str | None, **how: Any) -> None:
+    def __init__(
+        self,
+        place: str,
+        time: str,
+        type: str | None,
+        *,
+        position: dict[str, Any] | None = None,
+        **how: Any,
+    ) -> None:
         self.place = place
         self.failed: Exception | None = None
         """What ended the last look before its time, if something did."""
@@ -35,6 +43,7 @@ class Follower:
         self.has_more = False
         """Whether the last look ended before all that was there was read."""
         self._columns, self._how = (time, type), how
+        self._begin = position
         self._source: Source | None = None
         self._opening: Future[Source] | None = None
 
@@ -58,6 +67,10 @@ class Follower:
             self.failed = error
         return found
 
+    def position(self) -> dict[str, Any] | None:
+        """The place after what was read, to begin from another time; None before anything was there."""
+        return self._begin if self._source is None else self._source.position()
+
     def close(self) -> None:
         """Let files and connections go."""
         if self._source is not None:
@@ -73,7 +86,10 @@ class Follower:
 
     def _open(self) -> Source:
         time, type = self._columns
-        return open_source(self.place, time, type, moments=(), **self._how)
+        source = open_source(self.place, time, type, moments=(), **self._how)
+        if self._begin is not None:
+            source.seek(self._begin)
+        return source
 
     def _open_aside(self) -> Source | None:
         if not self.place.startswith("kafka://"):

@@ -93,7 +93,7 @@ class Guard:
 
     def _refuse_change(self, headers: dict[str, str]) -> Response | None:
         if headers.get("origin") != f"http://{headers['host']}":
-            return _said(403, "Only pages of the console may ask for this.")
+            return _said(403, "Only pages of the console may request this.")
         if headers.get("content-type", "").split(";")[0].strip() != "application/json":
             return _said(415, "The body must be JSON.")
         length = headers.get("content-length", "0")

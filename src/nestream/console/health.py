@@ -51,11 +51,11 @@ def health_of(
         return {"state": "unknown", "why": "progress.json is not that of a job.", "written": None}
     why = {
         State.STARTING: _starting(runtime),
-        State.RUNNING: "" if progress.get("batches") else "It runs and waits for the first events.",
+        State.RUNNING: "" if progress.get("batches") else "It is running and waiting for the first events.",
         State.STALLED: f"It has said nothing for {_span(age)}; after {STALLED:g} s a job counts as stalled. "
         "Its process was killed, or it is stuck.",
-        State.FAILED: str(progress.get("error") or "It did not say why."),
-        State.STOPPED: f"Somebody stopped it {_span(age)} ago. The same command continues.",
+        State.FAILED: str(progress.get("error") or "It gave no reason."),
+        State.STOPPED: f"It was stopped {_span(age)} ago. The same command continues.",
         State.FINISHED: f"All input was read {_span(age)} ago.",
     }[state]
     return {"state": state.value, "why": why[:4000], "written": moment(progress["written"])}
@@ -63,7 +63,7 @@ def health_of(
 
 def _starting(runtime: str | None) -> str:
     if runtime == "spark":
-        return "Spark is starting, which takes ten seconds to a minute. Matches come after that."
+        return "Spark is starting, which takes ten seconds to a minute. Matches follow after that."
     return "The job is starting."
 
 

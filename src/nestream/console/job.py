@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ class Rule:
     problem: str | None = None
     into: str | None = None
     """The type of the composite events that it makes; its matches are then not listed."""
+    version: int | None = None
+    """The version in which its text came, where there is a history."""
+    note: str | None = None
+    """What a person should know of how it came, such as a change by hand."""
 
     def json(self) -> dict[str, Any]:
         """The rule for the browser."""
@@ -44,6 +49,8 @@ class Rule:
             "severity": self.severity,
             "problem": self.problem,
             "into": self.into,
+            "version": self.version,
+            "note": self.note,
         }
 
 
@@ -70,15 +77,16 @@ class Job:
         rules = (self._named(_rule(path)) for path in paths)
         return {rule.name: rule for rule in rules}
 
+    def rules_of(self, texts: Mapping[str, str]) -> dict[str, Rule]:
+        """Rules by name from their texts, as a topic has them."""
+        return {name: self._named(rule_of(name, text)) for name, text in texts.items()}
+
     def _named(self, rule: Rule) -> Rule:
         """The rule under the title and the severity that job.json gives it."""
-        return Rule(
-            rule.name,
-            rule.text,
-            self.about.titles.get(rule.name, rule.title),
-            self.about.severities.get(rule.name, rule.severity),
-            rule.problem,
-            rule.into,
+        return replace(
+            rule,
+            title=self.about.titles.get(rule.name, rule.title),
+            severity=self.about.severities.get(rule.name, rule.severity),
         )
 
 

@@ -54,7 +54,6 @@ class Live:
     matches_in: int = 0
     composites_in: int = 0
     late_in: int = 0
-    trials_in: int = 0
     by_rule: Tally = field(default_factory=Tally)
     facets: Facets = field(default_factory=Facets)
     rates: Rates = field(default_factory=Rates)
@@ -64,8 +63,8 @@ class Live:
     """The greatest event time seen."""
 
     @classmethod
-    def of(cls, job: Job | None) -> Live:
-        """Nothing yet, of a job."""
+    def of(cls, job: Job | None, rules: dict[str, Rule]) -> Live:
+        """Nothing yet, of a job with some rules."""
         if job is None:
             return cls()
         about = job.about
@@ -76,7 +75,7 @@ class Live:
             place=about.place,
             ward=None if job.plan is None else Ward(about.entity or "", about.place or ""),
             facets=Facets(about.facets, without=(about.time, about.type)),
-            rules=job.read_rules(),
+            rules=rules,
         )
 
     def take_events(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -92,13 +91,13 @@ class Live:
         self.events.extend(held)
         return held
 
-    def take_matches(self, rows: list[dict[str, Any]], trial: int | None = None) -> list[dict[str, Any]]:
-        """Take committed matches, or those of the trial of a number; gives them as the browser gets them.
+    def take_matches(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Take committed matches; gives them as the browser gets them.
 
         Those that come together are put in the order of their times. Composite events change what is held
         and are not given; those of a time come before the matches of that time.
         """
-        made = [trial is None and self._is_composite(row) for row in rows]
+        made = [self._is_composite(row) for row in rows]
         times = [moment(row.get("match_end")) for row in rows]
         ordered = sorted(range(len(rows)), key=lambda n: (times[n] or 0.0, not made[n]))
         found = []
@@ -106,7 +105,7 @@ class Live:
             if made[number]:
                 self._composite(rows[number].get("values"), times[number])
             else:
-                found.append(self._match(rows[number], trial))
+                found.append(self._match(rows[number]))
         return found
 
     def _is_composite(self, row: dict[str, Any]) -> bool:
@@ -123,19 +122,14 @@ class Live:
         if RULE in values:
             self.ward.applied(values)
 
-    def _match(self, row: dict[str, Any], trial: int | None) -> dict[str, Any]:
-        found = self.shown(row, trial)
-        if trial is not None:
-            self.trials_in += 1
-            found["number"] = -self.trials_in
-        else:
-            self.matches_in += 1
-            found["number"] = self.matches_in
-            self.matches.append(found)
-            self._count(found)
+    def _match(self, row: dict[str, Any]) -> dict[str, Any]:
+        self.matches_in += 1
+        found = {**self.shown(row), "number": self.matches_in}
+        self.matches.append(found)
+        self._count(found)
         return found
 
-    def shown(self, row: dict[str, Any], trial: int | None = None) -> dict[str, Any]:
+    def shown(self, row: dict[str, Any]) -> dict[str, Any]:
         """A match as the browser gets it, without its number."""
         name = str(row.get("query", ""))[:120]
         rule = self.rules.get(name)
@@ -149,7 +143,7 @@ class Live:
             "id": identity(row),
             "query": name,
             "title": rule.title if rule else name,
-            "severity": "trial" if trial is not None else (rule.severity if rule else "medium"),
+            "severity": rule.severity if rule else "medium",
             "start": moment(row.get("match_start")),
             "end": moment(row.get("match_end")),
             "version": row.get("version") if isinstance(row.get("version"), int) else None,
@@ -158,7 +152,6 @@ class Live:
             "entities": _named(events, self.entity),
             "places": _named(events, self.place),
             "seen": time.time() * 1000,
-            "trial": trial,
         }
 
     def _count(self, found: dict[str, Any]) -> None:

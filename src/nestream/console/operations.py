@@ -1,10 +1,12 @@
-"""What a worker process of the console does with a query: check, plan, run, question, measure, stream."""
+"""What a worker process of the console does with a query: check, complete, plan, run, question, stream."""
 
 from __future__ import annotations
 
 import time as clock
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import nestream
+from nestream.console.comparison import Comparison
 from nestream.console.composites import makers_of, with_composites
 from nestream.console.numbers import searched, with_numbers, with_places
 from nestream.console.tables import NO_EVENT, Events, match_of, numbered, plain, sound
 from nestream.data import sample, sample_names
+from nestream.editor.catalog import schema_of
+from nestream.editor.completion import complete
+from nestream.editor.diagnostics import diagnose, fixes
+from nestream.editor.formatting import layout, loses_comments
 from nestream.model.counting import counted_matches
+from nestream.queries import check_rules
 from nestream.show import plan_graph, timeline_of_rows
 from nestream.source import SourceError, read_events
 
@@ -25,9 +33,14 @@ MOST_TEXT = 20_000
 """The most characters of a query."""
 MOST_ROWS = 500
 MOST_PICKED = 50
+MOST_COMPLETIONS = 100
+UNSEEN = "unseen-type"
+"""The code of the warning for a type that no event has."""
 COUNTED = 3.0
 """For how many seconds matches are counted beyond those that are shown."""
 KEPT_TABLES = 3
+DRAFT, DEPLOYED = "(draft)", "(deployed)"
+"""The names of the queries of a trial."""
 PARTLY = 1.0
 """The seconds after which a run says again what it has found."""
 
@@ -40,20 +53,23 @@ class Operations:
         """The columns of the files; the data sets have their own."""
         self.files = {name: Path(path) for name, path in files.items()}
         self.tables: OrderedDict[str, pa.Table] = OrderedDict()
+        self.schemas: dict[str, nestream.Schema] = {}
+        """What data sets and files look like, by their names."""
         self.stream: Any = None
         self.events = Events("ts", "type")
+        self.comparison = Comparison()
         self.name = ""
         self.partly: Callable[[dict[str, Any]], None] = lambda _: None
         """Is called now and then with what a run has found so far."""
-        self.in_set = False
-        """Whether the stream is that of a set, for a query that reads composite events."""
         self.by_name: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "check": self.check,
+            "complete": self.complete,
             "plan": self.plan,
             "run": self.run,
             "why": self.why,
             "timeline": self.timeline,
             "measure": self.measure,
+            "rules": self.rules,
             "data": self.data,
             "start": self.start,
             "push": self.push,
@@ -68,27 +84,51 @@ class Operations:
         except nestream.TooManyMatchesError as error:
             return {"ok": False, "error": str(error)}
         except MemoryError:
-            return {"ok": False, "error": "It needed more memory than a run is given."}
+            return {"ok": False, "error": "It needed more memory than a run may use."}
         except (nestream.EventError, ValueError, TypeError, OSError, pa.ArrowException) as error:
             return {"ok": False, "error": str(error)[:4000]}
 
     # -- queries ---------------------------------------------------------------------------------------------
 
     def check(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Whether it is a query, for the events of a source where one is named."""
-        query = self._query(request)
-        guesses: list[nestream.Diagnostic] = []
-        if _has_source(request):
-            table, time, type = self._read_by(query, request)
-            query.check(table.schema, time, type)
-            _, guesses = query.infer_types(table, type)
-        warned = nestream.QueryError([*query.warnings, *guesses], query.text)
-        return {
-            "ok": True,
-            "dialect": query.dialect.value,
-            "diagnostics": warned.as_dicts(),
-            "formatted": query.formatted,
-        }
+        """What is wrong with a query, for the events of a source if one is named, and how to fix it."""
+        text = str(request.get("text"))
+        schema = self._schema(request)
+        answer: dict[str, Any] = {"ok": True}
+        try:
+            query = self._query(request)
+            found = [*query.warnings]
+            if _has_source(request):
+                table, time, type = self._read_by(query, request)
+                query.check(table.schema, time, type)
+                found += query.infer_types(table, type)[1]
+            found += [each for each in diagnose(text, schema) if each.code == UNSEEN]
+            formatted = None if loses_comments(text) else layout(text)
+            answer |= {"dialect": query.dialect.value, "formatted": formatted}
+        except nestream.QueryError as error:
+            found = list(error.diagnostics)
+            answer = {"ok": False, "error": str(error)}
+        told = nestream.QueryError(found, text).as_dicts()
+        for each, one in zip(found, told, strict=True):
+            one["fixes"] = [asdict(fix) for fix in fixes(text, each, schema)]
+        return {**answer, "diagnostics": told}
+
+    def complete(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What could be written at an offset of a text, which need not be a query yet."""
+        found = complete(str(request["text"])[:MOST_TEXT], int(request["offset"]), self._schema(request))
+        return {"ok": True, "completions": [asdict(each) for each in found[:MOST_COMPLETIONS]]}
+
+    def _schema(self, request: dict[str, Any]) -> nestream.Schema | None:
+        """The types and attributes of the source of a request, with the composite types of the job."""
+        if not _has_source(request):
+            return None
+        name = "" if "events" in request else str(request["data"])
+        if name not in self.schemas:
+            table, time, type = self._source(request)
+            self.schemas[name] = schema_of(table, time, type)
+        schema = self.schemas[name] if name else self.schemas.pop(name)
+        made = [nestream.query(text).plan.output.into for text in (request.get("makers") or {}).values()]
+        return replace(schema, types={**schema.types, **{str(into): frozenset[str]() for into in made}})
 
     def plan(self, request: dict[str, Any]) -> dict[str, Any]:
         """The plan as a graph, nested and rewritten, measured where there are events."""
@@ -212,6 +252,11 @@ class Operations:
                 measured.append({"name": name, "error": str(error)[:500]})
         return {"ok": True, "events": table.num_rows, "rules": measured}
 
+    def rules(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Whether rules may change so: each must be a query, and all must go together on a stream."""
+        check_rules(request["texts"], request["changes"])
+        return {"ok": True}
+
     def data(self, request: dict[str, Any]) -> dict[str, Any]:
         """Events of a source, those that hold a text, from an offset on."""
         table, time, type = self._source(request)
@@ -226,29 +271,35 @@ class Operations:
     # -- a stream --------------------------------------------------------------------------------------------
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Begin to match events that keep coming."""
+        """Begin to match events that keep coming, with the deployed rule beside the query if there is one."""
         query = self._query(request)
         time, type = _columns(request)
         self.events = Events(time, type)
-        self.name = str(request["name"])
+        self.comparison, self.name = Comparison(), str(request["name"])
+        members: dict[str, nestream.Query] = {DRAFT: query}
+        if request.get("deployed"):
+            with suppress(nestream.QueryError):  # a rule that is no query finds nothing
+                members[DEPLOYED] = nestream.query(request["deployed"])
         lateness = timedelta(seconds=float(request.get("lateness", 0)))
         counted: dict[str, Any] = {"late": lambda _: None, "dead_letter": lambda *_: None}
-        makers = makers_of(request, query)
-        chosen = nestream.queries({**makers, self.name: query}) if makers else query
+        chosen = nestream.queries({**makers_of(request, query), **members})
         self.stream = chosen.stream(time=time, type=type, lateness=lateness, **counted)
-        self.in_set = bool(makers)
         return {"ok": True}
 
     def push(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Take more events of the stream; the matches that they decide."""
+        """Take more events of the stream; what the matches that they decide add to the comparison."""
         begin = clock.perf_counter()
-        found = self.stream.push_batch(self.events.table(request["events"]))
-        if self.in_set:
-            found = found.filter(pc.equal(found["query"], self.name))
-        first = found.slice(0, 10 * MOST_ROWS).to_pylist()
-        rows = [match_of(match, self.name) for match in first]
-        busy = clock.perf_counter() - begin
-        return {"ok": True, "rows": rows, "found": found.num_rows, "busy": busy, "held": self._held()}
+        events = with_places(self.events.table(request["events"]), int(request.get("first", 0)))
+        found = self.stream.push_batch(events)
+        number = 0
+        for match in found.filter(pc.is_in(found["query"], pa.array([DRAFT, DEPLOYED]))).to_pylist():
+            deployed = match["query"] == DEPLOYED
+            number += not deployed
+            (row,) = with_numbers([match_of({**match, "query": self.name}, self.name)])
+            self.comparison.add(row, deployed=deployed)
+        answer = {"ok": True, "found": number, "counts": self.comparison.counts(), "held": self._held()}
+        answer["rows"] = self.comparison.rows() if found.num_rows else None
+        return {**answer, "busy": clock.perf_counter() - begin}
 
     def _held(self) -> dict[str, Any]:
         return dict(plain(self.stream.describe()))

@@ -19,7 +19,7 @@ from nestream.console.frames import frame, receive_frame
 from nestream.console.hub import dumps
 
 WORKERS = 2
-QUICK = ("check",)
+QUICK = ("check", "complete")
 """What is asked while one types: it has a worker of its own, so that no run delays it."""
 MOST_WAITING = 16
 SECONDS = 20.0

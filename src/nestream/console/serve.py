@@ -13,10 +13,10 @@ from pathlib import Path
 import uvicorn
 
 from nestream.console.app import application
-from nestream.console.asked import Asked
 from nestream.console.guard import Guard
 from nestream.console.job import Job
 from nestream.console.patience import PatientProtocol
+from nestream.console.requests import Asked
 from nestream.console.watch import Watch
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -1,13 +1,14 @@
-"""A rule on trial: a query of the editor that is matched over the live events, beside the pipeline.
+"""A rule on trial: a query of the editor that is matched over the live events, beside the job.
 
 It runs in a worker process of its own, which takes the events that the console holds and then those that
-come. One that cannot keep up is stopped, so that it holds no more than so many waiting events.
+come. The deployed rule of the same name, if there is one, runs beside it over the same events, so that the
+difference is known. A trial that cannot keep up is stopped, so that it holds only so many waiting events.
+Its matches are shown with the trial, and are never counted among those of the job.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,29 +23,35 @@ MOST_MATCHES = 100_000
 
 @dataclass
 class Trial:
-    """One query over the live events; `found` is called with its number and its matches."""
+    """One query over the live events."""
 
     number: int
-    """Tells it from those before it of the same name, whose matches a browser may still have."""
+    """Tells it from those before it of the same name."""
     name: str
+    title: str
     text: str
+    deployed: str | None
+    """The text of the deployed rule that it is compared with."""
     worker: Worker
-    found: Callable[[int, list[dict[str, Any]]], None]
     next: int = 0
     """The number of the first event that it has not taken."""
     matches: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    """How many matches are new, gone, and found by both."""
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """The last of the new and of the gone matches."""
     events: int = 0
     busy: float = 0.0
     held: dict[str, Any] = field(default_factory=dict)
     stopped: str | None = None
-    _waiting: list[list[dict[str, Any]]] = field(default_factory=list)
+    _waiting: list[tuple[int, list[dict[str, Any]]]] = field(default_factory=list)
     _more: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
 
     async def start(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Begin; events may be taken before. The answer says what is wrong with the query, if so."""
-        request = {"operation": "start", "name": self.name, "text": self.text, **settings}
-        answer = await self.worker.ask(request, SECONDS)
+        request = {"operation": "start", "name": self.name, "text": self.text, "deployed": self.deployed}
+        answer = await self.worker.ask({**request, **settings}, SECONDS)
         if answer["ok"]:
             self._task = asyncio.create_task(self._run())
         else:
@@ -56,11 +63,12 @@ class Trial:
         events = events[max(0, self.next - number) :]
         if self.stopped is not None or not events:
             return
-        self.next = max(self.next, number) + len(events)
-        if sum(map(len, self._waiting)) > MOST_WAITING:
+        first = max(self.next, number)
+        self.next = first + len(events)
+        if self._behind() > MOST_WAITING:
             self.stopped = "it could not keep up with the events"
         else:
-            self._waiting.append(events)
+            self._waiting.append((first, events))
         self._more.set()
 
     async def _run(self) -> None:
@@ -69,24 +77,26 @@ class Trial:
                 await self._more.wait()
                 self._more.clear()
                 while self._waiting and self.stopped is None:
-                    await self._push(self._waiting.pop(0))
+                    await self._push(*self._waiting.pop(0))
         except RunError as error:
             self.stopped = str(error)
         finally:
             self._waiting.clear()
             await self.worker.end()
 
-    async def _push(self, events: list[dict[str, Any]]) -> None:
-        answer = await self.worker.ask({"operation": "push", "events": events}, SECONDS)
+    def _behind(self) -> int:
+        return sum(len(events) for _, events in self._waiting)
+
+    async def _push(self, first: int, events: list[dict[str, Any]]) -> None:
+        answer = await self.worker.ask({"operation": "push", "events": events, "first": first}, SECONDS)
         if not answer["ok"]:
             self.stopped = str(answer.get("error"))
             return
         self.events += len(events)
         self.matches += answer["found"]
         self.busy += answer["busy"]
-        self.held = answer["held"]
-        if answer["rows"]:
-            self.found(self.number, answer["rows"])
+        self.held, self.counts = answer["held"], answer["counts"]
+        self.rows = answer["rows"] or self.rows
         if self.matches > MOST_MATCHES:
             self.stopped = f"it has found {self.matches:,} matches"
 
@@ -103,11 +113,14 @@ class Trial:
         return {
             "number": self.number,
             "name": self.name,
+            "title": self.title,
             "text": self.text,
+            "compared": self.deployed is not None,
             "matches": self.matches,
+            "counts": self.counts,
             "events": self.events,
             "busy": self.busy,
             "held": self.held,
             "stopped": self.stopped,
-            "waiting": sum(map(len, self._waiting)),
+            "waiting": self._behind(),
         }

@@ -10,12 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from nestream.console.annotations import Annotations
+from nestream.console.drafts import Drafts
 from nestream.console.follow import Follower, match_row, read_progress
 from nestream.console.health import health_of
 from nestream.console.hub import Hub
 from nestream.console.job import Job
 from nestream.console.live import Live, identity
+from nestream.console.rules import JobRules
 from nestream.console.trial import Trial
+from nestream.console.webhooks import Sender
+from nestream.job import RulesError
 from nestream.source import SourceError
 
 TICK = 0.25
@@ -31,7 +36,12 @@ class Watch:
 
     def __init__(self, job: Job | None) -> None:
         self.job = job
-        self.live = Live.of(job)
+        self.rules = JobRules(job)
+        self.live = Live.of(job, dict(self.rules.seen.rules))
+        folder = None if job is None else job.about.folder
+        self.drafts, self.annotations = Drafts(folder), Annotations(folder)
+        self.drafts.look()
+        self.annotations.look()
         self.lock = threading.Lock()
         self.trials: list[Trial] = []
         self.problems: dict[str, str] = {}
@@ -40,21 +50,27 @@ class Watch:
         self._parts: dict[str, Follower] = {}
         self._told: dict[str, Any] = {}
         self._sampled = 0.0
+        self.senders: list[Sender] = []
         if job is not None:
             self._follow(job)
 
     def _follow(self, job: Job) -> None:
         about = job.about
         if about.events is not None:
-            how = {"format": about.format, "schemas": about.schemas}
+            how: dict[str, Any] = {"format": about.format, "schemas": about.schemas}
             self._parts["events"] = Follower(about.events, about.time, about.type, newest=True, **how)
         if about.matches is not None:
             self._parts["matches"] = Follower(about.matches, "match_end", None)
         if about.late is not None:
             self._parts["late"] = Follower(about.late, about.time, about.type, newest=True)
+        if about.matches is not None:
+            given = about.title, about.matches, lambda: self.only, self.about_rule, about.folder
+            self.senders = [Sender(hook, *given) for hook in about.webhooks]
 
     async def run(self) -> None:
         """Look, tell, wait, for ever."""
+        for sender in self.senders:
+            sender.start()
         while True:
             begin = time.monotonic()
             try:
@@ -82,6 +98,7 @@ class Watch:
         due = time.monotonic() - self._sampled >= 1
         if due:
             self._read_progress()
+        changed = self.look_aside() if due else {}
         with self.lock:
             message: dict[str, Any] = {"matches": matches}
             if live.ward is not None:
@@ -95,15 +112,48 @@ class Watch:
                     self._told["matches"] = (live.matches_in, live.composites_in)
                     message["statistics"] = live.statistics()
             message["totals"] = live.totals()
+            message |= changed
             return message, live.events_in - len(events), events
 
+    def look_aside(self) -> dict[str, Any]:
+        """Read rules, drafts and annotations; what to tell of those that have changed."""
+        message: dict[str, Any] = {}
+        rules = drafts = False
+        try:
+            rules = self.rules.look()
+            self._note("rules", None)
+        except Exception as error:
+            self._note("rules", error)
+        try:
+            drafts = self.drafts.look()
+            said = self.annotations.look()
+            self._note("drafts", ValueError(self.drafts.problem) if self.drafts.problem else None)
+        except Exception as error:
+            self._note("drafts", error)
+            said = {}
+        if rules:
+            with self.lock:
+                self.live.rules = dict(self.rules.seen.rules)
+        if rules or drafts:
+            message["job"] = self.described()
+        if said:
+            message["annotations"] = said
+        return message
+
+    def about_rule(self, name: str) -> tuple[str, str] | None:
+        """The title and the severity of a rule by its name; None where its matches are composite events."""
+        rule = self.live.rules.get(name)
+        if rule is None:
+            return name, "medium"
+        return None if rule.into is not None else (rule.title, rule.severity)
+
     @property
-    def _only(self) -> str | None:
+    def only(self) -> str | None:
         """The rule of matches that name none, where there is only one."""
         return next(iter(self.live.rules)) if len(self.live.rules) == 1 else None
 
     def _take_matches(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return self.live.take_matches([match_row(row, self._only) for row in rows])
+        return self.live.take_matches([match_row(row, self.only) for row in rows])
 
     def find_match(self, wanted: str) -> dict[str, Any] | None:
         """The match of an identity: one that is held, or else one of the sink, which is read once more."""
@@ -114,7 +164,7 @@ class Watch:
         sink, end = Follower(self.job.about.matches, "match_end", None), time.monotonic() + FINDING
         try:
             while (rows := sink.new()) and time.monotonic() < end:
-                for row in (match_row(one, self._only) for one in rows):
+                for row in (match_row(one, self.only) for one in rows):
                     if identity(row) == wanted:
                         return {**self.live.shown(row), "number": 0}
         finally:
@@ -155,10 +205,10 @@ class Watch:
         if isinstance(error, OSError) and error.filename:
             what = f"{Path(error.filename).name}: {error.strerror}"
         else:
-            known = isinstance(error, SourceError | ValueError)
+            known = isinstance(error, SourceError | RulesError | ValueError)
             what = str(error) if known else f"{type(error).__name__}: {error}"
         told = what.replace(folder, "")[:500]
-        if told != self.problems.get(part) and not isinstance(error, SourceError | OSError):
+        if told != self.problems.get(part) and not isinstance(error, SourceError | RulesError | OSError):
             traceback.print_exception(error)
         self.problems[part] = told
 
@@ -178,17 +228,13 @@ class Watch:
         if not matches:
             self.hub.publish("update", message)
 
-    def tried(self, trial: int, rows: list[dict[str, Any]]) -> None:
-        """Tell the matches of a trial."""
-        with self.lock:
-            found = self.live.take_matches(rows, trial)
-        for start in range(0, len(found), MOST_IN_MESSAGE):
-            self.hub.publish("update", {"matches": found[start : start + MOST_IN_MESSAGE]})
-
     def close(self) -> None:
         """Let the places of the job go."""
+        for sender in self.senders:
+            sender.close()
         for part in self._parts.values():
             part.close()
+        self.rules.close()
 
     # -- what pages ask for ----------------------------------------------------------------------------------
 
@@ -196,6 +242,7 @@ class Watch:
         """All that a browser needs to begin."""
         with self.lock:
             found = {**self.live.snapshot(), "health": self.health()}
+            found["annotations"] = self.annotations.among(found["matches"])
         told = {"job": self.described(), "trials": [trial.json() for trial in self.trials]}
         return {**found, **told, "problems": dict(self.problems)}
 
@@ -207,7 +254,8 @@ class Watch:
         found = health_of(self.live.progress, expected=about.progress is not None, runtime=about.runtime)
         missing = [name for name, part in self._parts.items() if part.is_missing]
         unreadable = {name: part.unreadable for name, part in self._parts.items() if part.unreadable}
-        return {**found, "missing": missing, "unreadable": unreadable}
+        hooks = [sender.json() for sender in self.senders]
+        return {**found, "missing": missing, "unreadable": unreadable, "webhooks": hooks}
 
     def described(self) -> dict[str, Any] | None:
         """The job, for the browser; no paths but those that job.json has."""
@@ -222,7 +270,9 @@ class Watch:
             "facets": list(about.facets),
             "where": {name: place and place.removeprefix(folder) for name, place in places.items()},
             "plan": self.job.plan,
-            "rules": [rule.json() for rule in self.live.rules.values()],
+            **self.rules.seen.json(),
+            "refusal": self.rules.refusal,
+            "drafts": self.drafts.json(),
         }
 
     def recent(self) -> tuple[int, list[dict[str, Any]]]:

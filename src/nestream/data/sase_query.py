@@ -26,7 +26,7 @@ def sase_query(
     negated_ends: bool = False,
     seed: int = 0,
 ) -> str:
-    """A random query in the SASE spelling over different event types.
+    """A random query in the SASE dialect over different event types.
 
     The paper's L, EP, IP, SP, N and W are `length`, `equivalence_tests`, `inequalities` (between two
     positive events), `simple` (an attribute against a constant), `negations` and `window`. A number as

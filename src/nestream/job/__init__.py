@@ -1,4 +1,4 @@
-"""An embedded job: a source, a stream and a sink in this process, with a checkpoint to go on from."""
+"""An embedded job: a source, a stream and a sink in this process, with a checkpoint to continue from."""
 
 from nestream.job.checkpoint import Checkpoint, CheckpointError
 from nestream.job.description import JobError
@@ -8,7 +8,7 @@ from nestream.job.live_rules import Change, LiveRules
 from nestream.job.progress import Progress, State
 from nestream.job.rule_folder import RuleFolder
 from nestream.job.rule_stores import is_rules, open_rules
-from nestream.job.rules import RulesError, RuleSet, RuleSource, RuleStore
+from nestream.job.rules import RulesError, RuleSet, RuleSource, RuleStore, Version, check_name
 
 __all__ = [
     "Change",
@@ -25,6 +25,8 @@ __all__ = [
     "RuleStore",
     "RulesError",
     "State",
+    "Version",
+    "check_name",
     "is_rules",
     "open_rules",
 ]

@@ -1,6 +1,6 @@
-"""job.json: what a job is called, where its parts are, and what of its matches is worth showing.
+"""job.json: the name of a job, the places of its parts, and what of its matches is worth showing.
 
-Whoever runs a job writes the file, and a person may edit it. Every key may be missing. A place is a path,
+Whoever runs a job writes the file, and a person may edit it. Every key is optional. A place is a path,
 relative to the folder of job.json, or an address with `://`.
 """
 
@@ -21,13 +21,22 @@ FILE = "job.json"
 PROGRESS = "progress.json"
 SEVERITIES = ("high", "medium", "low")
 LARGEST = 1 << 20
-"""The most bytes that are read of a file that describes something."""
+"""The maximum size of a file that describes something, in bytes."""
 PLACES = ("rules", "events", "matches", "late", "progress", "plan")
 TEXTS = ("title", "runtime", "time", "type", "format", "metrics", "spark", "entity", "place")
 MAPPINGS = ("titles", "severities")
 LISTS = ("facets", "schemas")
-OTHERS = ("watermark", "trigger", "simulation")
+OTHERS = ("watermark", "trigger", "simulation", "live_rules", "webhooks")
+_WEBHOOK = '{"url": "https://HOST/PATH", "severities": ["high"]}'
 KEYS = (*TEXTS, *PLACES, *LISTS, *MAPPINGS, *OTHERS)
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """An address that is sent new matches, of some severities."""
+
+    address: str
+    severities: tuple[str, ...] = SEVERITIES
 
 
 class JobError(ValueError):
@@ -36,29 +45,32 @@ class JobError(ValueError):
 
 @dataclass(frozen=True)
 class Description:
-    """What job.json says. Places are absolute paths or addresses."""
+    """The contents of job.json. Places are absolute paths or addresses."""
 
     folder: Path
     title: str
     runtime: str | None = None
-    """`spark` or `embedded`, where the one who runs the job says so."""
+    """`spark` or `embedded`, if known."""
     time: str = "ts"
     type: str = "type"
     format: str | None = None
-    """The format of the events, where no suffix tells it."""
+    """The format of the events, if there is no suffix."""
     schemas: tuple[str, ...] = ()
-    """The schemas of events in Avro, as `open_source` takes them."""
+    """The schemas of Avro events, as `open_source` takes them."""
     watermark: str = "0 seconds"
     lateness: float = 0.0
     """The watermark in seconds."""
     trigger: float | None = None
-    """The seconds from micro-batch to micro-batch; None where one begins when the one before has ended."""
+    """The seconds between two micro-batches; None if one begins when the previous one has ended."""
     rules: str | None = None
     events: str | None = None
     matches: str | None = None
     late: str | None = None
     progress: str | None = None
     plan: str | None = None
+    live_rules: bool = False
+    """Whether the job takes changes of its rules while it runs."""
+    webhooks: tuple[Webhook, ...] = ()
     metrics: str | None = None
     """The address of the job's page for Prometheus."""
     spark: str | None = None
@@ -72,7 +84,7 @@ class Description:
     titles: Mapping[str, str] = field(default_factory=dict)
     severities: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    """What a person should know of the file: keys that nobody reads."""
+    """Notes about the file for a person: keys that are not read."""
 
 
 def read_description(place: str | os.PathLike[str]) -> Description:
@@ -109,12 +121,14 @@ def read_description(place: str | os.PathLike[str]) -> Description:
         schemas=_list(read, "schemas", '["payment.avsc"]'),
         titles=_mapping(read, "titles", '{"too-large": "Payment too large"}'),
         severities=severities,
+        live_rules=read.get("live_rules") is True,
+        webhooks=tuple(_webhook(one) for one in _webhooks(read)),
         notes=tuple(_unknown(key) for key in read if key not in (*KEYS, "name")),
     )
 
 
 def update_description(folder: str | os.PathLike[str], decided: Mapping[str, Any]) -> Path:
-    """Write the keys that a run decides; None removes one. What else the file holds stays as it is."""
+    """Write the keys that a run decides; None removes one. All other keys stay as they are."""
     path = Path(folder) / FILE
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +143,7 @@ def update_description(folder: str | os.PathLike[str], decided: Mapping[str, Any
 
 
 def placed(place: str, folder: Path) -> str:
-    """A place as job.json has it: relative to the folder if it is below, so that the folder can be moved."""
+    """A place as job.json writes it: relative if it is below the folder, so that the folder can be moved."""
     if "://" in place:
         return place
     path, root = Path(place).absolute(), folder.absolute()
@@ -188,6 +202,26 @@ def _mapping(read: dict[str, Any], key: str, example: str) -> dict[str, str]:
     if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
         raise JobError(f"{FILE}: {key} is {_shown(given)}\n  hint: write texts by rule: {example}")
     return given
+
+
+def _webhooks(read: dict[str, Any]) -> list[Any]:
+    given = read.get("webhooks", [])
+    if not isinstance(given, list):
+        raise JobError(f"{FILE}: webhooks is {_shown(given)}\n  hint: write a list: [{_WEBHOOK}]")
+    return given
+
+
+def _webhook(given: Any) -> Webhook:
+    severities = given.get("severities", list(SEVERITIES)) if isinstance(given, dict) else None
+    address = given.get("url") if isinstance(given, dict) else None
+    if not isinstance(address, str) or not address.startswith(("http://", "https://")):
+        raise JobError(f"{FILE}: a webhook is {_shown(given)}\n  hint: write {_WEBHOOK}")
+    if not isinstance(severities, list) or not severities or not all(one in SEVERITIES for one in severities):
+        raise JobError(
+            f"{FILE}: the severities of a webhook are {_shown(severities)}\n"
+            f"  hint: write a list of {', '.join(SEVERITIES)}"
+        )
+    return Webhook(address, tuple(severities))
 
 
 def _seconds(given: Any, name: str, example: str, *, numbers: bool = True) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nestream.engine.operator import EvaluationCache, Execution
 from nestream.engine.program import Decided
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 from nestream.papers.engine.context import Round, Shared
 from nestream.papers.engine.program import BlockProgram, SharedSteps, Sharing, Use
 from nestream.papers.engine.runs import BlockRun, OwnRun
@@ -17,7 +17,7 @@ from nestream.papers.sharing.prefix import PreCache, PrefixRun
 from nestream.papers.sharing.suffix import SuffixRun
 from nestream.papers.views.counters import Counters
 from nestream.papers.views.run import ViewRun
-from nestream.papers.views.shelf import Shelf
+from nestream.papers.views.view_set import ViewSet
 
 
 class BlockExecution(Execution):
@@ -30,7 +30,9 @@ class BlockExecution(Execution):
         """What each group keeps, by its number."""
         self.kept_steps: dict[int, PreCache] = {}
         """The rows of each of the steps that conjuncts share, by their number."""
-        self.shelves = {number: Shelf(program) for number, block in enumerate(program.blocks) if block.viewed}
+        self.view_sets = {
+            number: ViewSet(program) for number, block in enumerate(program.blocks) if block.viewed
+        }
         """The views of each block that has some."""
 
     def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> list[BlockRun]:
@@ -42,7 +44,7 @@ class BlockExecution(Execution):
         for number, (block, decided) in enumerate(zip(program.blocks, program.decided, strict=True)):
             by_last = at_once or decided is not Decided.WINDOW
             if block.viewed:
-                runs.append(ViewRun(round, block, self.limit, self.shelves[number], by_last=by_last))
+                runs.append(ViewRun(round, block, self.limit, self.view_sets[number], by_last=by_last))
             elif number in leaders:
                 runs.append(self._group_run(round, leaders[number], by_last=by_last))
             elif number in led:
@@ -78,7 +80,7 @@ class BlockExecution(Execution):
 
     def counters(self) -> list[tuple[tuple[str, ...], Counters]]:
         """What each view did, with the variables of its inner query."""
-        views = (view for shelf in self.shelves.values() for view in shelf.views)
+        views = (view for view_set in self.view_sets.values() for view in view_set.views)
         return [(view.inner.names, view.counters) for view in views]
 
 
@@ -87,7 +89,7 @@ def round_of(program: BlockProgram, cache: EvaluationCache) -> Round:
     shared = cache.once(Shared, lambda: Shared(cache.events, cache.key_classes))
 
     def new_round() -> Round:
-        found = Round(Store(cache.events, program), shared)
+        found = Round(WindowedEvents(cache.events, program), shared)
         found.prefixes = {} if cache.several else None
         return found
 

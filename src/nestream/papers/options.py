@@ -76,5 +76,5 @@ def options_of(given: Switches | None) -> Options:
         if type(value) is not wanted:
             raise ValueError(f"the option {name} is {'True or False' if wanted is bool else 'a number'}")
         if wanted is int and value < 1:
-            raise ValueError(f"the option {name} is a number from 1 on, not {value!r}")
+            raise ValueError(f"the option {name} must be a number of at least 1, not {value!r}")
     return Options(**given)

@@ -104,7 +104,7 @@ class _Drawing:
                 continue
             for lane in interval["lanes"]:
                 y = self.lane[lane] - LANE * 0.36
-                told = text_of(interval["text"] or f"{interval['negation']}: nothing like it may be here")
+                told = text_of(interval["text"] or f"{interval['negation']}: must not occur here")
                 yield (
                     f'<rect x="{number(first)}" y="{number(y)}" width="{number(last - first)}"'
                     f' height="{number(LANE * 0.72)}" rx="4" fill="{colour}" fill-opacity=".1"'

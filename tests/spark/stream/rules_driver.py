@@ -47,8 +47,8 @@ def prepare_to_die(path: Path) -> None:
     StreamJob._results, Commits.add = dying_results, dying_add  # type: ignore[method-assign]
 
 
-def main(path: str) -> None:
-    """Do all files that are there, with the rules of the folder."""
+def main(path: str, *, once: bool) -> None:
+    """Run over the files of the folder with its rules: those that are there, or for as long as it lives."""
     place = Path(path)
     prepare_to_die(place / "die")
     running = stream_rules(
@@ -60,10 +60,14 @@ def main(path: str) -> None:
         late=str(place / "late"),
         watermark="5 seconds",
         files=1,
-        once=True,
+        once=once,
     )
-    wait_for_end(running)
+    if once:
+        wait_for_end(running)
+    else:
+        while not running.wait(60):
+            pass
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1], once=sys.argv[2] == "once")

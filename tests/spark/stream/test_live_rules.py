@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -22,7 +27,7 @@ from tests.spark.stream.cases import START
 from tests.spark.stream.changing_job import change_job_at_random
 from tests.spark.stream.real_rules import RealRules, files
 from tests.spark.stream.rules_driver import PLACES
-from tests.spark.stream.streams import Folder
+from tests.spark.stream.streams import PATIENCE, Folder
 from tests.spark.stream.test_changing_rules import ALONE, PAIR, QUICK, UNSPLIT
 from tests.spark.stream.test_operator import events
 
@@ -111,57 +116,128 @@ def arriving(chance: Random, first: int, count: int) -> pa.Table:
     )
 
 
-def survive(path: Path, seed: int, kills: int) -> None:
-    """Change the rules, let the driver die over it, again and again; compare with its log of changes."""
-    chance, rules = Random(seed), path / "rules"
-    folder = Folder(cast(Any, None), path)  # its files alone: Spark runs in other processes
-    rules.mkdir()
-    for name in "pq":
-        (rules / f"{name}.neel").write_text(random_rule(chance, " seconds"))
-    arrived: list[dict[str, object]] = []
-    died: Counter[str] = Counter()
+class Killed:
+    """A driver with rules in a process of its own, its files, and all that it has been fed."""
 
-    def feed(count: int) -> None:
-        table = arriving(chance, len(arrived), count)
-        arrived.extend(table.to_pylist())
-        folder.add(table)
+    def __init__(self, path: Path, seed: int) -> None:
+        self.path, self.chance, self.rules = path, Random(seed), path / "rules"
+        self._folder = Folder(cast(Any, None), path)  # its files alone: Spark runs in other processes
+        self._arrived: list[dict[str, object]] = []
+        self.rules.mkdir()
+        for name in "pq":
+            (self.rules / f"{name}.neel").write_text(random_rule(self.chance, " seconds"))
 
-    def start() -> int:
-        with (path / "driver.log").open("ab") as log:
-            driver = [sys.executable, "-m", "tests.spark.stream.rules_driver", str(path)]
-            return subprocess.Popen(driver, stdout=log, stderr=log, start_new_session=True).wait(900)
+    def feed(self, count: int) -> None:
+        table = arriving(self.chance, len(self._arrived), count)
+        self._arrived.extend(table.to_pylist())
+        self._folder.add(table)
 
-    feed(40)
-    assert start() == 0, (path / "driver.log").read_text()[-3000:]
-    while died.total() < kills:
-        feed(30)
-        change(rules, chance, " seconds")
-        place = PLACES[died.total() % len(PLACES)]
-        (path / "die").write_text(place)
-        feed(30)
-        if start() != 0:
-            assert not (path / "die").exists(), (path / "driver.log").read_text()[-3000:]
-            died[place] += 1
-    (path / "die").unlink(missing_ok=True)
-    arrived.append({"ts": START + timedelta(days=1), "type": "Z", "id": 0, "n": -1})
-    folder.add(pa.Table.from_pylist(arrived[-1:], arriving(chance, 0, 1).schema))
-    assert start() == 0, (path / "driver.log").read_text()[-3000:]
-    told, history = json.loads((path / "check" / "progress.json").read_text()), RuleFolder(rules)
-    sets = {one.version: history.at(one.version) for one in history.history()}
-    wanted = expected(told["changes"], sets, arrived, timedelta(seconds=5))
-    rows = [row for file in files(path / "out") for row in pq.read_table(file).to_pylist()]
-    values = [dict(row["values"]) for row in rows]
-    shown = Counter(
-        (row["query"], row["version"], int(value["first"]), int(value["last"]))
-        for row, value in zip(rows, values, strict=True)
-    )
-    print(f"killed {dict(died)}, {len(told['changes'])} changes, {len(rows)} matches")
-    assert shown == wanted
-    assert told["late"] == 0
-    assert sum(wanted.values()) > 10 * kills
-    assert len(told["changes"]) >= kills // 2
+    def feed_the_end(self) -> None:
+        """An event so late that it decides all others."""
+        self._arrived.append({"ts": START + timedelta(days=1), "type": "Z", "id": 0, "n": -1})
+        self._folder.add(pa.Table.from_pylist(self._arrived[-1:], arriving(self.chance, 0, 1).schema))
+
+    def change(self) -> None:
+        change(self.rules, self.chance, " seconds")
+
+    def start(self, how: str) -> subprocess.Popen[bytes]:
+        with (self.path / "driver.log").open("ab") as log:
+            driver = [sys.executable, "-m", "tests.spark.stream.rules_driver", str(self.path), how]
+            return subprocess.Popen(driver, stdout=log, stderr=log, start_new_session=True)
+
+    def run(self) -> bool:
+        """Do what is there; false if the driver died."""
+        return self.start("once").wait(900) == 0
+
+    @property
+    def said(self) -> str:
+        return (self.path / "driver.log").read_text()[-3000:]
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        try:
+            read: dict[str, Any] = json.loads((self.path / "check" / "progress.json").read_text())
+        except FileNotFoundError:
+            return {"events": 0, "version": 0, "changes": []}
+        return read
+
+    def has_read_more_than(self, events: int) -> bool:
+        read: int = self.progress["events"]
+        return read > events
+
+    def is_done(self) -> bool:
+        """Whether every event has been read and every change of the rules taken."""
+        now, latest = self.progress, RuleFolder(self.rules).history()[-1]
+        return (now["events"], now["version"]) == (len(self._arrived), latest.version)
+
+    def check(self, kills: int) -> None:
+        """Compare all matches with what the rules have to emit by the driver's log of changes."""
+        told, history = self.progress, RuleFolder(self.rules)
+        sets = {one.version: history.at(one.version) for one in history.history()}
+        wanted = expected(told["changes"], sets, self._arrived, timedelta(seconds=5))
+        rows = [row for file in files(self.path / "out") for row in pq.read_table(file).to_pylist()]
+        values = [dict(row["values"]) for row in rows]
+        shown = Counter(
+            (row["query"], row["version"], int(value["first"]), int(value["last"]))
+            for row, value in zip(rows, values, strict=True)
+        )
+        print(f"{len(told['changes'])} changes, {len(rows)} matches")
+        assert shown == wanted
+        assert told["late"] == 0
+        assert sum(wanted.values()) > 10 * kills
+        assert len(told["changes"]) >= kills // 2
 
 
 @pytest.mark.slow
-def test_twenty_kills_while_the_rules_change_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
-    survive(tmp_path, 1, 20)
+def test_twenty_kills_during_a_change_of_the_rules_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
+    job, died = Killed(tmp_path, 1), Counter[str]()
+    job.feed(40)
+    assert job.run(), job.said
+    while died.total() < 20:
+        job.feed(30)
+        job.change()
+        place = PLACES[died.total() % len(PLACES)]
+        (tmp_path / "die").write_text(place)
+        job.feed(30)
+        if not job.run():
+            assert not (tmp_path / "die").exists(), job.said
+            died[place] += 1
+    (tmp_path / "die").unlink(missing_ok=True)
+    job.feed_the_end()
+    assert job.run(), job.said
+    print(f"killed {dict(died)}")
+    job.check(20)
+
+
+@pytest.mark.slow
+def test_twenty_kills_at_any_moment_of_a_job_whose_rules_change_lose_nothing(tmp_path: Path) -> None:
+    """Rules change and events come while the driver runs; it is killed with all that it has started."""
+    job, chance = Killed(tmp_path, 2), Random(3)
+    job.feed(40)
+    driver = job.start("on")
+
+    def wait_for(reached: Callable[[], bool]) -> None:
+        end = time.monotonic() + PATIENCE
+        while not reached():
+            assert driver.poll() is None, job.said
+            assert time.monotonic() < end, (job.progress, job.said)
+            time.sleep(0.05)
+
+    for _ in range(20):
+        before = job.progress["events"]
+        for _ in range(3):
+            job.feed(20)
+            job.change()
+            time.sleep(chance.random())
+        if chance.random() < 0.8:  # the others are killed while they begin
+            wait_for(partial(job.has_read_more_than, before))
+        time.sleep(chance.random())
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+        driver = job.start("on")
+    wait_for(job.is_done)
+    job.feed_the_end()
+    wait_for(job.is_done)
+    os.killpg(driver.pid, signal.SIGKILL)
+    driver.wait()
+    job.check(20)

@@ -40,7 +40,7 @@ function status(now) {
   if (lost) text(shown, "connection lost, trying again");
   else if (!now.job) text(shown, "no job");
   else text(shown, `${now.health?.state ?? "connecting"}, ${number(now.totals.matches ?? 0)} matches`);
-  for (const link of document.querySelectorAll("header nav a")) link.classList.toggle("alert", link.pathname === "/health" && (["stalled", "failed"].includes(now.health?.state) || Object.keys(now.problems).length > 0));
+  for (const link of document.querySelectorAll("header nav a")) link.classList.toggle("alert", link.pathname === "/health" && (["stalled", "failed"].includes(now.health?.state) || now.health?.webhooks?.some((one) => one.failures > 0) || Object.keys(now.problems).length > 0));
 }
 
 document.addEventListener("click", (event) => {

@@ -1,6 +1,7 @@
 // One match, opened: the events that make it, its timeline, its rule, and where to go on from there.
 
 import { attributesOf, h, replace, table, value, when } from "./dom.js";
+import { annotationsOf } from "./annotations.js";
 import { ask, state } from "./store.js";
 import { highlighted } from "./highlight.js";
 import { timeline } from "./timeline.js";
@@ -20,10 +21,10 @@ export const addressOf = (match) => `/matches?match=${encodeURIComponent(match.i
 const stamp = (value) => (typeof value === "number" && value > 1e11 ? new Date(value).toISOString() : value);
 
 export async function openMatch(match, go, closed = () => {}) {
-  const trial = state.trials.find((one) => one.number === match.trial);
-  const rule = match.trial && trial ? { ...trial, title: match.title } : state.rules.get(match.query);
+  const rule = state.rules.get(match.query);
   const drawn = h("div", { class: "drawn" }, h("p", { class: "hint" }, "Drawing the timeline."));
-  const dialog = h("dialog", { class: "detail", "aria-labelledby": "detail-title", onclose: () => { dialog.remove(); closed(); } },
+  const said = annotationsOf(match);
+  const dialog = h("dialog", { class: "detail", "aria-labelledby": "detail-title", onclose: () => { said.close(); dialog.remove(); closed(); } },
     h("div", { class: "head" },
       h("h2", { id: "detail-title" }, h("bdi", {}, match.title)),
       h("button", { type: "button", onclick: () => dialog.close() }, "Close")),
@@ -35,9 +36,10 @@ export async function openMatch(match, go, closed = () => {}) {
     h("h3", {}, "The events that make it"), eventTable(match.events, "Events of the match"),
     Object.keys(match.values).length ? h("p", {}, attributesOf(match.values)) : null,
     h("h3", {}, "On a timeline"), drawn,
+    h("h3", {}, "What was said of it"), said.element,
     rule ? [h("h3", {}, "The rule"), h("pre", { class: "query", tabindex: "0", role: "group", "aria-label": "The rule" }, highlighted(rule.text))] : null,
     h("p", { class: "actions" },
-      match.trial ? null : h("a", { class: "button", href: addressOf(match) }, "Address of this match"),
+      h("a", { class: "button", href: addressOf(match) }, "Address of this match"),
       rule ? h("button", { type: "button", class: "primary", onclick: () => leave(`/queries?rule=${encodeURIComponent(match.query)}`) }, "Edit this rule") : null,
       rule ? h("button", { type: "button", onclick: () => leave(`/matches?rule=${encodeURIComponent(match.query)}`) }, "Ask about other events") : null));
 

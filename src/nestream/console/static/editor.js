@@ -1,30 +1,37 @@
-// An editor for queries: a text area, with the coloured text below it, and diagnostics as one types.
+// An editor for queries: a text area, with the coloured text below it, diagnostics as one types, and completion.
 
 import { h, replace, text } from "./dom.js";
 import { ask } from "./store.js";
+import { Completion } from "./completion.js";
 import { highlighted, offsets } from "./highlight.js";
 
 const PATIENCE = 250;
 const MOST_TEXT = 20000;
 
 export class Editor {
-  // `source` gives the name of the events that the query is for; `checked` is told what was found.
-  constructor(value, source, checked = () => {}) {
+  // `source` gives the name of the events that the query is for; `checked` is told what was found, `run` that it is to be run.
+  constructor(value, source, { checked = () => {}, run = () => {} } = {}) {
     this.source = source;
     this.checked = checked;
     this.marks = [];
     this.asked = 0;
+    this.formatted = null;
     this.area = h("textarea", {
       id: "query-text", spellcheck: "false", autocomplete: "off", autocapitalize: "off", wrap: "soft",
-      "aria-describedby": "diagnostics", maxlength: MOST_TEXT, rows: 12,
+      "aria-describedby": "diagnostics editor-keys", maxlength: MOST_TEXT, rows: 12,
       oninput: () => this.changed(), onscroll: () => this.follow(),
+      onkeydown: (event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.completion.close(); run(); }
+      },
     });
     this.layer = h("pre", { class: "layer", "aria-hidden": "true" });
     this.list = h("ul", { id: "diagnostics", class: "diagnostics", "aria-live": "polite" });
     this.verdict = h("p", { class: "verdict", role: "status" });
+    this.completion = new Completion(this);
     this.element = h("div", { class: "editor" },
       h("label", { for: "query-text" }, "Query"),
-      h("div", { class: "sheet" }, this.layer, this.area), this.verdict, this.list);
+      h("div", { class: "sheet" }, this.layer, this.area, this.completion.element),
+      h("p", { class: "hint", id: "editor-keys" }, "Ctrl+Space completes, Tab takes what is proposed, Ctrl+Enter runs."), this.verdict, this.list);
     this.value = value;
   }
 
@@ -35,8 +42,24 @@ export class Editor {
     this.changed(0);
   }
 
+  // Puts a text in place of a piece, as if it had been typed: it can be undone.
+  put(start, end, written, cursor = written.length) {
+    this.area.focus();
+    this.area.setSelectionRange(start, end);
+    if (!document.execCommand("insertText", false, written)) {
+      this.area.setRangeText(written, start, end, "end");
+      this.area.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    this.area.setSelectionRange(start + cursor, start + cursor);
+  }
+
+  format() {
+    if (this.formatted) this.put(0, this.value.length, this.formatted);
+  }
+
   changed(patience = PATIENCE) {
     this.marks = [];
+    this.formatted = null;
     this.draw();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.check(), patience);
@@ -66,6 +89,7 @@ export class Editor {
     const answer = await ask("check", { text: written, data: this.source() });
     if (number !== this.asked || written !== this.area.value) return; // written on since
     const said = answer.diagnostics || [];
+    this.formatted = answer.formatted ?? null;
     this.marks = said.map((one) => [one.start, one.end, `said-${one.severity}`]);
     this.draw();
     this.verdict.dataset.state = answer.ok ? "fine" : "wrong";
@@ -76,12 +100,15 @@ export class Editor {
   }
 
   said(one) {
+    const place = offsets(this.area.value);
+    const fixes = one.fixes ?? [];
     return h("li", { class: one.severity },
       h("button", { type: "button", class: "link", onclick: () => this.reveal(one.start, one.end) }, `line ${one.line}, column ${one.column}`),
       ` ${one.severity}: ${one.message}`,
       one.detail ? h("span", { class: "detail" }, one.detail) : null,
       one.hint ? h("span", { class: "detail" }, `hint: ${one.hint}`) : null,
-      one.suggestion ? h("span", { class: "detail" }, "write: ", h("code", {}, one.suggestion)) : null);
+      one.suggestion && !fixes.length ? h("span", { class: "detail" }, "write: ", h("code", {}, one.suggestion)) : null,
+      fixes.map((fix) => h("button", { type: "button", class: "fix", onclick: () => this.put(place(fix.start), place(fix.end), fix.insert) }, fix.title)));
   }
 
   reveal(start, end) {
@@ -90,5 +117,8 @@ export class Editor {
     this.area.setSelectionRange(place(start), place(end));
   }
 
-  close() { clearTimeout(this.timer); }
+  close() {
+    clearTimeout(this.timer);
+    this.completion.close();
+  }
 }

@@ -4,6 +4,9 @@
 import { state } from "./store.js";
 
 const TERM = /(?<name>[^\s:<>=!"]+)(?<operator>>=|<=|!=|:|=|>|<)(?:"(?<quoted>[^"]*)"|(?<bare>[^\s"]*))|"(?<phrase>[^"]*)"|(?<word>\S+)/gu;
+// What was said of a match: open, acknowledged, or false-alarm, which is one word so that a term can name it.
+export const statusOf = (match) => (state.annotations[match.id]?.status ?? "open").replace(" ", "-");
+
 const OWN = { rule: "query", query: "query", severity: "severity", title: "title" };
 const ORDER = { ">": (a, b) => a > b, "<": (a, b) => a < b, ">=": (a, b) => a >= b, "<=": (a, b) => a <= b };
 
@@ -17,7 +20,7 @@ export function parsed(written) {
 export function remarks(terms, matches) {
   const unfinished = terms.filter((term) => term.name && !term.wanted).map((term) => `${term.name}${term.operator} needs a value`);
   if (!matches.length) return unfinished;
-  const known = new Set([...Object.keys(OWN), ...matches.flatMap((match) => [...Object.keys(match.values), ...match.events.flatMap((part) => Object.keys(part.event))])]);
+  const known = new Set([...Object.keys(OWN), "status", ...matches.flatMap((match) => [...Object.keys(match.values), ...match.events.flatMap((part) => Object.keys(part.event))])]);
   const unknown = terms.filter((term) => term.name && !known.has(term.name)).map((term) => `no match has an attribute ${term.name}`);
   return [...unfinished, ...unknown];
 }
@@ -27,7 +30,7 @@ export function accepts(terms, match) {
 }
 
 function holds(term, match) {
-  const values = term.name in OWN ? [match[OWN[term.name]]] : valuesOf(match, term.name);
+  const values = term.name === "status" ? [statusOf(match)] : term.name in OWN ? [match[OWN[term.name]]] : valuesOf(match, term.name);
   const equal = values.some((value) => same(value, term.wanted));
   if (term.operator === ":" || term.operator === "=") return equal;
   if (term.operator === "!=") return values.length > 0 && !equal;

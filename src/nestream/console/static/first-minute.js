@@ -4,7 +4,7 @@
 import { h, isolated, keyed, number } from "./dom.js";
 import { state } from "./store.js";
 
-const PARTS = { events: "The events", matches: "The matches", late: "The late events", progress: "The progress", console: "A look at the job" };
+const PARTS = { events: "The events", matches: "The matches", late: "The late events", progress: "The progress", console: "A look at the job", rules: "The rules", drafts: "The drafts and annotations" };
 
 export function problems(element) {
   const { health, job } = state;

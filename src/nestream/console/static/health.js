@@ -27,6 +27,7 @@ export function health(page, address) {
   const rules = h("div", {});
   const leaves = h("div", {});
   const late = h("div", {});
+  const hooks = h("div", {});
   const links = h("p", { class: "links" });
   const measure = h("button", { type: "button", onclick: measured }, "Measure now");
   let timings = null;
@@ -41,6 +42,7 @@ export function health(page, address) {
       h("section", { class: "panel", "aria-labelledby": "slow-title" },
         h("div", { class: "head" }, h("h2", { id: "slow-title" }, "Time by rule"), state.job ? measure : null), rules),
       h("section", { class: "panel", "aria-labelledby": "leaves-title" }, h("h2", { id: "leaves-title" }, "State by leaf"), leaves)),
+    hooks,
     h("section", { class: "panel", "aria-labelledby": "late-title" }, h("h2", { id: "late-title" }, "Late events and dead letters"), late));
 
   async function measured() {
@@ -85,10 +87,17 @@ export function health(page, address) {
     held();
     byRule();
     asides();
+    webhooks(now?.webhooks ?? []);
+  }
+
+  function webhooks(given) {
+    keyed(hooks, given, () => (given.length ? h("section", { class: "panel", "aria-labelledby": "hooks-title" }, h("h2", { id: "hooks-title" }, "Webhooks"),
+      table("Webhooks", ["address", "severities", "sent", "waiting", "state"], given.map((one) => [value(one.where), one.severities.join(", "), number(one.sent), number(one.waiting),
+        one.error ? h("span", { class: "failing" }, `failing since ${clock(one.since, true)}, ${number(one.failures)} times: ${one.error}. Matches wait and are sent again.`) : "delivers"]))) : null));
   }
 
   function held() {
-    const parts = state.trials.flatMap((trial) => Object.entries(trial.held?.leaves || {}).map(([name, many]) => [name, many, trial.name]));
+    const parts = state.trials.flatMap((trial) => Object.entries(trial.held?.leaves || {}).map(([name, many]) => [name, many, `${trial.title} (on trial)`]));
     const own = Object.entries(state.progress?.leaves || {}).map(([name, many]) => [name, many, "the job"]);
     keyed(leaves, [own, parts], () => (own.length || parts.length
       ? table("State by leaf", ["leaf", "events held", "by"], [...own, ...parts].slice(0, 100).map(([name, many, by]) => [value(name), number(many), value(by)]))
@@ -104,7 +113,7 @@ export function health(page, address) {
     const times = new Map((timings?.rules || []).map((rule) => [rule.name, rule]));
     const took = (name) => told[name] ?? times.get(name)?.seconds ?? -1;
     names.sort((a, b) => took(b) - took(a) || a.localeCompare(b));
-    const tried = state.trials.map((trial) => [`${trial.name} (on trial)`, `${number(1000 * trial.busy, 1)} ms`, number(trial.matches), "–"]);
+    const tried = state.trials.map((trial) => [`${trial.title} (on trial)`, `${number(1000 * trial.busy, 1)} ms`, number(trial.matches), "–"]);
     const rows = names.map((name) => [name, name in told ? `${number(1000 * told[name], 1)} ms` : times.get(name)?.error ?? (times.has(name) ? `${number(1000 * times.get(name).seconds, 1)} ms` : "–"),
       number(matches[name] ?? 0), refused[name] ? `REFUSED: ${refused[name]}` : state.rules.get(name)?.problem ?? (versions[name] ? `version ${versions[name]}` : "–")]);
     keyed(rules, [rows, tried, timings?.error], () => [

@@ -3,6 +3,7 @@
 import { attributesText, h, isolated, number, replace, text, when } from "./dom.js";
 import { state } from "./store.js";
 import { openMatch } from "./detail.js";
+import { statusOf } from "./filter.js";
 
 const MOST_SHOWN = 60;
 
@@ -28,7 +29,7 @@ export function matchList(go) {
     const all = filtered ? found.length : state.totals.matches || 0;
     text(count, `${number(all)} ${filtered ? "of those held match the filter" : "since the start"}` + (all > MOST_SHOWN ? `, the last ${MOST_SHOWN} shown` : ""));
     const before = new Map([...list.children].map((item) => [item.dataset.key, item]));
-    const items = some.map((match) => before.get(String(match.number)) || item(match));
+    const items = some.map((match) => before.get(keyOf(match)) || item(match));
     items.forEach((child, at) => {
       if (list.children[at] !== child) list.insertBefore(child, list.children[at] || null);
     });
@@ -37,14 +38,17 @@ export function matchList(go) {
   }
 
   function item(match) {
-    return h("li", { "data-key": String(match.number), class: "new" },
+    return h("li", { "data-key": keyOf(match), class: "new" },
       h("button", { type: "button", class: `violation ${match.severity}`, onclick: () => openMatch(match, go) },
         h("span", { class: "severity" }, match.severity), h("bdi", { class: "title" }, match.title),
+        statusOf(match) === "open" ? null : h("span", { class: "said" }, state.annotations[match.id].status),
         h("span", { class: "where" }, `${when(match.end)} · ${about(match)}`)));
   }
 
   return { element, show };
 }
+
+const keyOf = (match) => `${match.number} ${statusOf(match)}`;
 
 // Whom a match is about, and where it came to its end; without such attributes, what its last event holds.
 export function about(match) {

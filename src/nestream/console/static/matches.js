@@ -2,9 +2,11 @@
 // why events that one picks did not match.
 
 import { attributesOf, fillSelect, h, keyed, number, replace, select, showing, table as tableOf, text, turns, value, when } from "./dom.js";
-import { ask, listen, state } from "./store.js";
+import { ask, listen, state, takeAnnotations } from "./store.js";
 import { addressOf, openMatch } from "./detail.js";
-import { accepts, example, parsed, remarks } from "./filter.js";
+import { status as statusShown } from "./annotations.js";
+import { exportButtons } from "./export.js";
+import { accepts, example, parsed, remarks, statusOf } from "./filter.js";
 import { editorText } from "./queries.js";
 import { highlighted } from "./highlight.js";
 import { leftOut, matchTable, notes } from "./results.js";
@@ -52,6 +54,8 @@ export function matches(page, address, go) {
   const wrong = h("div", {});
   const drawn = h("div", {});
   const table = h("div", {});
+  const exports = exportButtons(() => found_);
+  let found_ = null; // the matches that the filter leaves, null for all
   const asked = select("Query to ask", [...named, [EDITOR, "the query of the editor"]], view.rule || named[0]?.[0] || EDITOR, () => { asking(); replace(answer); });
   const kind = select("Type", [["", "all"]], "", (chosen) => { view.kind = chosen; list(); });
   const search = h("input", { type: "search", maxlength: 100, oninput: () => { view.text = search.value; clearTimeout(timer); timer = setTimeout(list, 250); } });
@@ -68,7 +72,7 @@ export function matches(page, address, go) {
     h("form", { class: "controls", "aria-label": "View control", onsubmit: (event) => event.preventDefault() }, filterField, rule, data, h("button", { type: "button", onclick: () => { find(); list(); } }, "Refresh")),
     remarked,
     h("section", { class: "panel", "aria-labelledby": "found-title" },
-      h("div", { class: "head" }, h("h2", { id: "found-title" }, "Matches"), status, cancel), shown, drawn, table),
+      h("div", { class: "head" }, h("h2", { id: "found-title" }, "Matches"), status, cancel, exports), shown, drawn, table),
     h("section", { class: "panel", "aria-labelledby": "why-title" },
       h("h2", { id: "why-title" }, "Why did this not match?"),
       h("p", { class: "hint" }, "Pick the events that you expected to be a match, then ask."),
@@ -84,6 +88,7 @@ export function matches(page, address, go) {
     fillSelect(rule.lastChild, isJob() ? [["", "all rules"], ...named] : [...named, [EDITOR, "the query of the editor"]], view.rule);
     filterField.hidden = remarked.hidden = !isJob();
     shown.hidden = drawn.hidden = isJob();
+    exports.hidden = !isJob();
     if (isJob()) {
       finding();
       cancel.hidden = true;
@@ -97,15 +102,16 @@ export function matches(page, address, go) {
     problems(wrong);
     if (!isJob()) return;
     const terms = parsed(view.filter);
-    const found = state.matches.filter((match) => !match.trial && (!view.rule || match.query === view.rule) && accepts(terms, match));
+    const found = state.matches.filter((match) => (!view.rule || match.query === view.rule) && accepts(terms, match));
     const filtered = Boolean(terms.length || view.rule);
+    found_ = filtered ? found : null;
     text(remarked, remarks(terms, state.matches).join("; "));
     text(status, filtered ? `${number(found.length)} of the last ${number(state.matches.length)} matches` : `${number(state.totals.matches ?? 0)} matches, the newest first`);
     const some = found.slice(-MOST_SHOWN).reverse();
-    keyed(table, [view.filter, view.rule, some.map((match) => match.number), state.ready], () => (some.length
-      ? [tableOf("Matches", ["time", "rule", "severity", "about", "values"], some.map((match) => [
+    keyed(table, [view.filter, view.rule, some.map((match) => [match.number, statusOf(match), state.annotations[match.id]?.comments.length]), state.ready], () => (some.length
+      ? [tableOf("Matches", ["time", "rule", "severity", "about", "values", "status"], some.map((match) => [
         h("a", { href: addressOf(match), "aria-label": `Open the match of ${when(match.end)}` }, when(match.end)), h("bdi", {}, match.title),
-        h("span", { class: `severity ${match.severity}` }, match.severity), about(match), Object.keys(match.values).length ? attributesOf(match.values) : "–"])),
+        h("span", { class: `severity ${match.severity}` }, match.severity), about(match), Object.keys(match.values).length ? attributesOf(match.values) : "–", statusShown(match)])),
       found.length > some.length ? h("p", { class: "hint" }, showing(some.length, found.length, "matches")) : null]
       : h("p", { class: "hint" }, state.job.where.matches ? "None yet." : "job.json names no place of matches.")));
   }
@@ -198,7 +204,12 @@ export function matches(page, address, go) {
 
   // A match by its address: one that the page holds, or one that the console finds in the sink.
   async function open(id) {
-    const found = state.matches.find((match) => match.id === id) ?? (await ask("match", { id })).match;
+    let found = state.matches.find((match) => match.id === id);
+    if (!found) {
+      const answer = await ask("match", { id });
+      found = answer.match;
+      takeAnnotations(answer.annotations);
+    }
     if (found) openMatch(found, go, () => { if (location.search.includes(id)) remember(); });
     else replace(wrong, h("p", { class: "problem" }, "There is no match with this address in the sink of the job."));
   }

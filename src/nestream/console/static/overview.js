@@ -9,7 +9,7 @@ import { firstMinute, problems } from "./first-minute.js";
 import { matchList } from "./match-list.js";
 import { plan } from "./plan.js";
 
-const SEVERITIES = [["", "all"], ["high", "high"], ["medium", "medium and high"], ["low", "low alone"], ["trial", "trial rules"]];
+const SEVERITIES = [["", "all"], ["high", "high"], ["medium", "medium and high"], ["low", "low alone"]];
 const MOST_FACETS = 4;
 const MOST_VALUES = 8;
 const byNumber = new Intl.Collator("en", { numeric: true });
@@ -74,13 +74,12 @@ export function overview(page, address, go) {
   function refresh() {
     const terms = parsed(view.filter);
     const filtered = Boolean(terms.length || view.severity || view.rule);
-    const found = state.matches.filter(wanted(terms));
-    const own = found.filter((match) => !match.trial);
+    const own = state.matches.filter(wanted(terms));
     fillSelect(rule.lastChild, [["", "all"], ...[...state.rules.values()].filter((one) => !one.into).map((one) => [one.name, one.title])], view.rule);
     text(remarked, remarks(terms, state.matches).join("; "));
     problems(wrong);
     firstMinute(hello);
-    list.show(found, filtered);
+    list.show(own, filtered);
     over(own, filtered);
     const counts = filtered ? counted(own) : counts_(state.statistics.facets);
     text(basis, filtered ? `of the last ${number(state.matches.length)} matches, as filtered` : `of all ${number(state.totals.matches ?? 0)} matches`);

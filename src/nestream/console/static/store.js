@@ -9,7 +9,7 @@ const BUCKETS = 180;
 const CLOCK = 1e11;
 
 export const state = {
-  job: null, data: [], rules: new Map(), workers: new Map(), matches: [], late: [], series: LEVELS.map(() => []), trials: [],
+  job: null, data: [], rules: new Map(), drafts: new Map(), annotations: {}, workers: new Map(), matches: [], late: [], series: LEVELS.map(() => []), trials: [],
   statistics: { rule: {}, facets: {}, compliance: {} }, rates: [], totals: {}, progress: null, health: null, problems: {},
   received: 0, missed: 0, expected: null, ready: false,
 };
@@ -42,6 +42,7 @@ export async function begin() {
 function takeJob(job) {
   state.job = job;
   state.rules = new Map((job ? job.rules : []).map((rule) => [rule.name, rule]));
+  state.drafts = new Map((job ? job.drafts : []).map((draft) => [draft.name, draft]));
 }
 
 // All tabs share one line where the browser can share; else each has its own.
@@ -78,26 +79,18 @@ function heard({ kind, data }) {
 function snapshot(found) {
   takeJob(found.job);
   state.workers = new Map(found.workers.map((row) => [row[0], row]));
-  state.matches = [...found.matches, ...state.matches.filter((match) => match.trial)];
+  state.matches = found.matches;
   state.received = found.totals.matches;
   state.expected = found.totals.matches;
-  for (const name of ["late", "statistics", "rates", "progress", "health", "series", "trials", "totals", "problems"]) state[name] = found[name];
+  for (const name of ["late", "statistics", "rates", "progress", "health", "series", "trials", "totals", "problems", "annotations"]) state[name] = found[name];
   state.ready = true;
-  bound();
-}
-
-// Keeps of the matches so many, and of those of trials only what the trials of now have found.
-function bound() {
-  const numbers = new Set(state.trials.map((trial) => trial.number));
-  state.matches = state.matches.filter((match) => !match.trial || numbers.has(match.trial)).slice(-MOST_MATCHES);
 }
 
 function update(found) {
   for (const row of found.moves || []) state.workers.set(row[0], row);
   for (const match of found.matches || []) {
-    if (!match.trial && state.expected !== null && match.number <= state.expected) continue; // the snapshot had it
+    if (state.expected !== null && match.number <= state.expected) continue; // the snapshot had it
     state.matches.push(match);
-    if (match.trial) continue;
     // The numbers of matches have no gaps, so one that is lost on the way is noticed.
     if (state.expected !== null && match.number !== state.expected + 1) state.missed += 1;
     state.expected = match.number;
@@ -105,16 +98,26 @@ function update(found) {
     counted(match);
   }
   if (state.matches.length > MOST_MATCHES) state.matches.splice(0, state.matches.length - MOST_MATCHES);
+  if (found.job) takeJob(found.job);
+  if (found.annotations) said(found.annotations);
   if (found.late) state.late = [...state.late, ...found.late].slice(-MOST_LATE);
   if (found.point) added(found.point);
   for (const name of ["statistics", "progress", "health", "totals"]) if (found[name]) state[name] = found[name];
-  // A message with only matches, as those of a trial come, tells nothing of the trials that there are.
+  // A message of one thing, as of a draft that was saved, tells nothing of the trials that there are.
   if (found.totals || found.problems) {
     state.trials = found.trials || [];
     state.problems = found.problems || {};
-    bound();
   }
 }
+
+// What people say of matches; of so many matches, as the page holds so many.
+function said(found) {
+  state.annotations = { ...state.annotations, ...found };
+  const known = Object.keys(state.annotations);
+  for (const match of known.slice(0, Math.max(0, known.length - 2 * MOST_MATCHES))) delete state.annotations[match];
+}
+
+export const takeAnnotations = (found) => { said(found ?? {}); tell(); };
 
 function added(point) {
   LEVELS.forEach(([seconds, most], at) => {

@@ -4,8 +4,10 @@ import { h } from "./dom.js";
 
 let made = 0;
 
-export function tabs(names) {
+// `changed` is called with the name of the panel that is shown.
+export function tabs(names, changed = () => {}) {
   const own = `tabs-${(made += 1)}`;
+  let element = null;
   const panels = {};
   const buttons = {};
   const keys = Object.keys(names);
@@ -13,13 +15,16 @@ export function tabs(names) {
     buttons[key] = h("button", { type: "button", role: "tab", id: `${own}-${key}`, "aria-controls": `${own}-${key}-panel`, onclick: () => show(key) }, name);
     panels[key] = h("div", { role: "tabpanel", id: `${own}-${key}-panel`, "aria-labelledby": `${own}-${key}` });
   }
+  let current = keys[0];
   function show(key, focus = false) {
+    current = key;
     for (const name of keys) {
       buttons[name].setAttribute("aria-selected", String(name === key));
       buttons[name].tabIndex = name === key ? 0 : -1;
       panels[name].hidden = name !== key;
     }
     if (focus) buttons[key].focus();
+    if (element) changed(key);
   }
   function turn(event) {
     const at = keys.findIndex((key) => buttons[key] === event.target);
@@ -28,7 +33,7 @@ export function tabs(names) {
     event.preventDefault();
     show(keys[(to + keys.length) % keys.length], true);
   }
-  const element = h("div", {}, h("div", { role: "tablist", class: "tabs", "aria-label": "Results", onkeydown: turn }, Object.values(buttons)), Object.values(panels));
   show(keys[0]);
-  return { element, panels, show };
+  element = h("div", {}, h("div", { role: "tablist", class: "tabs", "aria-label": "Results", onkeydown: turn }, Object.values(buttons)), Object.values(panels));
+  return { element, panels, show, shown: () => current };
 }

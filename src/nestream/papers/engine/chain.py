@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.model.expression import variables
 from nestream.papers.engine.context import Bindings, Mask, Round, needed
 from nestream.papers.engine.join import Join, _pieces, _split

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.events import Events, Ints
+from nestream.engine.event_buffer import EventBuffer, Ints
 from nestream.engine.keys import key_classes
 from nestream.engine.operator import Matches
 from nestream.engine.program import Edge
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 from nestream.model.expression import Expression, variables
 from nestream.model.vector import Vector
 from nestream.papers.engine.keys import Keys
@@ -46,11 +46,11 @@ class Bindings(Matches):
 class Shared:
     """What all the queries of a round share, whatever their windows: the numbers of keys, and stacks."""
 
-    def __init__(self, events: Events, groups: Mapping[str, str]) -> None:
+    def __init__(self, events: EventBuffer, key_classes: Mapping[str, str]) -> None:
         self.events = events
         length = int(events.pos[-1]) + 2 if len(events) else 2
         self.stride = 1 << length.bit_length()
-        self.keys = Keys(events, groups)
+        self.keys = Keys(events, key_classes)
         self._stacks: dict[tuple[int, tuple[str, ...] | None], Stack] = {}
         self._domains: dict[tuple[int, str], int] = {}
 
@@ -63,7 +63,7 @@ class Shared:
             self._domains[leaf, attribute] = int(np.count_nonzero(seen[:-1]))
         return self._domains[leaf, attribute]
 
-    def stack(self, leaf: int, key: tuple[str, ...] | None, store: Store) -> Stack:
+    def stack(self, leaf: int, key: tuple[str, ...] | None, store: WindowedEvents) -> Stack:
         """The stack of a leaf, ordered by the key's attributes first, with the window of a store."""
         if (leaf, key) not in self._stacks:
             numbers = self.keys.numbers(key) if key else None
@@ -78,7 +78,7 @@ class Round:
     Programs with the same window may have one round: `for_program` gives it with another program's options.
     """
 
-    def __init__(self, store: Store, shared: Shared | None = None) -> None:
+    def __init__(self, store: WindowedEvents, shared: Shared | None = None) -> None:
         self.store = store
         assert isinstance(store.program, BlockProgram)
         self.program = store.program

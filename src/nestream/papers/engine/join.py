@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from nestream.engine.block import closure
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.engine.operators.alike import alike
 from nestream.engine.program import Edge, Equality
 from nestream.model.expression import Expression, variables

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nestream.engine.events import Events, Ints
+from nestream.engine.event_buffer import EventBuffer, Ints
 from nestream.engine.keys import Numbering
 
 
 class Keys:
     """The numbers of key values for the rows of the events; -1 for NULL."""
 
-    def __init__(self, events: Events, groups: Mapping[str, str]) -> None:
-        self.groups = groups
-        self._numbering = Numbering(events, groups)
+    def __init__(self, events: EventBuffer, key_classes: Mapping[str, str]) -> None:
+        self.key_classes = key_classes
+        self._numbering = Numbering(events, key_classes)
         self._numbers: dict[tuple[str, ...], Ints] = {}
 
     def numbers(self, attributes: tuple[str, ...]) -> Ints:

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.events import Ints
-from nestream.engine.store import Store
+from nestream.engine.event_buffer import Ints
+from nestream.engine.windowed_events import WindowedEvents
 
 _HALF = 1 << 16
 _FEW = 4096
@@ -24,7 +24,7 @@ _FEW = 4096
 class Stack:
     """The rows of a leaf, sorted by key and position, with their coordinates."""
 
-    def __init__(self, store: Store, rows: Ints, numbers: Ints | None, stride: int) -> None:
+    def __init__(self, store: WindowedEvents, rows: Ints, numbers: Ints | None, stride: int) -> None:
         self.store = store
         if numbers is None:
             self.rows = rows
@@ -48,7 +48,7 @@ class Stack:
         part.rows, part.start = self.rows[which], self.start[which]
         return part
 
-    def seen_through(self, store: Store) -> Stack:
+    def seen_through(self, store: WindowedEvents) -> Stack:
         """The same stack with the window of another store over the same events."""
         same = object.__new__(Stack)
         same.store, same.keyed, same.rows, same.start = store, self.keyed, self.rows, self.start

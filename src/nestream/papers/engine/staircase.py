@@ -12,8 +12,8 @@ from collections.abc import Callable, Hashable
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.events import Ints
-from nestream.engine.store import Store
+from nestream.engine.event_buffer import Ints
+from nestream.engine.windowed_events import WindowedEvents
 from nestream.papers.engine.program import Negation, Stair
 from nestream.papers.engine.stack import Stack, before
 
@@ -78,7 +78,7 @@ class Staircases:
     """Builds the staircases of negations over a store, each once."""
 
     def __init__(
-        self, store: Store, stack_of: Callable[[int, tuple[str, ...] | None], Stack], stride: int
+        self, store: WindowedEvents, stack_of: Callable[[int, tuple[str, ...] | None], Stack], stride: int
     ) -> None:
         self.store = store
         self.stack_of = stack_of

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.engine.program import Edge, Interval
 from nestream.papers.engine.context import Bindings, Mask, Round
 from nestream.papers.engine.program import Block, Witness, WitnessStep

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.papers.engine.context import Bindings, Mask, Round
 from nestream.papers.engine.program import Shortcut
 from nestream.papers.engine.stack import Stack

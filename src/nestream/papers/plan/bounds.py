@@ -7,11 +7,11 @@ from itertools import pairwise
 
 from nestream.logical.nodes import Leaf, WinAnd, WinSeq
 from nestream.papers.engine.program import Block, Negation, Stair
-from nestream.physical.choices import Chosen
+from nestream.physical.choices import OrAlternative
 
 
 def stair_of(
-    chosen: Chosen,
+    chosen: OrAlternative,
     block: Block,
     key: Mapping[str, tuple[str, ...]] | None,
     link: tuple[str, tuple[str, ...]] | None,
@@ -52,7 +52,7 @@ def _same_key(
     return link is not None and link == inner.link
 
 
-def _plain_stair(chosen: Chosen) -> Stair:
+def _plain_stair(chosen: OrAlternative) -> Stair:
     match chosen.node:
         case Leaf(variable=variable):
             return Stair("leaf", variable)

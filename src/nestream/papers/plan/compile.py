@@ -37,7 +37,7 @@ from nestream.papers.options import Options
 from nestream.papers.plan.bounds import stair_of
 from nestream.papers.plan.groups import Choice, shared
 from nestream.papers.plan.views import nested_parts
-from nestream.physical.choices import Chosen, choices
+from nestream.physical.choices import OrAlternative, choices
 from nestream.physical.equality import classes, key_of, linked_key, split_equalities
 from nestream.physical.writing import (
     BlockWriter,
@@ -104,10 +104,10 @@ class _Compiling(BlockWriter):
 
     # -- blocks --------------------------------------------------------------------------------------------
 
-    def root_block(self, chosen: Chosen) -> Block:
+    def root_block(self, chosen: OrAlternative) -> Block:
         return self.block(chosen, root_limits(chosen), Outer(), root=True)
 
-    def block(self, chosen: Chosen, limits: Interval, outer: Outer, *, root: bool = False) -> Block:
+    def block(self, chosen: OrAlternative, limits: Interval, outer: Outer, *, root: bool = False) -> Block:
         names = [leaf.variable for leaf in chosen.leaves]
         formulas = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
         early = (self.options.simple or not root) and self.options.push_in
@@ -149,7 +149,7 @@ class _Compiling(BlockWriter):
             witnesses=tuple(part for part in found if isinstance(part, Witness)),
         )
 
-    def shortcuts(self, chosen: Chosen, equalities: Sequence[Equality]) -> tuple[Shortcut, ...]:
+    def shortcuts(self, chosen: OrAlternative, equalities: Sequence[Equality]) -> tuple[Shortcut, ...]:
         """The equalities that nested execution can look at from outside, those that follow included."""
         if not self.nested or not self.options.shortcut:
             return ()
@@ -164,7 +164,7 @@ class _Compiling(BlockWriter):
 
     # -- negations and witnesses ---------------------------------------------------------------------------
 
-    def constraints(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Constraint]:
+    def constraints(self, chosen: OrAlternative, limits: Interval, outer: Outer) -> Iterator[Constraint]:
         """The constraints of a node and its positive parts, each alternative of each, with its interval."""
         for component, interval in constraints_of(chosen, limits):
             if isinstance(component, LogicalWitness):
@@ -211,7 +211,7 @@ class _Compiling(BlockWriter):
             ),
         )
 
-    def negation(self, chosen: Chosen, interval: Interval, outer: Outer) -> Negation:
+    def negation(self, chosen: OrAlternative, interval: Interval, outer: Outer) -> Negation:
         block = self.block(chosen, interval, outer)
         names = list(block.leaves)
         nearest = list(outer.types)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from nestream.engine.block import closure
 from nestream.papers.engine.program import Block, SharedSteps, Use
-from nestream.papers.plan.likeness import Common, Steps
+from nestream.papers.plan.block_equivalence import Common, Steps
 from nestream.physical.equality import key_of
 
 FEWEST_STEPS = 2

@@ -17,8 +17,15 @@ from nestream.papers.engine.program import (
     Sharing,
     Witness,
 )
+from nestream.papers.plan.block_equivalence import (
+    Common,
+    Steps,
+    is_sharable,
+    renamed,
+    translated,
+    translated_block,
+)
 from nestream.papers.plan.conjuncts import shared_steps
-from nestream.papers.plan.likeness import Common, Steps, is_sharable, renamed, translated, translated_block
 from nestream.physical.choices import choices
 
 MOST_COLUMNS = 64

@@ -76,7 +76,7 @@ def normalise(
 ) -> Normalised:
     """The plan in the flattest form that is the same query, with at most `limit` disjuncts.
 
-    Types are checked before: in the SASE spelling they decide which predicates there are. `choose` picks
+    Types are checked before: in the SASE dialect they decide which predicates there are. `choose` picks
     the next place to rewrite, one at a time; without it the rules are applied everywhere in their order.
     """
     return _Normalising(plan, limit, rules, choose).run()

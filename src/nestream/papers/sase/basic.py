@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.papers.engine.context import Bindings, Mask, Round
 from nestream.papers.engine.join import _pieces
 from nestream.papers.engine.program import Block

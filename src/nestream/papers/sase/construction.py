@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.engine.program import Equality
 from nestream.papers.engine.context import Bindings, Mask, Round
 from nestream.papers.engine.join import _pieces, _split

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.engine.program import Edge
 from nestream.papers.engine.context import Bindings
 from nestream.papers.engine.stack import Stack

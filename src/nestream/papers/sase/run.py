@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.papers.engine.chain import Chain
 from nestream.papers.engine.context import Bindings
 from nestream.papers.engine.runs import BlockRun

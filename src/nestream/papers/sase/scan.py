@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.papers.engine.context import Mask, Round
 from nestream.papers.engine.join import _pieces
 from nestream.papers.engine.program import Block

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nestream.engine.events import Ints
-from nestream.engine.store import Store
+from nestream.engine.event_buffer import Ints
+from nestream.engine.windowed_events import WindowedEvents
 from nestream.papers.engine.context import Bindings, Ranges, Round
 from nestream.papers.engine.join import Join, ranges_of
 from nestream.papers.engine.program import Block, SharedSteps, Use
@@ -25,7 +25,9 @@ from nestream.papers.sharing.steps import CoreRows
 class RowStack(Stack):
     """Rows of shared steps, by the key and position of their last events."""
 
-    def __init__(self, store: Store, columns: Sequence[Ints], numbers: Ints | None, stride: int) -> None:
+    def __init__(
+        self, store: WindowedEvents, columns: Sequence[Ints], numbers: Ints | None, stride: int
+    ) -> None:
         if numbers is not None:
             own = numbers[columns[-1]]
             some = np.flatnonzero(own >= 0)

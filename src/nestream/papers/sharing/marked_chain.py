@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.papers.engine.chain import Chain, Step
 from nestream.papers.engine.context import Bindings, Round
 from nestream.papers.engine.join import _pieces, _split

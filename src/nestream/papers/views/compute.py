@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.papers.engine.context import Bindings, Ranges
 from nestream.papers.engine.join import outermost
 from nestream.papers.engine.stack import Stack, greatest, least, places
@@ -23,7 +23,7 @@ from nestream.papers.views.join import Limits, ViewJoin
 def computed(asker: ViewJoin, inner: Inner, around: Bindings, limits: Limits) -> Iterator[Bindings]:
     """The results of an inner query for each of some outer results, of which each stands for an interval."""
     made = InnerJoin(
-        asker.round, inner.block, asker.root, None, asker.limit, asker.shelf, computed, limits=limits
+        asker.round, inner.block, asker.root, None, asker.limit, asker.view_set, computed, limits=limits
     )
     return made.computed(around)
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.papers.views.intervals import Intervals, Mask
 
 

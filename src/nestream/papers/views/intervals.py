@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 
 Mask = npt.NDArray[np.bool_]
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.engine.program import Edge
 from nestream.model.expression import Expression, variables
 from nestream.papers.engine.context import Bindings, Mask, Ranges, needed
@@ -24,8 +24,8 @@ from nestream.papers.engine.program import Negation, Witness
 from nestream.papers.engine.stack import expand, greatest, least
 from nestream.papers.views.inner import Inner, outer_names
 from nestream.papers.views.intervals import Intervals
-from nestream.papers.views.shelf import Shelf
 from nestream.papers.views.view import View
+from nestream.papers.views.view_set import ViewSet
 
 
 @dataclass
@@ -52,7 +52,7 @@ class ViewJoin(Join):
     expressions.
     """
 
-    shelf: Shelf
+    view_set: ViewSet
     computing: Computing
     first_row: int = 0
     end_row: int = 2**62
@@ -68,7 +68,7 @@ class ViewJoin(Join):
     @cached_property
     def inner(self) -> list[Inner]:
         """The nested expressions in the order in which they are joined on."""
-        return self.shelf.inner_queries(self.block, self.root)
+        return self.view_set.inner_queries(self.block, self.root)
 
     def from_start(self, ranges: Ranges) -> Iterator[Bindings]:
         """The matches of the root block whose variables lie in the ranges."""
@@ -103,7 +103,7 @@ class ViewJoin(Join):
 
     def joined(self, inner: Inner, bindings: Bindings, ranges: Ranges) -> Iterator[Bindings]:
         """The partial matches with the results of a nested expression that go with them."""
-        view = self.shelf.view(inner, self.block, first=inner is self.inner[0])
+        view = self.view_set.view(inner, self.block, first=inner is self.inner[0])
         rows = self.query_intervals(inner, bindings)
         asked = view.load(self.compute, self.round, bindings, rows, self.trigger(bindings))
         if asked is None:
@@ -138,7 +138,7 @@ class ViewJoin(Join):
         if inner.before:
             right = self.before(inner.before, bindings)
         else:
-            right = np.searchsorted(self.shelf.reach(self.round), store.pos[least(bound)], "right")
+            right = np.searchsorted(self.view_set.reach(self.round), store.pos[least(bound)], "right")
         return Intervals(np.maximum(left, self.first_row), np.minimum(right, self.end_row))
 
     def after(self, names: tuple[str, ...], bindings: Bindings) -> Ints:
@@ -246,7 +246,7 @@ class ViewJoin(Join):
 
     def drops(self, negation: Negation, bindings: Bindings) -> Mask:
         """Which partial matches have a match of the negation in its interval."""
-        inner = self.shelf.negated_query(negation, self.root)
+        inner = self.view_set.negated_query(negation, self.root)
         if inner is None:
             return super().drops(negation, bindings)
         around = Bindings(bindings.rows, bindings.count, np.arange(bindings.count))
@@ -257,7 +257,7 @@ class ViewJoin(Join):
         if not around.count:
             return found
         assert around.outer is not None
-        view = self.shelf.view(inner, self.block, first=self._is_first(negation))
+        view = self.view_set.view(inner, self.block, first=self._is_first(negation))
         rows = self.negated_intervals(negation, around)
         asked = view.load(self.compute, self.round, around, rows, self.trigger(around))
         if asked is None:
@@ -266,7 +266,7 @@ class ViewJoin(Join):
             found[around.outer] = view.facts.has(asked, self.round.stride)
             return found
         user = ViewJoin(
-            self.round, negation.block, self.root, negation, self.limit, self.shelf, self.computing
+            self.round, negation.block, self.root, negation, self.limit, self.view_set, self.computing
         )
         for longer in self.results(view, asked, around):
             kept = user.tested(longer, inner, {})
@@ -292,7 +292,7 @@ class ViewJoin(Join):
             left = self.after(interval.after, bindings)
         if interval.before is Edge.WINDOW_END:
             first = store.pos[self.round.first(bindings, self.root)]
-            right = np.searchsorted(self.shelf.reach(self.round), first, "right")
+            right = np.searchsorted(self.view_set.reach(self.round), first, "right")
         elif interval.before is Edge.MATCH_END:
             last = store.pos[self.round.last(bindings, self.root)]
             right = np.searchsorted(store.low, last, "right")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.papers.engine.context import Bindings, Round
 from nestream.papers.views.intervals import Mask
 

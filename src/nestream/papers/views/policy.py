@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.papers.engine.program import Views
 from nestream.papers.views.intervals import Intervals
 

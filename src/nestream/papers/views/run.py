@@ -13,7 +13,7 @@ from nestream.papers.engine.program import Block
 from nestream.papers.engine.runs import BlockRun
 from nestream.papers.views.compute import computed
 from nestream.papers.views.join import ViewJoin
-from nestream.papers.views.shelf import Shelf
+from nestream.papers.views.view_set import ViewSet
 
 FEWEST = 2048
 """At least so many positions are taken at a time."""
@@ -23,9 +23,9 @@ _SAMPLE = 64
 class ViewRun(BlockRun):
     """A block that is run by nested execution with views."""
 
-    def __init__(self, round: Round, block: Block, limit: int, shelf: Shelf, *, by_last: bool) -> None:
+    def __init__(self, round: Round, block: Block, limit: int, view_set: ViewSet, *, by_last: bool) -> None:
         super().__init__(round, block, limit, by_last=by_last)
-        self.shelf = shelf
+        self.view_set = view_set
 
     def promising(self, first: int, end: int) -> int:
         """About as many positions as a window has."""
@@ -50,12 +50,12 @@ class ViewRun(BlockRun):
             return
         reach = int(store.reach(np.array([first_row]))[0])
         oldest = int(np.searchsorted(store.pos, reach))
-        self.shelf.attach(self.round)
-        self.shelf.purge(oldest)
+        self.view_set.attach(self.round)
+        self.view_set.purge(oldest)
         if not self.by_last:
             oldest = first_row
             last = int(store.pos[end_row - 1])
-            end_row = int(np.searchsorted(self.shelf.reach(self.round), last, "right"))
+            end_row = int(np.searchsorted(self.view_set.reach(self.round), last, "right"))
         for ranges in ranges_of(self.block, first, end, by_last=self.by_last, length=self.length):
             join = ViewJoin(
                 self.round,
@@ -63,7 +63,7 @@ class ViewRun(BlockRun):
                 self.block,
                 None,
                 self.limit,
-                self.shelf,
+                self.view_set,
                 computed,
                 first_row=oldest,
                 end_row=end_row,

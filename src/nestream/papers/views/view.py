@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.papers.engine.context import Bindings, Round
 from nestream.papers.engine.program import Views
 from nestream.papers.engine.stack import greatest, least

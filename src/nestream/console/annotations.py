@@ -1,0 +1,101 @@
+"""What people say of matches: acknowledged, a false alarm, comments. Kept in a file beside the job.
+
+`annotations.jsonl` has a line for each thing that was said, with the match by its identity; nothing in it is
+ever changed. Several consoles may append to it, and each reads what the others have said.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+FILE = "annotations.jsonl"
+STATUSES = ("acknowledged", "false alarm")
+LONGEST_COMMENT = 2_000
+MOST_COMMENTS = 20
+"""So many comments of a match are shown, the last ones; the file has all."""
+MOST_MATCHES = 100_000
+PIECE = 4 << 20
+
+
+class Annotations:
+    """What was said of the matches of a job, by the identity of the match."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.path = None if folder is None else folder / FILE
+        self.of: dict[str, dict[str, Any]] = {}
+        self.damaged = 0
+        """How many lines of the file could not be read."""
+        self._read = 0
+        self._lock = Lock()
+
+    def look(self) -> dict[str, dict[str, Any]]:
+        """Read what is new in the file; the matches that it is about, with all that was said of them."""
+        if self.path is None:
+            return {}
+        with self._lock:
+            changed: dict[str, None] = {}
+            while piece := self._piece():
+                changed |= dict.fromkeys(self._take(piece))
+            return {match: self.of[match] for match in changed if match in self.of}
+
+    def _piece(self) -> bytes:
+        """The next whole lines."""
+        assert self.path is not None
+        try:
+            with self.path.open("rb") as file:
+                if file.seek(0, 2) < self._read:  # it was replaced by a shorter one
+                    self._read, self.of = 0, {}
+                file.seek(self._read)
+                piece = file.read(PIECE)
+        except FileNotFoundError:
+            return b""
+        whole = piece[: piece.rfind(b"\n") + 1] if len(piece) < PIECE or b"\n" in piece else piece
+        self._read += len(whole)
+        return whole
+
+    def _take(self, piece: bytes) -> Iterable[str]:
+        for line in piece.splitlines():
+            try:
+                said = json.loads(line)
+                match, at = said["match"], said["at"]
+                status, comment = said.get("status"), said.get("comment")
+            except (ValueError, KeyError, TypeError, RecursionError):
+                self.damaged += bool(line.strip())
+                continue
+            if match not in self.of and len(self.of) >= MOST_MATCHES:
+                continue
+            known = self.of.get(match, {"status": None, "at": None, "comments": []})
+            if "status" in said:
+                known = {**known, "status": status if status in STATUSES else None, "at": at}
+            if isinstance(comment, str) and comment:
+                told = {"at": at, "text": comment[:LONGEST_COMMENT]}
+                known = {**known, "comments": [*known["comments"], told][-MOST_COMMENTS:]}
+            self.of[match] = known
+            yield match
+
+    def add(self, match: dict[str, Any], **said: str | None) -> None:
+        """Say something of a match: its `status`, None to take that back, or a `comment`."""
+        assert self.path is not None
+        about = {"rule": match["query"], "start": match["start"], "end": match["end"]}
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        line = json.dumps({"match": match["id"], "at": at, **said, **about}, ensure_ascii=False)
+        with self.path.open("ab+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            cut_off = file.seek(0, 2) > 0 and _last_byte(file) != b"\n"
+            file.write((b"\n" if cut_off else b"") + line.encode(errors="replace") + b"\n")
+
+    def among(self, matches: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """What was said of some matches."""
+        return {match["id"]: self.of[match["id"]] for match in matches if match["id"] in self.of}
+
+
+def _last_byte(file: Any) -> bytes:
+    file.seek(-1, 2)
+    last: bytes = file.read(1)
+    return last

@@ -1,0 +1,180 @@
+"""Webhooks against a real receiver: every new match of its severities arrives, in order."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nestream.console import Job, JobError, webhooks
+from nestream.console.watch import Watch
+from tests.console.pipeline import wait
+from tests.console.served import RULE, JobFolder, event, match, serving
+
+LOW = RULE.replace("high", "low")
+
+
+class Receiver:
+    """A server that keeps what it is sent, and answers as it is told."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.got: list[dict[str, Any]] = []
+        self.status = 200
+        self.requests = 0
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                outer.requests += 1
+                if outer.status == 200:
+                    outer.got += body["matches"]
+                self.send_response(outer.status)
+                if outer.status == 302:
+                    self.send_header("location", "/elsewhere")
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.port = self.server.server_address[1]
+
+    @contextmanager
+    def listening(self) -> Iterator[Receiver]:
+        thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.server.shutdown()
+            self.server.server_close()
+            thread.join()
+
+    @property
+    def numbers(self) -> list[int]:
+        return [one["events"][0]["event"]["id"] for one in self.got]
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "LOOK", 0.05)
+    monkeypatch.setattr(webhooks, "FIRST_RETRY", 0.05)
+    monkeypatch.setattr(webhooks, "LAST_RETRY", 0.1)
+
+
+def hooked(path: Path, *hooks: Any) -> JobFolder:
+    folder = JobFolder(path, rules={"dirty": RULE, "untidy": LOW})
+    described = json.loads((path / "job.json").read_text())
+    (path / "job.json").write_text(json.dumps({**described, "webhooks": list(hooks)}))
+    return folder
+
+
+def found(query: str, number: int) -> dict[str, Any]:
+    return match(query, o=event(number % 3000, "Operating", id=number))
+
+
+def test_new_matches_of_its_severities_are_sent_and_older_ones_are_not(tmp_path: Path) -> None:
+    with Receiver().listening() as receiver:
+        address = f"http://127.0.0.1:{receiver.port}/secret"
+        folder = hooked(tmp_path / "job", {"url": address, "severities": ["high"]})
+        folder.matches(found("dirty", 1))
+        with serving(folder.path), _after_the_first_look(folder):
+            folder.matches(found("dirty", 2), found("untidy", 3), found("dirty", 4))
+            wait(lambda: len(receiver.got) == 2, 60)
+        assert receiver.numbers == [2, 4]
+        assert {one["title"] for one in receiver.got} == {"Used without washing"}
+        assert all(one["severity"] == "high" and len(one["id"]) == 16 for one in receiver.got)
+
+
+@contextmanager
+def _after_the_first_look(folder: JobFolder) -> Iterator[None]:
+    """What was there before the webhook is known by now."""
+    wait(lambda: any((folder.path / "webhooks").glob("*.json")), 60)
+    yield
+
+
+def test_nothing_is_lost_while_the_receiver_is_away_and_health_says_so(tmp_path: Path) -> None:
+    gone = Receiver()
+    gone.server.server_close()
+    folder = hooked(tmp_path / "job", {"url": f"http://127.0.0.1:{gone.port}/secret"})
+    many = list(range(1, 3 * webhooks.MOST_IN_REQUEST))
+    with serving(folder.path) as console, console.client() as client, _after_the_first_look(folder):
+
+        def told() -> dict[str, Any]:
+            (one,) = client.get("/api/snapshot").json()["data"]["health"]["webhooks"]
+            assert isinstance(one, dict)
+            return one
+
+        folder.matches(*(found("dirty", number) for number in many))
+        wait(lambda: told()["failures"] > 2, 60)
+        assert told()["where"] == f"http://127.0.0.1:{gone.port}"
+        assert "secret" not in json.dumps(told())
+        assert told()["waiting"] == len(many)
+        with Receiver(gone.port).listening() as back:
+            back.status = 503
+            wait(lambda: told()["error"] == "it answered 503", 60)
+            back.status = 200
+            wait(lambda: told()["sent"] == len(many), 60)
+            assert back.numbers == many
+            assert (told()["failures"], told()["error"], told()["waiting"]) == (0, None, 0)
+
+
+def test_a_console_that_is_started_again_goes_on_where_it_was(tmp_path: Path) -> None:
+    with Receiver().listening() as receiver:
+        folder = hooked(tmp_path / "job", {"url": f"http://127.0.0.1:{receiver.port}/"})
+        with serving(folder.path), _after_the_first_look(folder):
+            folder.matches(found("dirty", 1))
+            wait(lambda: receiver.numbers == [1], 60)
+            receiver.status = 500
+            seen = receiver.requests
+            folder.matches(found("dirty", 2))
+            wait(lambda: receiver.requests > seen, 60)
+        folder.matches(found("dirty", 3))
+        receiver.status = 200
+        with serving(folder.path):
+            wait(lambda: len(receiver.got) == 3, 60)
+        assert receiver.numbers == [1, 2, 3]
+
+
+def test_a_redirect_is_a_failure_as_it_would_lose_the_matches(tmp_path: Path) -> None:
+    with Receiver().listening() as receiver:
+        receiver.status = 302
+        folder = hooked(tmp_path / "job", {"url": f"http://127.0.0.1:{receiver.port}/"})
+        with serving(folder.path) as console, console.client() as client, _after_the_first_look(folder):
+            folder.matches(found("dirty", 1))
+
+            def error() -> Any:
+                return client.get("/api/snapshot").json()["data"]["health"]["webhooks"][0]["error"]
+
+            wait(lambda: error() == "it answered 302", 60)
+
+
+def test_there_are_none_unless_job_json_names_them(tmp_path: Path) -> None:
+    watch = Watch(Job.read(JobFolder(tmp_path / "job").path))
+    assert watch.senders == []
+    watch.close()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "http://x/",
+        {"url": "ftp://x/"},
+        {"url": 7},
+        {"address": "http://x/"},
+        {"url": "http://x/", "severities": ["huge"]},
+        {"url": "http://x/", "severities": []},
+        {"url": "http://x/", "severities": [["high"]]},
+    ],
+)
+def test_a_webhook_that_cannot_be_used_is_refused_with_what_to_write(tmp_path: Path, wrong: Any) -> None:
+    folder = hooked(tmp_path / "job", wrong)
+    with pytest.raises(JobError, match="hint"):
+        Job.read(folder.path)
