@@ -33,9 +33,7 @@ def main() -> int:
     parser.add_argument(
         "--spark", action="append", choices=SPARKS, help="Only this PySpark; repeat for more."
     )
-    parser.add_argument(
-        "--write", action="store_true", help="Also write the table in docs/reference/support.md."
-    )
+    parser.add_argument("--write", action="store_true", help="Also write the table of the documentation.")
     asked = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     wheel = _wheel()
