@@ -18,7 +18,7 @@ import typer
 
 import nestream
 from nestream.cli.arguments import AnswerFormat, AnswerOption
-from nestream.cli.console import output
+from nestream.cli.terminal import output
 from nestream.model.extras import EXTRAS, install, install_extra, requirements, satisfies
 
 _NEWEST = (3, 14)
