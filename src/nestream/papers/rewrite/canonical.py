@@ -90,7 +90,7 @@ def _ordered(predicates: Iterable[Expression], place: Place) -> tuple[Expression
 
 
 def _branch_order(branch: Component, place: Place) -> tuple[Any, ...]:
-    """By the events that are bound, then by the constraints from left to right, short witnesses first."""
+    """By the bound events, then by the constraints from left to right, short witnesses first."""
     bound = [place.rank(part.variable) for part in positive_parts(branch) if isinstance(part, Leaf)]
     return bound, list(_constraints(branch, place)), expression_text(branch)
 
