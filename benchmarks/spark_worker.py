@@ -33,12 +33,8 @@ SETTINGS = {
 WHOLE = 10_000_000
 """The events of a run whose micro-batches have the whole size."""
 BATCH, BATCHES, WARM = 200_000, 8, 3
-RATE = 10_000
-"""Events a second for the latency."""
-SECONDS, TICK = 30, 0.1
 TYPES = "ABC"
-WINDOW = 565_690
-STREAM_QUERY = f"SEQ(A a, B b, C c) WHERE [id] WITHIN {WINDOW} ms RETURN a.id AS id, c.ts AS at"
+STREAM_QUERY = "SEQ(A a, B b, C c) WHERE [id] WITHIN 565690 ms RETURN a.id AS id, c.ts AS at"
 COLUMNS = "ts timestamp, type string, id int"
 Task = dict[str, Any]
 
@@ -145,7 +141,7 @@ class Identity:
 
 
 def stream(task: Task) -> Task:
-    """Micro-batches of the query and of the identity, what is written as state, and the latency.
+    """Micro-batches of the query and of the identity, and what is written as state.
 
     Both operators get the same events in the same buckets. A time is that of a whole micro-batch by Spark's
     own progress; the first ones, in which processes start, do not count.
@@ -164,7 +160,6 @@ def stream(task: Task) -> Task:
             "seconds": {"limit": statistics.median(limit), "nestream": statistics.median(ours)},
             "samples": {"limit": limit, "nestream": ours},
             "state bytes": written / taken,
-            "latency": _latency(spark, folder, min(SECONDS, task["events"] / 20_000)),
         }
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -201,53 +196,6 @@ def _run(folder: Path, name: str, rows: Any) -> list[float]:
     running = writer.trigger(availableNow=True).start()
     running.awaitTermination()
     return [p.durationMs["triggerExecution"] / 1000 for p in running.recentProgress if p.numInputRows][WARM:]
-
-
-def _latency(spark: Any, folder: Path, seconds: float) -> dict[str, float]:
-    """From an event to the match it completes, at a steady rate; the first third does not count."""
-    source, ended = folder / "live", threading.Event()
-    source.mkdir()
-    begin = time.time()
-    found: list[float] = []
-
-    def take(batch: Any, number: int) -> None:
-        moments = batch.selectExpr("unix_micros(at) / 1e6 AS at").toArrow().column("at").to_numpy()
-        now = time.time()
-        if now - begin > seconds / 3:
-            found.extend(now - moment for moment in moments)
-
-    def feed() -> None:
-        size, number = int(RATE * TICK), 0
-        kinds = generate("sase", events=int(RATE * (seconds + 60)), seed=2, attributes=0).select(
-            ["type", "id"]
-        )
-        while not ended.is_set():
-            due = begin + number * TICK
-            time.sleep(max(0.0, due - time.time()))
-            moments = [int(1e6 * (due - TICK * (1 - n / size))) for n in range(size)]
-            times = pa.array(moments, pa.timestamp("us", "UTC"))
-            hidden = source / f".{number:06}"
-            pq.write_table(kinds.slice(number * size, size).add_column(0, "ts", times), hidden)
-            hidden.rename(source / f"{number:06}.parquet")
-            number += 1
-
-    text = STREAM_QUERY.replace(f"{WINDOW} ms", "2 s")
-    live = spark.readStream.schema(COLUMNS).parquet(str(source)).withWatermark("ts", "0 seconds")
-    writer = nestream.query(text).match(live).writeStream.foreachBatch(take)
-    feeder = threading.Thread(target=feed, daemon=True)
-    running = writer.option("checkpointLocation", str(folder / "check-live")).start()
-    feeder.start()
-    try:
-        running.awaitTermination(int(seconds))
-    finally:
-        ended.set()
-        feeder.join()
-        running.processAllAvailable()  # Spark fails badly where it is stopped while Python takes a batch
-        running.stop()
-    ordered = sorted(found)
-    places = {"p50": 0.5, "p95": 0.95, "max": 1.0}
-    last = len(ordered) - 1
-    return {name: ordered[min(int(part * len(ordered)), last)] for name, part in places.items() if ordered}
 
 
 JOBS: dict[str, Callable[[Task], Task]] = {"stream": stream}

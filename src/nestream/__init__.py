@@ -1,6 +1,6 @@
 """nestream: nested complex event processing for Python on Spark.
 
-The public names are loaded when they are first used, so that the import itself takes no time.
+Public names are loaded on first use, so that the import itself takes no time.
 """
 
 import sys
@@ -94,7 +94,7 @@ _MODULES = {
     "seq": "objects.build",
     "when": "objects.terms",
 }
-"""Where each public name is."""
+"""The module of each public name."""
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -105,7 +105,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 class _Package(ModuleType):
-    """The package, whose public names win over modules of the same name: `query` is the function."""
+    """The package; its public names win over modules of the same name: `query` is the function."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in _MODULES:
@@ -115,12 +115,12 @@ class _Package(ModuleType):
         return found
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Importing a module sets it as an attribute of its package: not where that is a public name."""
+        """Ignore imported modules with the name of a public name, which Python would set as attributes."""
         if not (name in _MODULES and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        """The public names, so that completion shows no module of the implementation."""
+        """The public names only, so that completion shows no internal modules."""
         return [*__all__, "__version__"]
 
 

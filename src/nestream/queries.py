@@ -1,4 +1,4 @@
-"""The composer of query sets: many queries over one pass of the same events."""
+"""Query sets: many queries over one pass of the same events."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def queries(
 ) -> Queries:
     """Parse and check a query set: a folder of `.neel` files, a mapping of names to queries, or a list.
 
-    Queries from files are named after their files, those of a list q1, q2 and so on. Each query takes the
-    values of its own `parameters`. Raises `QueryError` with all problems of all queries.
+    Queries from files are named after their files, those of a list q1, q2 and so on. `parameters` are the
+    values of `$name` for all queries; each takes its own. Raises `QueryError` with all errors in all queries.
 
     >>> import nestream
     >>> rules = nestream.queries({"pair": "SEQ(A a, B b) WITHIN 10", "start": "A a"})
@@ -66,7 +66,7 @@ def queries(
 def parsed_queries(
     source: Any, dialect: str | None, given: Mapping[str, Any]
 ) -> tuple[dict[str, Query], set[str]]:
-    """The queries of a set by their names, each with its own of the given values; the values they use."""
+    """The queries of a set by name, each with its own parameters, and all values that they use."""
     found: dict[str, Query] = {}
     errors: dict[str, QueryError] = {}
     used: set[str] = set()
@@ -111,8 +111,8 @@ def check_rules(
 def stream_rules(live: Any, spark: Any, source: str, sink: str, **options: Any) -> Any:
     """Match files or topics on Spark with rules that change while the stream runs.
 
-    `live` binds the rules and starts with a query set. Takes the options of `stream_files` and returns what
-    that returns.
+    `live` binds the rules and starts with a query set. Takes the options of `stream_files`, and returns the
+    same.
     """
     from nestream.compose.spark import stream_rules as start
 
@@ -120,7 +120,7 @@ def stream_rules(live: Any, spark: Any, source: str, sink: str, **options: Any) 
 
 
 def unknown_parameters(unused: Iterable[str], members: Mapping[str, Query]) -> QueryError:
-    """What to say of values that no query of a set names."""
+    """Report values that no query of a set names."""
     known = sorted({name for member in members.values() for name in member.parameters})
     said = []
     for name in sorted(unused):
@@ -161,7 +161,7 @@ def _named(source: Any) -> Iterator[tuple[str, Any]]:
 
 @dataclass(frozen=True)
 class Planned:
-    """The queries of a set that were compiled for events of a schema by a strategy, and their leaves."""
+    """The queries of a set, compiled for events of a schema by a strategy, and their leaves."""
 
     schema: Schema
     strategy: str
@@ -170,7 +170,7 @@ class Planned:
     leaves: dict[LeafSpec, int] = field(default_factory=dict)
 
     def copy(self) -> Planned:
-        """The same, for a set that goes its own way from here."""
+        """A copy, for a set that diverges from this one."""
         return Planned(self.schema, self.strategy, self.options, dict(self.members), dict(self.leaves))
 
 
@@ -185,7 +185,7 @@ class Queries(Matching):
 
     members: dict[str, Query]
     planned: list[Planned] = field(default_factory=list, repr=False, compare=False)
-    """What was planned last, so that a query that is added is planned alone, beside the others."""
+    """What was planned last, so that an added query is planned on its own."""
 
     def __post_init__(self) -> None:
         if not self.members:
@@ -213,7 +213,7 @@ class Queries(Matching):
         *,
         parameters: Mapping[str, Any] | None = None,
     ) -> Queries:
-        """The set with one more query.
+        """Return the set with one more query.
 
         >>> import nestream
         >>> nestream.queries({"start": "A a"}).adding("pair", "SEQ(A a, B b) WITHIN 10")
@@ -225,11 +225,11 @@ class Queries(Matching):
         return Queries({**self.members, name: member}, [known.copy() for known in self.planned])
 
     def with_types(self, types: str | Mapping[str, Iterable[str]]) -> Queries:
-        """The set with the attributes of event types, as `Query.with_types` has it."""
+        """Return the set with the attributes of event types, like `Query.with_types`."""
         return Queries({name: member.with_types(types) for name, member in self.members.items()})
 
     def as_of(self, time: Any) -> Queries:
-        """The set over events that are complete up to a time, as `Query.as_of` has it."""
+        """Return the set over events that are complete up to a time, like `Query.as_of`."""
         for kind, names in self._read_makers.items():
             for name in names:
                 if Decided.WINDOW in program_of(self.members[name].plan, None, "native").decided:
@@ -243,7 +243,7 @@ class Queries(Matching):
     def infer_types(
         self, events: Any, type: str = "type", time: str = "ts"
     ) -> tuple[Queries, list[Diagnostic]]:
-        """The set with attributes of types guessed from the events, as `Query.infer_types` has it."""
+        """Return the set with attributes of types inferred from the events, like `Query.infer_types`."""
         members: dict[str, Query] = {}
         told: list[Diagnostic] = []
         events = events if is_dataframe(events) else held(events, time, type)
@@ -275,9 +275,9 @@ class Queries(Matching):
 
     @cached_property
     def _layers(self) -> dict[frozenset[str], list[str]]:
-        """The queries by the composite types they read, those that make these types before.
+        """The queries by the composite types they read; makers of these types come first.
 
-        Raises a `QuerySetError` where a query reads events that depend on its own matches.
+        Raises a `QuerySetError` if a query reads events that depend on its own matches.
         """
         below = {name: [m for kind in self._composites(name) for m in self._made[kind]] for name in self}
         try:
@@ -293,7 +293,7 @@ class Queries(Matching):
         return layers
 
     def _cyclic(self, cycle: list[str]) -> QuerySetError:
-        """What to say of queries that each read the events of the one before, the first those of the last."""
+        """Report queries that read each other's events in a cycle."""
         first = min(cycle, key=list(self).index)
         place = cycle.index(first)
         cycle = [*cycle[place:], *cycle[:place]]
@@ -307,9 +307,11 @@ class Queries(Matching):
         return QuerySetError({first: QueryError([said])})
 
     def explain(self, format: str = "text", **options: Any) -> Any:
-        """What the queries share, their layers, and the plan of each. Takes the options of `Query.explain`.
+        """Show what the queries share, their layers, and the plan of each.
 
-        Queries that read the same composite types make a layer.
+        Takes the options of `Query.explain`.
+
+        Queries that read the same composite types form a layer.
         """
         leaves: set[LeafSpec] = set()
         used = 0
@@ -332,7 +334,7 @@ class Queries(Matching):
     # -- finite events -------------------------------------------------------------------------------------
 
     def match_each(self, events: Any, **how: Unpack[How]) -> dict[str, pa.Table]:
-        """The matches of each query by its name, as `Query.match` returns them, found in one pass.
+        """Return the matches of each query by name, as `Query.match` returns them, in one pass.
 
         >>> import nestream
         >>> found = nestream.queries({"start": "A a", "any": "ANY x"}).match_each([{"ts": 1, "type": "A"}])
@@ -348,12 +350,12 @@ class Queries(Matching):
         }
 
     def batches(self, events: Any, *, threads: int | None = None, **how: Unpack[How]) -> Iterator[pa.Table]:
-        """The matches of `match` as an iterator of tables; the first is empty and has the columns."""
+        """Yield the matches of `match` as tables; the first is empty and has the columns."""
         self._without_limits("a set that gives one table")
         yield from super().batches(events, threads=threads, **how)
 
     def count(self, events: Any, **how: Unpack[How]) -> dict[str, int]:
-        """The number of matches of each query. Takes the options of `match`.
+        """Count the matches of each query. Takes the options of `match`.
 
         >>> import nestream
         >>> nestream.queries({"start": "A a", "again": "A a"}).count([{"ts": 1, "type": "A"}])
@@ -370,7 +372,7 @@ class Queries(Matching):
         return dict.fromkeys(name for member in self.members.values() for name in member.computed)
 
     def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
-        """What to say of the types of the queries that no event has, most likely misspelt."""
+        """Messages about types in the queries that no event has, most likely misspelt."""
         return [
             f"query {name}: {told}"
             for name, member in self.members.items()
@@ -379,7 +381,7 @@ class Queries(Matching):
 
     @property
     def expected_types(self) -> tuple[str, ...]:
-        """The event types that are named and that no query makes."""
+        """The event types that the queries name and none of them makes."""
         return tuple(name for name in self.event_types if name not in self._made)
 
     # -- plans ---------------------------------------------------------------------------------------------
@@ -394,7 +396,7 @@ class Queries(Matching):
         self.compiled(Schema.of(self.fitted(columns.empty_table(), time, type).schema, time, type))
 
     def run(self, schema: Schema, **how: Unpack[How]) -> AnyRun:
-        """The columnar engine in this process, ready for events of a schema."""
+        """Start the columnar engine in this process for events of a schema."""
         return started(self.compiled(schema, Settings.of(how)))
 
     def compiled(
@@ -404,7 +406,7 @@ class Queries(Matching):
         events: pa.Table | None = None,
         begin: Begin | None = None,
     ) -> CompiledSet | CompiledLayers:
-        """The queries compiled for events of a schema, in layers where some read the matches of others."""
+        """The queries compiled for events of a schema, in layers if some read the matches of others."""
         settings.without_reference("cannot run a query set: run each query alone")
         fresh = Planned(schema, settings.strategy, settings.options)
         if len(self._layers) == 1:
@@ -451,7 +453,7 @@ class Queries(Matching):
         )
 
     def _planned(self, wanted: Planned) -> Planned:
-        """What was planned last, if it was planned in the same way."""
+        """The last plan, if it was made in the same way."""
         for known in self.planned:
             if (known.schema, known.strategy, known.options) == (
                 wanted.schema,
@@ -479,7 +481,7 @@ class Queries(Matching):
         return compiler_of
 
     def _fixed_compiler(self, df: Any, schema: Schema, settings: Settings) -> Compiler:
-        """How the set is compiled for the events of a DataFrame, whose columns stay what they are."""
+        """How the set is compiled for the events of a DataFrame, whose columns do not change."""
         zone = zone_that_matters(self._typed, schema, df)
         known = self._compiler(settings)
         return replace(known, identity=known.identity + zone, whole=True, fixed=True)

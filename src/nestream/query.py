@@ -1,4 +1,4 @@
-"""The one composer: text to plan, plan and events to matches."""
+"""Queries: from text to plan, and from plan and events to matches."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from nestream.runtime.state import StateError as StateError
     from nestream.show import Shown, query_html, show_matches
     from nestream.why import Why, explain_why
-else:  # loaded when they are used: parsing and printing a query needs none of them
+else:  # loaded on use: parsing and printing a query needs none of them
     pa = Lazy("pyarrow")
     (complete_up_to,) = lazy("nestream.compose.as_of", "complete_up_to")
     (held,) = lazy("nestream.compose.inputs", "held")
@@ -104,11 +104,11 @@ else:  # loaded when they are used: parsing and printing a query needs none of t
 def query(
     text: str | HasTree, dialect: str | None = None, *, parameters: Mapping[str, Any] | None = None
 ) -> Query:
-    """Parse and check a query, given as text or as objects.
+    """Parse and check a query, written as text or built from objects.
 
     The dialect is detected; `dialect` ("neel", "neel+" or "sase") accepts only that one. `parameters` are the
-    values of `$name` in the query: numbers, texts, booleans, times, durations, and lists of them for IN.
-    Raises `QueryError` with all problems of the query.
+    values of `$name` in the query: numbers, strings, booleans, times, durations, and lists of these for IN.
+    Raises `QueryError` with all errors in the query.
 
     >>> import nestream
     >>> query = nestream.query("SEQ(A a, B b) WITHIN $length", parameters={"length": 10})
@@ -130,7 +130,7 @@ def _checked(text: str, dialect: str | None, parameters: Mapping[str, Any] | Non
     try:
         bound = replace(bind(filled, text), tree=tree)
         problems += check_types(bound.plan)[1]
-    except QueryError as error:  # with what was wrong in reading, so that all is said at once
+    except QueryError as error:  # with syntax errors, to report everything at once
         found = [said for said in error.diagnostics if said.is_error or not problems]
         raise QueryError([*problems, *found], text) from None
     types, misread = header_types(text)
@@ -168,16 +168,16 @@ def diagnosed(text: str, schema: Schema | None = None) -> tuple[Diagnostic, ...]
 
 
 def text_of(source: Any) -> str:
-    """The text of a query that objects have built; the parser judges anything else.
+    """The text of a query built from objects; the parser checks anything else.
 
-    The text is read again, so that every part has a place that errors can point at.
+    The text is parsed again, so that errors can point at every part.
     """
     text: str = print_query(source.__nestream_query__()) if isinstance(source, HasTree) else source
     return text
 
 
 def format_query(text: str, dialect: str | None = None) -> str:
-    """The query as `nestream fmt` prints it; the values of its parameters need not be known."""
+    """The query as `nestream fmt` prints it; its parameters need no values."""
     tree, problems = read_query(text, dialect)
     if tree is None or problems or not names_of(tree):
         return query(text, dialect).formatted
@@ -186,7 +186,7 @@ def format_query(text: str, dialect: str | None = None) -> str:
 
 
 def own_parameters(text: Any, dialect: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the values that are given to a set of queries those that one of them names."""
+    """Of the values passed to a set of queries, those that one query names."""
     if not given:
         return {}
     tree, _ = read_query(text_of(text), dialect)
@@ -205,7 +205,7 @@ class Query(Matching):
 
     bound: BoundQuery
     types: Types = field(default_factory=dict, hash=False)
-    """The attributes of event types, where the query declares them in a header or `with_types` was called."""
+    """The attributes of event types, if the query declares them in a header or you called `with_types`."""
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The values of its parameters."""
 
@@ -226,7 +226,7 @@ class Query(Matching):
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """The warnings of `nestream check`."""
+        """The warnings that `nestream check` reports."""
         return self.bound.warnings
 
     @property
@@ -245,7 +245,7 @@ class Query(Matching):
         return print_query(self.bound.tree)
 
     def __nestream_query__(self) -> Tree:
-        """The syntax tree, for queries that have this one as a part."""
+        """The syntax tree, for queries that contain this one."""
         return self.bound.tree
 
     def __str__(self) -> str:
@@ -258,9 +258,9 @@ class Query(Matching):
         return query_html(self)
 
     def with_types(self, types: str | Mapping[str, Iterable[str]]) -> Query:
-        """The query with the attributes of event types: a mapping, or text as `Shelf(id, shelf) Counter(id)`.
+        """Declare the attributes of event types, as a mapping or as text: `Shelf(id, shelf) Counter(id)`.
 
-        In the SASE spelling a comparison on an attribute that the event's type does not have is true.
+        In the SASE dialect, a comparison on an attribute that the event's type does not have is true.
 
         >>> import nestream
         >>> nestream.query("EVENT ANY(A, B) x WHERE x.id = 1").with_types("A(id) B()").types
@@ -270,10 +270,10 @@ class Query(Matching):
         return replace(self, types=known)
 
     def as_of(self, time: Any) -> Query:
-        """The query over events that are complete up to a time: a number, a datetime or its text.
+        """Return the query over events that are complete up to a time: a number, a datetime or its text.
 
-        Later events are left out. A match that ends in a negation is pending until its window has passed, so
-        what is still open at that time is not reported.
+        Later events are ignored. A match that ends in a negation is pending until its window has passed, so a
+        match that is still open at that time is not emitted.
 
         >>> import nestream
         >>> query, events = nestream.query("SEQ(A a, !B b) WITHIN 10"), [{"ts": 1, "type": "A"}]
@@ -284,16 +284,16 @@ class Query(Matching):
 
     @property
     def undeclared(self) -> tuple[str, ...]:
-        """The attributes that variables of several types read, where SASE must know which types have them."""
+        """Attributes that variables of several types read: SASE must know which types have them."""
         return () if self.types else tuple(sorted({name for _, name in read_by_several(self.plan)}))
 
     def infer_types(
         self, events: Any, type: str = "type", time: str = "ts"
     ) -> tuple[Query, list[Diagnostic]]:
-        """The query with attributes of types guessed from all the events, and a warning for each guess.
+        """Infer the attributes of types from the events; return the query and a warning for each guess.
 
-        An attribute that a variable of several types reads is taken as missing from a type that is NULL in
-        it throughout, where another of the types is not. Nothing is guessed if the query declares its types.
+        If a variable of several types reads an attribute that is always NULL in one type, but not in another,
+        the first type is assumed to lack it. Nothing is inferred if the query declares its types.
 
         >>> import nestream
         >>> query = nestream.query("EVENT ANY(A, B) x WHERE x.id = 1")
@@ -312,7 +312,7 @@ class Query(Matching):
         told = [
             Diagnostic(
                 "guessed-types",
-                f"`{name}` is NULL in every {kind} event, so {kind} is taken to have no such attribute, "
+                f"`{name}` is NULL in every {kind} event, so {kind} is assumed to have no such attribute, "
                 "and comparisons on it are true",
                 severity=Severity.WARNING,
                 hint="declare the attributes, for example in a comment `// types: A(id) B(id, x)`",
@@ -324,11 +324,11 @@ class Query(Matching):
     def why(self, events: Any, picked: Sequence[Any] | Mapping[str, Any], **options: Any) -> Why:
         """Explain why events are not a match, or part of one: every condition, order, window and negation.
 
-        `picked` are row numbers from 0, or with `by="column"` values of that column; a mapping assigns them
-        to variables. Takes the options of `match` for reading events.
+        `picked` are row numbers from 0, or values of a column with `by="column"`; a mapping assigns them to
+        variables. Takes the options of `match` for reading events.
 
         A Spark DataFrame is collected into this process, and `by` is required: its rows have no numbers.
-        Times are in the zone of its session.
+        Times are in the session's zone.
 
         >>> import nestream
         >>> query = nestream.query("SEQ(A a, B b) WITHIN 10")
@@ -340,7 +340,7 @@ class Query(Matching):
         return explain_why(self, events, picked, **options)
 
     def show(self, events: Any, **options: Any) -> Shown:
-        """The matches for a notebook, as a `table` and a `timeline`. Takes the options of `match`.
+        """Show the matches in a notebook, as a `table` and a `timeline`. Takes the options of `match`.
 
         >>> import nestream
         >>> query = nestream.query("SEQ(A a, B b) WITHIN 10")
@@ -362,13 +362,13 @@ class Query(Matching):
         dialect: str | None = None,
         **on_spark: Any,
     ) -> Any:
-        """The logical plan and how the engine runs it, as text, or as plain data with `format="json"`.
+        """Show the logical plan and how the engine runs it, as text, or as plain data with `format="json"`.
 
-        `events`, a Spark DataFrame, with the options of `on_spark`, adds how Spark splits, reads and filters
-        the events, and for a stream the watermark, the state and when matches are emitted. `verbose` adds the
-        costs of the strategies for assumed events, and how the plan is rewritten, rule by rule. `analyze`,
-        events with the options of `match`, runs the query and shows matches and times beside the estimates.
-        `strategy="flat"` shows which expressions share work.
+        With a Spark DataFrame as `events`, and the options of `on_spark`, it also shows how Spark splits,
+        reads and filters the events; for a stream, also the watermark, the state and when matches are
+        emitted. `verbose` adds the costs of the strategies for assumed events, and how the plan is rewritten,
+        rule by rule. `analyze` takes events, with the options of `match`: it runs the query and shows matches
+        and times beside the estimates. `strategy="flat"` shows which expressions share work.
 
         `dialect="sase"` shows SASE's operators instead: the paper's basic plan, its optimised plan, and the
         plan that runs.
@@ -383,7 +383,7 @@ class Query(Matching):
         if dialect is not None:
             if strategy != "auto" or verbose or analyze is not None or events is not None:
                 raise ValueError(
-                    "dialect='sase' explains the strategy auto alone\n"
+                    "dialect='sase' only explains the strategy auto\n"
                     "  hint: leave strategy, verbose, analyze and events out"
                 )
             return as_operators(self.plan, format, options, dialect)
@@ -411,7 +411,7 @@ class Query(Matching):
     # -- finite events -------------------------------------------------------------------------------------
 
     def batches(self, events: Any, *, threads: int | None = None, **how: Unpack[How]) -> Iterator[pa.Table]:
-        """The matches of `match` as an iterator of tables, within the memory budget of the options.
+        """Yield the matches of `match` as tables, within the memory budget of the options.
 
         The first table is empty and has the columns. Stop iterating to stop matching. Takes the options of
         `match`.
@@ -430,9 +430,9 @@ class Query(Matching):
         yield from (matches.slice(0, 0), matches)
 
     def count(self, events: Any, **how: Unpack[How]) -> int:
-        """The number of matches, without building them. Takes the options of `match`.
+        """Count the matches without building them. Takes the options of `match`.
 
-        A Spark DataFrame is counted on Spark.
+        Matches over a Spark DataFrame are counted on Spark.
 
         >>> import nestream
         >>> query = nestream.query("SEQ(A a, B b) WITHIN 10")
@@ -448,7 +448,7 @@ class Query(Matching):
         return LocalRun(run.compiled()).count(run.table)
 
     def count_within(self, seconds: float, events: Any, **how: Unpack[How]) -> int | None:
-        """The same as `count`; None where it takes longer."""
+        """Like `count`; None if it takes longer."""
         if how.get("strategy") == "reference":
             return None
         run = self.prepare(events, **how)
@@ -464,7 +464,7 @@ class Query(Matching):
         return run
 
     def unseen(self, table: pa.Table, type: str = "type", made: Collection[str] = ()) -> list[str]:
-        """What to say of the types of the query that no event has, most likely misspelt.
+        """Messages about types in the query that no event has, most likely misspelt.
 
         Types that are `made` by other queries need not occur.
         """
@@ -481,11 +481,11 @@ class Query(Matching):
         partitions: int | None = None,
         **how: Unpack[How],
     ) -> Any:
-        """The matches over a streaming Spark DataFrame together with its late and malformed events.
+        """Return the matches over a streaming Spark DataFrame, together with its late and malformed events.
 
         `outcome` is "match", "late" or "malformed"; `match` holds the columns of a match, `event` those of an
-        event that was not taken, and `reason` says why. One stream with one checkpoint gives all of them, so
-        that each event and each match is in exactly one place, once. Takes the options of `match`.
+        event that was not taken, and `reason` says why. One stream with one checkpoint returns all of them,
+        so each event and each match is in exactly one place, once. Takes the options of `match`.
         """
         settings = Settings.of(how)
         df, schema = dataframe_of(events, settings)
@@ -528,7 +528,7 @@ class Query(Matching):
         return self.plan.limit
 
     def identity(self, order: str, strategy: str) -> str:
-        """What a saved state must agree with; flat expressions are decided each on its own."""
+        """What a saved state must agree with; flat expressions are decided one by one."""
         flat = "\nSTRATEGY flat" if strategy == "flat" else ""
         declared = sorted(self.types.items())
         types = "".join(f"\nTYPE {name}({', '.join(sorted(own))})" for name, own in declared)
@@ -554,7 +554,7 @@ class Query(Matching):
         events: pa.Table | None = None,
         begin: Begin | None = None,
     ) -> CompiledQuery:
-        """The query compiled for events of a schema, the first of which a strategy may look at."""
+        """The query compiled for events of a schema; a strategy may look at the first events."""
         return self.prepared(schema, settings, events).compiled()
 
     def prepared(self, schema: Schema, settings: Settings, events: pa.Table | None = None) -> Run:
@@ -563,7 +563,7 @@ class Query(Matching):
         return Run(plan, schema, kinds, settings, empty_table(schema.arrow) if events is None else events)
 
     def typed(self, schema: Schema) -> tuple[Plan, dict[str, Kind]]:
-        """The plan for events of a schema, with the kinds of its returned expressions."""
+        """The plan typed for events of a schema, with the kinds of its returned expressions."""
         if self.types and not schema.types:
             schema = replace(schema, types={name: frozenset(own) for name, own in self.types.items()})
         plan, problems = check_types(with_own_columns(self.plan, schema), schema)
@@ -579,14 +579,14 @@ class Query(Matching):
         return plan, kinds
 
     def rewritten(self, plan: Plan) -> Plan:
-        """The normal form of a plan of this query: an OR of flat sequences, as far as there is one."""
-        if has_groups(plan):  # which no rule of the papers covers
+        """The normal form of a plan of this query: an OR of flat sequences, as far as possible."""
+        if has_groups(plan):  # no rule of the papers covers them
             return plan
         found: Plan = tool("normal_form")(plan)
         return found
 
     def estimated_rows(self, plan: Plan, table: pa.Table, schema: Schema) -> dict[int | None, float]:
-        """The expected rows of each component of a plan, by its identity; None is the whole."""
+        """The estimated rows of each component of a plan, by its identity; None is the whole plan."""
         if has_groups(plan):
             return {}
         found: dict[int | None, float] = tool("estimated_rows")(plan, table, schema)
@@ -596,7 +596,7 @@ class Query(Matching):
 def matching(
     text: str | HasTree, *, parameters: Mapping[str, Any] | None = None, **options: Any
 ) -> Callable[[Any], Any]:
-    """A function for `df.transform(nestream.matching(text))`; takes the options of `Query.match`.
+    """Return a function for `df.transform(nestream.matching(text))`. Takes the options of `Query.match`.
 
     >>> import nestream
     >>> matches = nestream.matching("SEQ(A a, B b) WITHIN 10", to="pylist")

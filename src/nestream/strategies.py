@@ -1,7 +1,7 @@
-"""The strategies: how a query can be run, each found by its name when it is first asked for.
+"""The strategies: ways to run a query, each loaded by name on first use.
 
-A strategy is a planner, a function from a typed plan to a program. The core runs any program and imports none
-of the packages that make them, so that a strategy can be added, or left out, without a change elsewhere.
+A strategy is a planner: a function from a typed plan to a program. The core runs any program and imports none
+of the packages that make them, so a strategy can be added or left out without a change elsewhere.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ else:
     (keep_keys,) = lazy("nestream.engine.keeper", "keep_keys")
 
 OWN = frozenset({"memory"})
-"""The options of the core itself. Every other one is a switch of the papers' engine."""
+"""The options of the core itself. All others are switches of the papers' engine."""
 SWITCHED = "nestream.papers.planner:bounds"
-"""What runs `native` with a switch off: the papers' engine, which has the switches."""
+"""Runs `native` with a switch off: the papers' engine, which has the switches."""
 NATIVE = "nestream.physical.planner:plan_native"
 """The planner of the core."""
 PLANNERS: Mapping[str, str] = {
@@ -47,7 +47,7 @@ VIEWS = tuple(name for name in PLANNERS if name.startswith("views-"))
 """The strategies that answer inner queries from views."""
 
 Options: TypeAlias = Any
-"""Options by name, in a mapping, or an object that has them as attributes."""
+"""Options by name in a mapping, or an object that has them as attributes."""
 
 
 class Planner(Protocol):
@@ -63,7 +63,7 @@ class Planner(Protocol):
         events: pa.Table | None,
         whole: bool,
     ) -> Program:
-        """The program of a plan that was typed for a schema; without a schema, one to be explained.
+        """Make the program of a plan typed for a schema; without a schema, a program to explain.
 
         The leaves of the program are added to `leaves`, which other programs over the same events share. A
         planner may look at the `events`: at the first ones, or with `whole` at all of them.
@@ -80,7 +80,7 @@ def program_of(
     events: pa.Table | None = None,
     whole: bool = False,
 ) -> Program:
-    """The program of a plan by a strategy."""
+    """Make the program of a plan with a strategy."""
     known_strategy(strategy)
     known_options(options)
     target = PLANNERS[strategy]
@@ -105,39 +105,39 @@ def program_of(
 
 
 def known_strategy(strategy: str) -> None:
-    """Raise for an unknown strategy, and name the known ones."""
+    """Raise for an unknown strategy; the message lists the known ones."""
     if strategy not in STRATEGIES:
         raise ValueError(f"unknown strategy {strategy!r}: use one of {', '.join(STRATEGIES)}")
 
 
 def known_options(options: Options | None) -> None:
-    """Raise for an unknown option, or for one with a value of the wrong kind."""
+    """Raise for an unknown option, or for a value of the wrong kind."""
     if isinstance(options, str | bytes | list | tuple | set):
         raise TypeError(
-            f"options is a mapping from names to values, not {options!r}\n"
+            f"options must be a mapping from names to values, not {options!r}\n"
             '  hint: write options={"memory": 1 << 30}'
         )
     if _is_own(options):
         for name, value in (options or {}).items():
             if type(value) is not int or value < 1:
-                raise ValueError(f"the option {name} is a number from 1 on, not {value!r}")
+                raise ValueError(f"the option {name} must be a number of at least 1, not {value!r}")
     else:
         tool("options_of")(options)
 
 
 def switches() -> tuple[str, ...]:
-    """The techniques that can be switched off by name."""
+    """The techniques that can be switched off, by name."""
     names: tuple[str, ...] = tool("switches")()
     return names
 
 
 def tool(name: str) -> Any:
-    """A function of the papers' planner that is no strategy: it rewrites, estimates or explains plans."""
+    """A function of the papers' planner that is not a strategy: it rewrites, estimates or explains plans."""
     return _found(f"nestream.papers.planner:{name}")
 
 
 def _is_own(options: Options | None) -> bool:
-    """Whether only options of the core are given."""
+    """Whether only options of the core are set."""
     return options is None or (isinstance(options, Mapping) and OWN.issuperset(options))
 
 

@@ -182,9 +182,9 @@ IN_PYTHON: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     ),
     "no queries": (lambda: nestream.queries([]), ValueError, "at least one"),
     "a type column that is a list": (lambda: match(ONE, type=["type"]), nestream.EventError, "no column"),
-    "options that are a text": (lambda: match(ONE, options="memory"), TypeError, "options is a mapping"),
-    "options that are a list": (lambda: match(ONE, options=["memory"]), TypeError, "options is a mapping"),
-    "negative memory": (lambda: match(ONE, options={"memory": -1}), ValueError, "a number from 1 on"),
+    "options that are a text": (lambda: match(ONE, options="memory"), TypeError, "must be a mapping"),
+    "options that are a list": (lambda: match(ONE, options=["memory"]), TypeError, "must be a mapping"),
+    "negative memory": (lambda: match(ONE, options={"memory": -1}), ValueError, "a number of at least 1"),
     "types that are a text": (lambda: match(ONE, types="A(id)"), TypeError, "types is a mapping"),
     "types that are a list": (lambda: match(ONE, types=["A"]), TypeError, "types is a mapping"),
     "attributes that are a text": (lambda: match(ONE, types={"A": "id"}), TypeError, r"\["),
@@ -209,12 +209,12 @@ IN_PYTHON: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "a handler that is a text": (
         lambda: nestream.query(QUERY).stream(dead_letter="dead.jsonl"),  # type: ignore[arg-type]
         TypeError,
-        "dead_letter is a function",
+        "dead_letter must be a function",
     ),
     "a handler that is a list": (
         lambda: nestream.queries([QUERY]).stream(late=[]),  # type: ignore[arg-type]
         TypeError,
-        "late is a function",
+        "late must be a function",
     ),
     "a schema that is a dictionary": (
         lambda: nestream.query(QUERY).stream(schema={"ts": "int"}),

@@ -43,7 +43,7 @@ def test_it_serves_until_ctrl_c_and_stops_at_once_though_a_page_is_open(tmp_path
         process.kill()
         process.wait()
     assert process.returncode == 0
-    assert set(said.splitlines()) <= {"Ctrl-C stops it", "stopped"}
+    assert set(said.splitlines()) <= {"press Ctrl-C to stop it", "stopped"}
     assert said.endswith("stopped\n")
 
 
@@ -113,4 +113,5 @@ def test_without_its_packages_it_says_what_to_install() -> None:
     process = started(before="import sys; sys.modules['starlette'] = None; sys.modules['uvicorn'] = None")
     _, told = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert "pip install '.[console]'" in " ".join(told.split())
+    assert "the console needs the package" in told
+    assert "pip install" in told

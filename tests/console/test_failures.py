@@ -226,7 +226,7 @@ def test_what_an_embedded_job_says_of_its_rules_reaches_the_browser(folder: JobF
         (None, "starting", "Spark is starting"),
         ({"state": "starting"}, "starting", "Spark is starting"),
         ({"state": "running", "batches": 3}, "running", ""),
-        ({"state": "running"}, "running", "waits for the first events"),
+        ({"state": "running"}, "running", "waiting for the first events"),
         ({"state": "running", "age": 60}, "stalled", "said nothing for 60 s"),
         ({"state": "failed", "error": "no such column", "age": 600}, "failed", "no such column"),
         ({"state": "stopped", "age": 600}, "stopped", "10 min ago"),

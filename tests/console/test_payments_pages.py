@@ -251,7 +251,7 @@ def test_what_a_job_watches_and_what_to_try_is_said_in_its_first_minute(
         )
         folder.progress(batches=0)
         expect(page.get_by_role("region", name="No matches yet")).to_contain_text(
-            "waits for the first events", timeout=PATIENCE
+            "waiting for the first events", timeout=PATIENCE
         )
         (folder.path / "out.txt").unlink()
         (folder.path / "out.txt").mkdir()

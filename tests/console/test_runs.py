@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 import nestream
-from nestream.console import asked, pool
+from nestream.console import pool, requests
 from nestream.data import sample
 from tests.console.served import RULE, Console, JobFolder, event, serving
 
@@ -225,7 +225,7 @@ def test_a_trial_that_is_no_query_is_refused_and_there_are_only_so_many(
     folder = JobFolder(tmp_path / "job")
     with serving(folder.path) as console, console.client() as client:
         assert ask(client, "trial", text="SEQ(", name="one")["diagnostics"]
-        for number in range(asked.MOST_TRIALS):
+        for number in range(requests.MOST_TRIALS):
             assert ask(client, "trial", text=RULE, name=str(number))["ok"] is True
         assert ask(client, "trial", text=RULE, name="more")["ok"] is False
 

@@ -1,4 +1,4 @@
-"""The query generator gives text in the SASE spelling with the number of parts that was asked for."""
+"""The query generator gives text in the SASE dialect with the number of parts that was asked for."""
 
 from __future__ import annotations
 

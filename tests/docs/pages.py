@@ -20,7 +20,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,12 +47,12 @@ class Ran:
     pictures: Mapping[str, str]
 
 
-def run(page: Path, names: Mapping[str, Any] | None = None) -> Ran:
-    """Run the examples of a page; `names` are known to its Python."""
+def run(page: Path, names: Callable[[], Mapping[str, Any]] = dict) -> Ran:
+    """Run the examples of a page; `names`, called in the folder of the page, are known to its Python."""
     text = page.read_text(encoding="utf-8")
-    known = dict(names or {})
     pieces, end, printed = [], 0, None
     with folder():
+        known = dict(names())
         for block in BLOCK.finditer(text):
             kind, body = block["kind"], block["text"]
             title = TITLE.search(block["rest"])

@@ -14,8 +14,8 @@ from nestream.papers.rewrite.rules import RULES
 from nestream.papers.rewrite.rules.absorption import ABSORPTION
 from nestream.papers.rewrite.rules.projection import PROJECTION
 from nestream.query import query
+from tests.generators.histories import random_history, types_of
 from tests.property.meaning import complete, matches_of
-from tests.strategies.histories import random_history, types_of
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "papers" / "rewriting.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)\n^```$", PAGE, re.DOTALL | re.MULTILINE)

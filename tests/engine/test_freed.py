@@ -12,7 +12,7 @@ import pytest
 import nestream
 from nestream.data import generate
 from nestream.engine.evaluation import Evaluation
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 
 EVENTS = generate("sase", events=5_000, seed=1, attributes=1, id_domain=20)
 TEXTS = (
@@ -24,7 +24,7 @@ TEXTS = (
 
 def held() -> int:
     """How many stores of events, and of what is computed over them, there are."""
-    return sum(isinstance(one, Events | Evaluation) for one in gc.get_objects())
+    return sum(isinstance(one, EventBuffer | Evaluation) for one in gc.get_objects())
 
 
 @contextmanager

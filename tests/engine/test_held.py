@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.matcher import Matcher
 from nestream.model.schema import Schema
 from tests.papers.tools import SCHEMA, program
@@ -67,7 +67,7 @@ def grown(text: str, batch: Burst, silence: int = 0) -> tuple[int, int, int]:
     """
     schema = batch(0).schema
     made = program(text, schema)
-    events = Events(made.leaves, Schema.of(schema), schema.names)
+    events = EventBuffer(made.leaves, Schema.of(schema), schema.names)
     matcher = Matcher(made, events)
     found, most = 0, []
     for end in (BURSTS, BURSTS * LONGER):

@@ -14,12 +14,12 @@ import pytest
 
 import nestream
 from nestream import strategies
-from nestream.engine.events import Events
-from nestream.engine.many import Matchers
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import EvaluationCache, Execution, Matches, Measured, Operator, Span
 from nestream.engine.program import Decided, LeafSpec, Measure, Outline, Program
-from nestream.engine.store import Store
+from nestream.engine.query_set import Matchers
+from nestream.engine.windowed_events import WindowedEvents
 from nestream.model.schema import Schema
 from nestream.papers.options import Options
 from nestream.strategies import STRATEGIES, program_of
@@ -52,13 +52,13 @@ class Pairing(Execution):
 
     def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> list[Operator]:
         self.asked += 1
-        return [Pair(cache.once("store", lambda: Store(cache.events, self.program)))]
+        return [Pair(cache.once("store", lambda: WindowedEvents(cache.events, self.program)))]
 
 
 class Pair(Operator):
     """The pairs whose B has a position in a range."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: WindowedEvents) -> None:
         self.store = store
 
     def run(self, first: int, end: int) -> Iterator[Matches]:
@@ -90,11 +90,11 @@ PROGRAM = PairProgram(
 )
 
 
-def held() -> Events:
-    return Events(PROGRAM.leaves, Schema.of(TABLE.schema), ["ts"])
+def held() -> EventBuffer:
+    return EventBuffer(PROGRAM.leaves, Schema.of(TABLE.schema), ["ts"])
 
 
-def times(events: Events, found: Iterator[Matches]) -> list[tuple[int, int]]:
+def times(events: EventBuffer, found: Iterator[Matches]) -> list[tuple[int, int]]:
     return [
         (int(events.ts[a]), int(events.ts[b]))
         for matches in found

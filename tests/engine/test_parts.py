@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from nestream.engine import distinct as distinct_module
 from nestream.engine import keys as keys_module
-from nestream.engine.distinct import Given
-from nestream.engine.events import Events
+from nestream.engine.distinct import EmittedMatches
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.keys import Numbering, key_classes
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 from nestream.model.schema import Schema
 from tests.papers.tools import SCHEMA, events, program, round_over
 
 few = settings(max_examples=100, deadline=None)
 
 
-def store_of(times: list[int]) -> Store:
+def store_of(times: list[int]) -> WindowedEvents:
     table = pa.table({"ts": pa.array(times, pa.int64()), "type": ["A"] * len(times), "id": times, "x": times})
     return round_over("SEQ(A a, A b) WITHIN 5", table.cast(SCHEMA)).store
 
@@ -76,7 +76,7 @@ def test_combined_numbers_are_equal_exactly_where_all_values_are(most: int, data
     round = round_over("SEQ(A a, A b, a.p = b.r, a.q = b.s) WITHIN 5", table)
     before, keys_module._FEW = keys_module._FEW, most
     try:
-        fresh = [Numbering(round.store.events, round.keys.groups) for _ in range(2)]
+        fresh = [Numbering(round.store.events, round.keys.key_classes) for _ in range(2)]
         numbers = [*fresh[0].of(("p", "q")), *fresh[1].of(("r", "s"))]
     finally:
         keys_module._FEW = before
@@ -99,7 +99,7 @@ def test_attributes_that_are_compared_share_one_numbering() -> None:
 
 def test_what_was_given_is_not_given_again_until_it_cannot_come() -> None:
     store = store_of([1, 2, 3])
-    given_so_far = Given(["a", "b"])
+    given_so_far = EmittedMatches(["a", "b"])
     twice = [np.array([0, 0, 1]), np.array([-1, -1, 2])]
     first = given_so_far.new(twice, store)
     assert [column.tolist() for column in first] == [[0, 1], [-1, 2]]
@@ -111,7 +111,7 @@ def test_what_was_given_is_not_given_again_until_it_cannot_come() -> None:
 def test_only_the_events_of_some_leaf_are_stored() -> None:
     table = events("a1 z2 b3 b4")
     made = program("SEQ(A a, (B b : b.ts > 3)) WITHIN 5")
-    store = Events(made.leaves, Schema.of(SCHEMA), ["id"])
+    store = EventBuffer(made.leaves, Schema.of(SCHEMA), ["id"])
     store.append(table)
     store.seal()
     assert store.pos.tolist() == [0, 3]
@@ -135,7 +135,7 @@ def test_each_match_is_given_once_however_matches_are_told_apart(
     store = store_of(list(range(41)))
     before, distinct_module._MOST_BITS = distinct_module._MOST_BITS, 3 if wide else 62
     try:
-        given_so_far = Given(["a", "b", "c"])
+        given_so_far = EmittedMatches(["a", "b", "c"])
         given_out: list[tuple[int, ...]] = []
         for piece in pieces:
             columns = [np.array([match[n] for match in piece], np.int64) for n in range(3)]

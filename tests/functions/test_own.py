@@ -30,7 +30,7 @@ def test_a_function_of_ones_own_is_called_in_predicates_and_in_return() -> None:
     ("kernel", "said"),
     [
         (lambda x: pc.utf8_lower(x), "the function `own` failed: ArrowNotImplementedError"),
-        (lambda x: pa.array([1, 2, 3, 4, 5]), "gave 5 values for"),
+        (lambda x: pa.array([1, 2, 3, 4, 5]), "returned 5 values for"),
         (lambda x: pa.array(["a"] * len(x)), "the function `own` failed: ArrowInvalid"),
     ],
 )

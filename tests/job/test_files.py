@@ -82,7 +82,7 @@ def test_a_file_that_is_not_the_one_of_the_checkpoint_is_refused(tmp_path: Path,
     later = open_source(str(path))
     if change == "removed":
         path.unlink()
-    with pytest.raises(SourceError, match="not the file that the checkpoint knows"):
+    with pytest.raises(SourceError, match="not the file of the checkpoint"):
         later.seek(place)
 
 

@@ -37,8 +37,8 @@ def test_a_value_that_does_not_fit_the_first_one_is_a_dead_letter_with_its_line(
     events, dead = read([event(1, id=1), event(2, id="x"), event(3, id=2.5), event(4, id=True)])
     assert [row["id"] for row in events] == [1, 2.5]
     assert dead == [
-        "2: `id` is text, and this attribute holds floats, as an earlier value was one",
-        "4: `id` is a boolean, and this attribute holds floats, as an earlier value was one",
+        "2: `id` is text, and this attribute holds floats because an earlier value was one",
+        "4: `id` is a boolean, and this attribute holds floats because an earlier value was one",
     ]
 
 

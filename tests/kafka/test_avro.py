@@ -91,4 +91,4 @@ def test_a_schema_of_a_registry_that_gains_a_column_does_not_stop_a_stream(
     said = stream(broker, source, tmp_path, *more, "--schema", f"3={old}", "--schema", f"4={new}")
     assert said.startswith("4 events, 2 matches, 0 late, 1 malformed")
     [letter] = rows(tmp_path / "late")
-    assert letter["reason"].endswith("it is of schema 9 of the registry. Add --schema 9=FILE.avsc")
+    assert letter["reason"].endswith("it uses schema 9 of the registry. Add --schema 9=FILE.avsc")

@@ -130,7 +130,7 @@ def test_messages_cannot_be_read_as_another_format(options: list[str]) -> None:
             ["--to", "kafka://h/m", "--checkpoint", "c", "--format", "parquet"],
             "messages to Kafka are json",
         ),
-        (["--from", "kafka://h/o", "--files", "3"], "--files: it is for files"),
+        (["--from", "kafka://h/o", "--files", "3"], "--files: it applies to files"),
     ],
     ids=["format", "files"],
 )

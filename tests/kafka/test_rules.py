@@ -97,9 +97,9 @@ def test_topics_that_cannot_hold_rules_are_refused_with_what_to_do(broker: Broke
     wrong: list[tuple[str, str]] = [
         (
             broker.topic(retention_ms="604800000"),
-            "deletes messages, and rules with them: retention.ms is 604800000",
+            "deletes messages, including rules: retention.ms is 604800000",
         ),
-        (compacted(broker, 2), "has 2 partitions, so its messages have no order"),
+        (compacted(broker, 2), "has 2 partitions, so its messages have no total order"),
         (compacted(broker), "there is no rule in"),
         ("missing", "there is no topic missing at"),
         ("a,b", "rules are in one topic"),
@@ -117,7 +117,7 @@ def test_a_topic_that_was_made_anew_changes_nothing(broker: Broker, tmp_path: Pa
     other = compacted(broker)
     put(broker, other, quick=QUICK)
     progress = run(tmp_path, broker.url(other))
-    assert "ends before version 3: it was emptied or made anew" in (progress.rules_problem or "")
+    assert "ends before version 3: it was emptied or recreated" in (progress.rules_problem or "")
     assert sorted(progress.rules) == ["more", "pair", "quick"]
 
 

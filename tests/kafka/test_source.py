@@ -48,7 +48,7 @@ def test_a_checkpoint_goes_on_with_other_brokers_of_its_cluster_but_not_with_oth
     with pytest.raises(CheckpointError, match=f"reads events from topic {topic}, and not from topic {other}"):
         run(broker.url(other), tmp_path)
     source = open_source(broker.url(topic))
-    with pytest.raises(SourceError, match="is in another cluster than that of the checkpoint"):
+    with pytest.raises(SourceError, match="is not in the cluster of the checkpoint"):
         source.seek({**source.position(), "cluster": "another"})
     source.close()
 
@@ -283,5 +283,5 @@ def test_a_broker_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch)
 
 def test_without_the_client_the_message_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    with pytest.raises(SourceError, match=r'pip install "nestream\[kafka\]"'):
+    with pytest.raises(SourceError, match=r"Kafka needs the package confluent-kafka(.|\n)*pip install"):
         open_source("kafka://127.0.0.1/orders")

@@ -170,7 +170,7 @@ def test_without_the_connector_the_message_says_how_to_get_it(tmp_path: Path) ->
 def test_jars_are_for_spark() -> None:
     done = call("stream", QUERY, "--local", "--jars", "x.jar")
     assert done.exit_code == 2
-    assert "it is for Spark" in done.stderr
+    assert "it applies to Spark" in done.stderr
 
 
 RULES = {

@@ -42,10 +42,10 @@ def test_neel_may_be_read_as_neel_plus() -> None:
 @pytest.mark.parametrize(
     ("text", "dialect", "message", "where"),
     [
-        ("SEQ(A a, B b)", "sase", "the query is not in the SASE spelling", "S"),
-        ("PATTERN A a", "sase", "the query is not in the SASE spelling", "P"),
-        ("EVENT A a", "neel", "EVENT belongs to the SASE spelling, not to NEEL", "EVENT"),
-        ("EVENT A a", "neel+", "EVENT belongs to the SASE spelling, not to NEEL+", "EVENT"),
+        ("SEQ(A a, B b)", "sase", "the query is not in the SASE dialect", "S"),
+        ("PATTERN A a", "sase", "the query is not in the SASE dialect", "P"),
+        ("EVENT A a", "neel", "EVENT belongs to the SASE dialect, not to NEEL", "EVENT"),
+        ("EVENT A a", "neel+", "EVENT belongs to the SASE dialect, not to NEEL+", "EVENT"),
         ("(A a : a.x = 1)", "neel", "`:` belongs to NEEL+, not to NEEL", ":"),
         ("EXISTS a : A a", "neel", "`EXISTS` belongs to NEEL+, not to NEEL", "EXISTS"),
         ("∃a : A a", "neel", "`∃` belongs to NEEL+, not to NEEL", "∃"),

@@ -15,7 +15,7 @@ from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.model.diagnostics import QueryError
 from nestream.model.text import RESERVED_WORDS
-from tests.strategies.language import random_query
+from tests.generators.language import random_query
 
 generous = settings(max_examples=300, deadline=5000, suppress_health_check=list(HealthCheck))
 

@@ -12,7 +12,7 @@ from nestream.language.parser import parse
 from nestream.language.printer import print_pattern, print_query
 from nestream.model.expression import Expression
 from nestream.model.text import print_expression
-from tests.strategies.language import queries, random_query, where_formulas
+from tests.generators.language import queries, random_query, where_formulas
 
 hundreds = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 

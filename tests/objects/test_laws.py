@@ -15,11 +15,11 @@ from nestream.language.type_header import header_types
 from nestream.model.diagnostics import QueryError
 from tests.corpus.cases import Case, read_all
 from tests.corpus.notation import read_history
+from tests.generators.language import random_query
+from tests.generators.queries import GROUPS
+from tests.generators.queries import random_query as meaningful_query
 from tests.objects.from_tree import query_of
 from tests.property.cases import random_case
-from tests.strategies.language import random_query
-from tests.strategies.queries import GROUPS
-from tests.strategies.queries import random_query as meaningful_query
 
 
 def parsed(text: str, dialect: str | None = None) -> Query | None:

@@ -34,18 +34,18 @@ anything: Any = None
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "the same event twice": (
         lambda: seq(a, b, a),
-        "the event `a` stands twice in the pattern\n"
+        "the event `a` occurs twice in the pattern\n"
         '  hint: one object is one event of a match: make another with a name of its own, as in `event("A", "a2")`',
     ),
     "the same event twice, once with a condition": (
         lambda: any_of(w, seq(b, w.where(w.x == 1))),
-        "the event `Washing` stands twice in the pattern\n"
+        "the event `Washing` occurs twice in the pattern\n"
         "  hint: one object is one event of a match: make another with a name of its own, "
         'as in `event("Washing", "Washing2")`',
     ),
     "the same expression twice": (
         lambda: seq(expression := pattern("SEQ(C c, D d)").named("s"), expression),
-        "the expression `s` stands twice in the pattern\n"
+        "the expression `s` occurs twice in the pattern\n"
         '  hint: one object is one expression of a match: make another with a name of its own, as in `.named("s2")`',
     ),
     "an event that is not in the pattern": (
@@ -98,7 +98,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "EVERY of nothing known": (
         lambda: a.keep("first", every=1.5),  # type: ignore[arg-type]
-        '1.5 is not a length of time\n  hint: write a duration such as "1 hour", a timedelta, '
+        '1.5 is not a duration\n  hint: write a duration such as "1 hour", a timedelta, '
         "or a number in the unit of the times",
     ),
     "EVERY with a misspelt unit": (
@@ -155,7 +155,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a window of a group": (
         lambda: seq(a, b.one_or_more().within(5)),
-        'a window of a group\n  hint: give it to the expression that repeats: seq(a, b).within("10 s").one_or_more()',
+        'a window of a group\n  hint: set it on the expression that repeats: seq(a, b).within("10 s").one_or_more()',
     ),
     "a condition before a component": (
         lambda: seq(a, a.x == 1, b),
@@ -182,14 +182,14 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a comparison of events": (
         lambda: seq(a, b).where(a == b),  # type: ignore[arg-type]
-        "the condition is False before there are events\n"
-        "  hint: Python has compared the objects themselves: write an attribute that has the name of a method "
+        "the condition is False before it is matched with events\n"
+        "  hint: Python compared the objects themselves: write an attribute that has the name of a method "
         'in brackets, as in o["count"], and lit(True) for a constant',
     ),
     "an attribute that has the name of a method": (
         lambda: seq(a, b, a.limit == 5),  # type: ignore[arg-type,comparison-overlap]
-        "the condition is False before there are events\n"
-        "  hint: Python has compared the objects themselves: write an attribute that has the name of a method "
+        "the condition is False before it is matched with events\n"
+        "  hint: Python compared the objects themselves: write an attribute that has the name of a method "
         'in brackets, as in o["count"], and lit(True) for a constant',
     ),
     "a method as a value": (
@@ -199,7 +199,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an event as a value": (
         lambda: a.x > b,
-        "`PATTERN B b` is an event or a pattern, and a value is needed here\n"
+        "`PATTERN B b` is an event or a pattern, but a value is needed here\n"
         "  hint: write one of its attributes, as in `o.id`",
     ),
     "a number as a condition": (
@@ -208,7 +208,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "None": (
         lambda: a.x == None,  # noqa: E711
-        "None is not a value of the language\n  hint: ask for NULL with .is_null() or .is_not_null()",
+        "None is not a value of the language\n  hint: test for NULL with .is_null() or .is_not_null()",
     ),
     "a list": (
         lambda: a.x == [1, 2],
@@ -221,8 +221,8 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a decimal with too many digits": (
         lambda: a.x == Decimal("0.1000000000000000000001"),
-        "the decimal 0.1000000000000000000001 has more digits than a constant keeps\n"
-        '  hint: use a parameter, which keeps all of them: param("limit")',
+        "the decimal 0.1000000000000000000001 has more digits than a constant can hold\n"
+        '  hint: use a parameter, which holds all of them: param("limit")',
     ),
     "a text in the place of a list": (
         lambda: a.x.is_in("NL"),
@@ -242,11 +242,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a name that is none": (
         lambda: event(""),
-        "'' is not the name of an event type\n  hint: a name is a text of at least one character",
+        "'' is not the name of an event type\n  hint: a name is a string of at least one character",
     ),
     "a type that is a number": (
         lambda: event(5),  # type: ignore[arg-type]
-        "5 is not the name of an event type\n  hint: a name is a text of at least one character",
+        "5 is not the name of an event type\n  hint: a name is a string of at least one character",
     ),
     "no types": (
         lambda: event([]),
@@ -254,7 +254,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an attribute that is a number": (
         lambda: a[0],  # type: ignore[index]
-        "0 is not the name of an attribute\n  hint: a name is a text of at least one character",
+        "0 is not the name of an attribute\n  hint: a name is a string of at least one character",
     ),
     "a parameter that is no name": (
         lambda: param("a b"),
@@ -309,7 +309,8 @@ ASKED = [
 @pytest.mark.parametrize("made", ASKED)
 def test_asking_whether_a_condition_is_true_says_what_to_write(made: Callable[[], Any]) -> None:
     with pytest.raises(
-        TypeError, match=r"a condition is not true or false before there are events\n  hint: write `&`"
+        TypeError,
+        match=r"a condition is not true or false before it is matched with events\n  hint: write `&`",
     ):
         made()
 

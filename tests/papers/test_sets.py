@@ -9,7 +9,7 @@ from nestream.model.schema import Schema
 from nestream.papers.engine.chain import Chain
 from nestream.papers.execution import round_of
 from nestream.papers.options import Options
-from nestream.runtime.many import SetRun
+from nestream.runtime.query_set import SetRun
 from tests.papers.tools import in_blocks
 from tests.sets.test_queries import EVENTS, TEXTS
 

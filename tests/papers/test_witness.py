@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.program import Edge, Interval
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 from nestream.logical.nodes import Component, Leaf, Plan, WinAnd, WinSeq
 from nestream.logical.nodes import Witness as LogicalWitness
 from nestream.model.expression import Attribute, Comparison
@@ -60,10 +60,12 @@ def compiled(plan: Plan, by_arrival: bool = False) -> BlockProgram:
 
 
 def round_of(program: BlockProgram, table: pa.Table) -> Round:
-    held = Events(program.leaves, Schema.of(SCHEMA, order=_order(program.by_arrival)), table.column_names)
+    held = EventBuffer(
+        program.leaves, Schema.of(SCHEMA, order=_order(program.by_arrival)), table.column_names
+    )
     held.append(table)
     held.seal()
-    return Round(Store(held, program))
+    return Round(WindowedEvents(held, program))
 
 
 # -- the places of a witness -------------------------------------------------------------------------------

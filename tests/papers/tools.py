@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.matcher import Matcher
 from nestream.engine.program import Program
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 from nestream.logical.nodes import Plan
 from nestream.model.schema import Schema
 from nestream.papers import planner as planners
@@ -44,10 +44,10 @@ def events(text: str) -> pa.Table:
 def round_over(text: str, table: pa.Table, **switches: Any) -> Round:
     """A round of the query's program over the events, which stand in the order of time."""
     made = program(text, table.schema, **switches)
-    held = Events(made.leaves, Schema.of(table.schema), table.column_names)
+    held = EventBuffer(made.leaves, Schema.of(table.schema), table.column_names)
     held.append(table)
     held.seal()
-    return Round(Store(held, made))
+    return Round(WindowedEvents(held, made))
 
 
 def only_negation(made: BlockProgram) -> Negation:

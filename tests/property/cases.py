@@ -8,8 +8,8 @@ from textwrap import indent
 
 import pyarrow as pa
 
-from tests.strategies.histories import compact, random_history, types_of
-from tests.strategies.queries import GROUPS, random_query
+from tests.generators.histories import compact, random_history, types_of
+from tests.generators.queries import GROUPS, random_query
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.query import Query, query
+from tests.generators.histories import labels, shown
 from tests.property.cases import Case
 from tests.property.runners import Run, Runner
-from tests.strategies.histories import labels, shown
 
 
 @dataclass(frozen=True)

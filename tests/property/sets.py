@@ -13,7 +13,7 @@ from nestream.model.output import EventColumn
 from nestream.queries import Queries
 from nestream.query import Query, query
 from nestream.runtime.stream import Stream
-from tests.strategies.queries import random_query
+from tests.generators.queries import random_query
 
 NAME = "the one"
 

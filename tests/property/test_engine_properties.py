@@ -18,14 +18,14 @@ from nestream.model.schema import Schema
 from nestream.papers.options import Options
 from nestream.query import Query, query
 from nestream.strategies import VIEWS
+from tests.generators.choices import DrawnChoices
+from tests.generators.histories import histories, types_of
+from tests.generators.queries import FLAT, GENERAL, KEYED, any_query
+from tests.generators.variants import Variant, variants
 from tests.property.differential import report, run
 from tests.property.harness import assert_same_matches
 from tests.property.runners import RUNNERS
 from tests.property.sets import is_endless
-from tests.strategies.choices import DrawnChoices
-from tests.strategies.histories import histories, types_of
-from tests.strategies.queries import FLAT, GENERAL, KEYED, any_query
-from tests.strategies.variants import Variant, variants
 
 EXAMPLES = int(os.environ.get("ENGINE_EXAMPLES", "30"))
 WAYS = sorted(set(RUNNERS) - {"reference"})
@@ -199,7 +199,7 @@ TIMED = {
     "a trailing negation": "SEQ(A a, !(B b, b.ts - a.ts > 1 seconds)) WITHIN 3 seconds",
     "half a second": "SEQ(A a, B b, C c) WITHIN 2500 ms RETURN c.ts - a.ts AS long, b.ts AS middle",
     "a conjunction": "AND(A a, !B b, C c, abs(a.ts - c.ts) < 2 seconds) WITHIN 5 seconds",
-    "in the SASE spelling": "EVENT SEQ(A a, !(B b), C c) WHERE [id] WITHIN 3 seconds",
+    "in the SASE dialect": "EVENT SEQ(A a, !(B b), C c) WHERE [id] WITHIN 3 seconds",
 }
 
 

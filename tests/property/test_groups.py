@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
+from tests.generators.histories import random_history
 from tests.property.cases import Case
 from tests.property.differential import report, run_cases
 from tests.property.harness import difference
 from tests.property.runners import RUNNERS
-from tests.strategies.histories import random_history
 
 WAYS = ("engine", "engine-sliced", "engine-split", "engine-one-by-one", "set", "set-split", "native-small")
 

@@ -10,14 +10,14 @@ from nestream.language.ast import Composite, Exists, Negation, Pattern, Primitiv
 from nestream.language.parser import parse
 from nestream.logical.nodes import leaves, target_variables
 from nestream.query import query
+from tests.generators.histories import histories
+from tests.generators.queries import flat_queries, keyed_nested_queries, valid_queries
 from tests.property.cases import Case, random_case
 from tests.property.differential import run_cases
 from tests.property.harness import DifferenceError, assert_same_matches, difference
 from tests.property.measure import measure
 from tests.property.runners import RUNNERS, Runner, reference
 from tests.property.shrink import shrink
-from tests.strategies.histories import histories
-from tests.strategies.queries import flat_queries, keyed_nested_queries, valid_queries
 
 few = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

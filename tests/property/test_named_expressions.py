@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nestream
-from tests.strategies.choices import DrawnChoices
-from tests.strategies.histories import histories
+from tests.generators.choices import DrawnChoices
+from tests.generators.histories import histories
 
 BODIES = {
     "SEQ": "SEQ(B b, C c)",

@@ -16,11 +16,11 @@ from nestream.language.printer import print_query
 from nestream.logical.nodes import Plan, Proj, WinOr, positive
 from nestream.model.time import WindowKind
 from nestream.query import query
+from tests.generators.choices import DrawnChoices
+from tests.generators.histories import histories, types_of
+from tests.generators.queries import GENERAL, any_query, valid_queries
+from tests.generators.shapes import Style
 from tests.property.meaning import matches, matches_of, one_negation_less
-from tests.strategies.choices import DrawnChoices
-from tests.strategies.histories import histories, types_of
-from tests.strategies.queries import GENERAL, any_query, valid_queries
-from tests.strategies.shapes import Style
 
 laws = settings(
     max_examples=int(os.environ.get("LAW_EXAMPLES", "60")),

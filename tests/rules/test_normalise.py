@@ -40,10 +40,10 @@ from nestream.papers.rewrite.parts import children
 from nestream.papers.rewrite.rule import Place, Rule
 from nestream.papers.rewrite.rules import RULES
 from nestream.query import query
+from tests.generators.choices import DrawnChoices
+from tests.generators.histories import random_history, types_of
+from tests.generators.queries import GENERAL, any_query, make_query
 from tests.property.meaning import matches_of
-from tests.strategies.choices import DrawnChoices
-from tests.strategies.histories import random_history, types_of
-from tests.strategies.queries import GENERAL, any_query, make_query
 
 EXAMPLES = int(os.environ.get("REWRITE_EXAMPLES", "150"))
 many = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))

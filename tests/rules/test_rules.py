@@ -21,9 +21,9 @@ from nestream.papers.rewrite.rules.flatten_disjunction import FLATTEN_DISJUNCTIO
 from nestream.papers.rewrite.rules.negation_over_disjunction import NEGATION_OVER_DISJUNCTION
 from nestream.papers.rewrite.rules.predicates_of_disjunction import PREDICATES_OF_DISJUNCTION
 from nestream.query import query
+from tests.generators.histories import TYPES, random_history, types_of
 from tests.property.meaning import complete, matches_of
 from tests.rules.fixtures_of import BY_FILE, Fixture, fixtures
-from tests.strategies.histories import TYPES, random_history, types_of
 
 FIXTURES = fixtures()
 WINDOWS = ("12", "4", "6 EVENTS", "UNBOUNDED")

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nestream
-from tests.strategies.arrow_types import OTHER, SAMPLES, TIMES, Sample
+from tests.generators.arrow_types import OTHER, SAMPLES, TIMES, Sample
 
 COUNT = 8
 """The events of one try."""

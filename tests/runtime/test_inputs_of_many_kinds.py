@@ -92,7 +92,7 @@ def test_malformed_rows_of_a_file_are_left_out_with_a_warning(folder: Path) -> N
     [
         ("nowhere.parquet", "cannot read nowhere.parquet: no such file or directory"),
         ("nowhere/*.parquet", r"the pattern nowhere/\*\.parquet names no files of events"),
-        ("-", "`-` is standard input on the command line alone"),
+        ("-", "`-` means standard input only on the command line"),
         ("SEQ(A a, B b)", r"'SEQ\(A a, B b\)' is not the path of a file\n  hint: pass events, not a query"),
     ],
 )

@@ -32,7 +32,7 @@ ODD: dict[str, tuple[Any, str]] = {
     "a column of pandas": (pd.Series([1, 2]), "cannot read events from a Series"),
     "a column of mixed objects": (pd.DataFrame({"ts": [1, 2], "type": ["A", 5]}), "`type` holds strings"),
     "one event": ({"ts": 1, "type": "A"}, "`ts` holds an int"),
-    "names that are numbers": ([{1: 2}], "an attribute named 1, and a name is a string"),
+    "names that are numbers": ([{1: 2}], "an attribute named 1, but a name must be a string"),
 }
 
 

@@ -14,8 +14,8 @@ import pytest
 
 import nestream
 from nestream.strategies import STRATEGIES
-from tests.strategies.histories import random_history, types_of
-from tests.strategies.queries import random_query
+from tests.generators.histories import random_history, types_of
+from tests.generators.queries import random_query
 
 WAYS = [strategy for strategy in STRATEGIES if strategy != "reference"]
 BUDGETS = (1, 200, 500, 1500, 4000)

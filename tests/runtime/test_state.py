@@ -144,7 +144,7 @@ def test_another_format_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     with monkeypatch.context() as patched:
         patched.setattr(state, "FORMAT", 99)
         data = saved()
-    with pytest.raises(StateError, match="format version 99, and this nestream reads version 1"):
+    with pytest.raises(StateError, match="format version 99, but this nestream reads version 1"):
         start().restore(data)
 
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import nestream
 from nestream.model.diagnostics import QueryError
 from nestream.runtime.stream import Stream
+from tests.generators.histories import SCHEMA, random_history
+from tests.generators.queries import random_query
 from tests.property.sets import is_endless
-from tests.strategies.histories import SCHEMA, random_history
-from tests.strategies.queries import random_query
 
 Row = dict[str, Any]
 

@@ -11,7 +11,7 @@ import nestream
 from nestream.data import generate
 from nestream.data.rules import rule_set
 from nestream.model.schema import Schema
-from nestream.runtime import many
+from nestream.runtime import query_set
 
 EVENTS = [
     {"ts": ts, "type": kind, "id": ts % 3, "x": ts * 7 % 5}
@@ -177,7 +177,7 @@ def test_a_set_whose_queries_all_return_values_makes_one_table() -> None:
 
 
 def test_a_set_finds_the_same_with_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(many, "_ROWS_AT_ONCE", 4)  # several tables, which other threads build
+    monkeypatch.setattr(query_set, "_ROWS_AT_ONCE", 4)  # several tables, which other threads build
     chosen = nestream.queries(TEXTS)
     found = [list(chosen.batches(EVENTS, threads=threads)) for threads in (1, 3)]
     assert len(found[0]) > 3

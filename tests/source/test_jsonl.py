@@ -105,7 +105,7 @@ def test_every_malformed_line_is_counted_with_its_line_and_reason(tmp_path: Path
         9: "time '1.5' is not an integer of 64 bits; count in a finer unit or write ISO-8601",
         10: "time '2026-01-01' is not like the others: they are integers",
         11: "type is missing",
-        12: "type is an array, and text is needed",
+        12: "type is an array, but text is needed",
         13: "type is missing",
         14: "invalid JSON: NaN is not JSON",
         15: "not valid UTF-8 at byte 20 of the line",

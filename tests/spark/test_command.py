@@ -95,8 +95,8 @@ def test_a_master_that_does_not_answer_is_told_in_one_sentence(tmp_path: Path) -
         (f"spark://127.0.0.1:{port}", rf"cannot be reached \(127\.0\.0\.1:{port}: Connection refused\)"),
         ("spark://no.such.host.invalid:7077", r"cannot be reached \(no\.such\.host\.invalid:7077: "),
         ("spark://host", "has no port"),
-        ("sc://host:15002", "is no master of Spark: use local"),
-        ("http://host:80", "is no master of Spark: use local"),
+        ("sc://host:15002", "is not a Spark master: use local"),
+        ("http://host:80", "is not a Spark master: use local"),
     ):
         with pytest.raises(SparkUnavailableError, match=message) as problem:
             session.check_master(master)

@@ -167,7 +167,7 @@ def test_times_written_without_zone_are_of_the_sessions_zone_as_in_spark_sql(
 def test_explain_says_which_zone_is_meant(spark: SparkSession) -> None:
     query = nestream.query("PATTERN SEQ(A a) WHERE a.ts > TIMESTAMP '2026-07-01 00:00:00' WITHIN 1 hours")
     said = query.explain(events=zoned(spark))
-    assert "zone: America/New_York, the session's, for times that name none" in said
+    assert "zone: America/New_York, the session's, for times without a zone" in said
     assert "2026-07-01 00:00:00-04:00" in said
 
 
@@ -305,7 +305,7 @@ def test_methods_of_this_process_say_what_to_call_for_a_dataframe(spark: SparkSe
     for stream in (query.stream, several.stream):
         with pytest.raises(nestream.EventError, match=r"matched on Spark: call `match\(df\)`"):
             stream(df)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="on Spark the events are a DataFrame"):
+    with pytest.raises(TypeError, match="on Spark, pass the events as a DataFrame"):
         query.on_spark(pa.table({"ts": [1], "type": ["A"]}))
     assert jobs(spark) <= before + 1  # `toArrow` in the last call
 

@@ -61,8 +61,8 @@ def test_a_skewed_key_is_cut_by_time_and_explain_says_why(spark: SparkSession, t
     events = stored(spark, tmp_path / "events", table)
     partitioning, statistics = split(events)
     assert partitioning.startswith("by key id and time, slices of 192 with 12 before and 0 after: ")
-    assert partitioning.endswith("the key '7' has more events than are good for one task")
-    assert "of 600 rows looked at, 34% have the key '7'" in statistics  # half of the types matter
+    assert partitioning.endswith("the key '7' has too many events for one task")
+    assert "of 600 rows sampled, 34% have the key '7'" in statistics  # half of the types matter
     assert SKEWED in statistics
     text = nestream.query(QUERY).explain(events=events)
     assert f"  statistics: {statistics}\n" in text
@@ -78,8 +78,8 @@ def test_keys_of_one_size_stay_whole_after_a_look(spark: SparkSession, tmp_path:
     partitioning, statistics = split(stored(spark, tmp_path / "events", history(skewed=False)))
     assert jobs(spark) > before
     assert partitioning.startswith("by key id: ")
-    assert "rows looked at, 2% have the key" in statistics
-    assert "up to 1.0 KB are for one task" in statistics
+    assert "rows sampled, 2% have the key" in statistics
+    assert "one task takes up to 1.0 KB" in statistics
 
 
 @pytest.mark.usefixtures("small_tasks")
@@ -104,7 +104,7 @@ def test_a_batch_that_is_small_as_a_whole_is_not_looked_at(spark: SparkSession, 
     reading = jobs(spark)
     _, statistics = split(events)
     assert jobs(spark) == reading >= before
-    assert "so no key has more than 256.0 MB; none looked at" in statistics
+    assert "so no key has more than 256.0 MB; none were sampled" in statistics
 
 
 @pytest.mark.usefixtures("small_tasks")
@@ -115,14 +115,14 @@ def test_a_join_is_not_run_for_a_look(spark: SparkSession, tmp_path: Path) -> No
     partitioning, statistics = split(joined)
     assert jobs(spark) == before
     assert partitioning.startswith("by key id: ")
-    assert "not looked at, as a Join would run for it" in statistics
+    assert "not sampled, because that would run a Join" in statistics
 
 
 @pytest.mark.usefixtures("small_tasks")
 def test_events_of_unknown_size_are_not_looked_at(spark: SparkSession) -> None:
     rows_of_python = spark.createDataFrame([(1, "A", 1)], "ts long, type string, id long")
     before = jobs(spark)
-    assert split(rows_of_python)[1].startswith("Spark does not know how large")
+    assert split(rows_of_python)[1].startswith("Spark has no estimate of the size")
     assert jobs(spark) == before
 
 

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nestream
+from tests.generators.choices import DrawnChoices
+from tests.generators.histories import histories, types_of
+from tests.generators.queries import any_query
 from tests.property.cases import random_case
-from tests.strategies.choices import DrawnChoices
-from tests.strategies.histories import histories, types_of
-from tests.strategies.queries import any_query
 from tests.why.truth import Truth
 
 laws = settings(

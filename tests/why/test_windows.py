@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import nestream
-from tests.strategies.histories import random_history, types_of
-from tests.strategies.queries import random_query
+from tests.generators.histories import random_history, types_of
+from tests.generators.queries import random_query
 from tests.why.test_why_properties import examine
 
 

@@ -1,1 +1,1 @@
-"""From the syntax tree to the logical plan: names, scopes, predicate placement, types."""
+"""Binds the syntax tree to a logical plan: names, scopes, predicate placement, types."""

@@ -1,6 +1,6 @@
 """Binds a syntax tree: resolves names, checks scopes, places conditions, and builds the logical plan.
 
-Every problem is collected, so that a rejected query shows all of them at once.
+It collects every problem, so that a rejected query reports all of them at once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from nestream.model.time import UNBOUNDED, Window, WindowKind
 
 @dataclass(frozen=True)
 class BoundQuery:
-    """A query that means something: its text, its tree, its logical plan, and what `check` warns about."""
+    """A bound query: its text, its tree, its logical plan, and the warnings of `check`."""
 
     text: str
     tree: Query
@@ -51,12 +51,12 @@ class BoundQuery:
 
     @property
     def target_variables(self) -> frozenset[str]:
-        """TV(q): the variables that a match binds before any projection."""
+        """TV(q): the variables that a match binds, before any projection."""
         return target_variables(self.plan.root)
 
     @property
     def free_variables(self) -> frozenset[str]:
-        """FV(q): for a whole query the same as its target variables."""
+        """FV(q): for a whole query, the same as its target variables."""
         return free_variables(self.plan.root)
 
 
@@ -110,7 +110,7 @@ class _Binding:
         return self.tree.limit
 
     def check_into(self) -> None:
-        """Report a LIMIT beside INTO: which matches come first depends on when they are decided."""
+        """Report a LIMIT together with INTO: which matches come first depends on when they are decided."""
         if self.tree.into is not None and self.tree.limit is not None:
             self.diagnostics.append(
                 Diagnostic(
@@ -175,7 +175,7 @@ class _Binding:
         return inner
 
     def of_the_next(self, scope: Scope, name: str, placed: Placed) -> Iterator[Expression]:
-        """What an event between must be for NEXT: all that is asked of the next event alone."""
+        """What NEXT forbids between: an event that passes all tests on the next event alone."""
         variable = scope.stands_for
         if variable is None or scope.leaves[name].step is Step.DIRECTLY:
             return
@@ -206,7 +206,7 @@ def _operator(
 
 
 def _is_single_event(scope: Scope) -> bool:
-    """Whether every match is one event and nothing else matters, so that no state is held."""
+    """Whether every match is one event and nothing else matters, so that no state is needed."""
     if any(inner.apart for inner in scope.nested):
         return False
     if scope.is_or:

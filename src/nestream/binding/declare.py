@@ -1,7 +1,7 @@
-"""Declares the variables of a pattern: builds the scope tree, names what the query left unnamed.
+"""Declares the variables of a pattern: builds the scope tree, and names what the query left unnamed.
 
-A primitive without variable goes by the name of its type where that is unambiguous; where it is not, it gets
-a name of its own for the output (`A_1`, `A_2`) that no predicate may use.
+A primitive without a variable is named after its type if that is unambiguous. Otherwise it gets a name for
+the output (`A_1`, `A_2`) that predicates cannot use.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from nestream.model.text import print_name
 
 @dataclass
 class Declarations:
-    """The scope tree with the predicates still where the query writes them."""
+    """The scope tree, with the predicates where the query writes them."""
 
     scopes: Scopes
     order: tuple[str, ...]
-    """The variables in the order of the text."""
+    """The variables in text order."""
     shown: tuple[str, ...]
-    """The variables and the groups that a match may show, in the order of the text."""
+    """The variables and groups that a match may show, in text order."""
     hidden: frozenset[str]
     """The variables that an EXISTS drops from the output."""
     written: list[tuple[Scope, Expression]]
-    """Every predicate of the pattern with the scope it is written in."""
+    """Every predicate of the pattern, with the scope it is written in."""
     ambiguous: frozenset[str]
-    """The type names that stand for several primitives, so that they cannot serve as variables."""
+    """The type names that several primitives share, so that they cannot serve as variables."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
@@ -80,7 +80,7 @@ class _Declaring:
         )
 
     def scope(self, pattern: Pattern, parent: Scope | None, *, negated: bool) -> Scope:
-        """The scope of a pattern that is not a primitive component of a SEQ or an AND."""
+        """The scope of a pattern that is not a primitive component of a SEQ or AND."""
         match pattern:
             case Exists(variables=dropped, body=body):
                 scope = self.scope(body, parent, negated=negated)
@@ -111,7 +111,7 @@ class _Declaring:
                 return scope
 
     def with_new_name(self, composite: Composite) -> Composite:
-        """The expression without its variable, where that is another's already."""
+        """The expression without its variable, if another has that variable."""
         name = composite.variable
         if name is None or (name not in self.taken and self.new_name(name, composite)):
             return composite
@@ -143,7 +143,7 @@ class _Declaring:
                 scope.items.append(self.scope(component, scope, negated=False))
 
     def check_step(self, primitive: Primitive, scope: Scope | None) -> None:
-        """Report NEXT or DIRECTLY without an event before it, and a type that may be meant as the word."""
+        """Report NEXT or DIRECTLY without an event before it, and a type that may be the word itself."""
         in_sequence = scope is not None and isinstance(scope.pattern, Composite)
         in_sequence = in_sequence and scope.pattern.operator is Operator.SEQ  # type: ignore[union-attr]
         follows = in_sequence and any(not _is_negative(item) for item in scope.items)  # type: ignore[union-attr]
@@ -156,7 +156,7 @@ class _Declaring:
                     if in_sequence
                     else f"{primitive.step} is not in a SEQ",
                     primitive.span,
-                    detail=f"{primitive.step} says what comes between an event and the component before it",
+                    detail=f"{primitive.step} limits what comes between an event and the component before it",
                     hint=f"write it in a SEQ, after a positive component: `SEQ(A a, {primitive.step} B b)`",
                 )
             )
@@ -173,7 +173,7 @@ class _Declaring:
             )
 
     def between(self, primitive: Primitive, scope: Scope) -> Scope | None:
-        """The place of the negation that NEXT or DIRECTLY is short for."""
+        """The place of the negation that NEXT or DIRECTLY abbreviates."""
         if primitive.step is Step.ANY:
             return None
         types = (ANY_TYPE,) if primitive.step is Step.DIRECTLY else primitive.types
@@ -182,7 +182,7 @@ class _Declaring:
         return negation
 
     def name_between(self, negation: Scope, primitive: Primitive, scope: Scope) -> None:
-        """Name the event that must not come between, by the word and the variable."""
+        """Name the event that must not come between after the word and the variable."""
         variable = next(name for name in reversed(self.order) if name in scope.leaves)
         name = f"{primitive.step.lower()} {variable}"
         while name in self.taken:
@@ -207,9 +207,9 @@ class _Declaring:
             self.diagnostics.append(
                 Diagnostic(
                     "misplaced-step",
-                    f"{group.body.step} stands in a group",
+                    f"{group.body.step} cannot be used in a group",
                     group.span,
-                    detail="a group takes all the events of its place",
+                    detail="a group takes all events in its interval",
                     hint=f"leave {group.body.step} out, or write a single event",
                 )
             )
@@ -248,7 +248,7 @@ class _Declaring:
                 "duplicate-variable",
                 f"the variable `{name}` is declared twice",
                 pattern.span,
-                detail="a variable stands for one part of a match",
+                detail="a variable names one part of a match",
                 hint="give this component another variable",
             )
         )
@@ -258,7 +258,7 @@ class _Declaring:
         if negated:
             fewer = replace(group, least=0, most=group.least - 1)
             fits = group.most is None and group.least > 1
-            message = "a negation stands before a group"
+            message = "a group cannot be negated"
             hint = (
                 "for fewer members write a smaller group"
                 if fits
@@ -311,7 +311,7 @@ class _Declaring:
         self.hiding[scope] = pattern
 
     def check_shown(self, root: Scope) -> None:
-        """A match must show an event: EXISTS may drop whole components, but not all of the query."""
+        """Check that a match shows an event: EXISTS may drop whole components, but not the whole query."""
         if not self.hidden or self.shows(root):
             return
         bound = {name for scope in root.walk() if not _is_negated(scope) for name in scope.leaves}
@@ -364,7 +364,7 @@ class _Declaring:
                     "no-positive-component",
                     f"{composite.operator} has no positive component",
                     composite.span,
-                    detail="a group takes the events beside single ones: it needs one"
+                    detail="a group takes the events around single events, so it needs one beside it"
                     if grouped
                     else "a negation only filters the matches of the components beside it",
                     hint="add a component that is one event" if grouped else "add a component without `!`",
@@ -372,7 +372,7 @@ class _Declaring:
             )
 
     def check_neighbours(self, composite: Composite) -> None:
-        """Report groups of a SEQ that have nothing between them that would tell their events apart."""
+        """Report groups of a SEQ with nothing between them that separates their events."""
         if composite.operator is not Operator.SEQ:
             return
         last: Repeated | None = None
@@ -386,8 +386,8 @@ class _Declaring:
                         "adjacent-groups",
                         "two groups have no single event between them",
                         last.span.to(component.span),
-                        detail="a group takes all the events between its neighbours, so both would look at "
-                        "the same events, in no order",
+                        detail="a group takes all the events between its neighbours, so both would take "
+                        "the same events",
                         hint="put a single event between them"
                         + (", or write one group of both types" if either else ""),
                         suggestion=f"ANY({', '.join(map(print_name, types))})+ x" if either else None,
@@ -398,12 +398,12 @@ class _Declaring:
 
 
 def _is_negated(scope: Scope, around: Scope | None = None) -> bool:
-    """Whether a scope is negated or a group, as seen from one around it."""
+    """Whether a scope is a negation or a group, as seen from an outer one."""
     return any(above.apart for above in scope.path[len(around.path) if around else 0 :])
 
 
 def _names(pattern: Pattern) -> tuple[list[str], frozenset[str]]:
-    """A name for every primitive in the order of the text, and the type names that are ambiguous."""
+    """A name for every primitive in text order, and the ambiguous type names."""
     primitives = [part for part in parts(pattern) if isinstance(part, Primitive)]
     taken = {primitive.variable for primitive in primitives if primitive.variable is not None}
     taken |= {part.variable for part in parts(pattern) if isinstance(part, Repeated) and part.variable}
@@ -435,5 +435,5 @@ def negation_with(scope: Scope, predicate: Expression) -> str:
 
 
 def span_of(expression: Expression, scope: Scope) -> Span:
-    """Where to point for a predicate: its own place, or its scope's where it has none."""
+    """Where to point for a predicate: its own place, or that of its scope if it has none."""
     return expression.span if expression.span.end else scope.span

@@ -1,7 +1,7 @@
-"""Finds the kinds of expressions, checks what meets in them, and writes out conversions.
+"""Infers the kinds of expressions, checks their operands, and makes conversions explicit.
 
-Numbers that meet in arithmetic or in a choice become one kind: floats beside a float, and a number that the
-query writes with a point becomes a decimal beside decimals.
+Numbers that meet in arithmetic or in a choice become one kind: floats next to a float, and a number written
+with a point becomes a decimal next to decimals.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _KINDS: dict[type, Kind] = {
 
 
 class ExpressionTypes:
-    """The expressions of a plan over events of a schema, where one is known, and what is wrong with them."""
+    """The expressions of a plan over events of a schema, if one is known, and the problems in them."""
 
     def __init__(self, plan: Plan, schema: Schema | None) -> None:
         self.plan = plan
@@ -73,7 +73,7 @@ class ExpressionTypes:
         self.diagnostics: list[Diagnostic] = []
 
     def of(self, variable: str) -> tuple[str, ...]:
-        """The types of a variable; of any type those whose attributes are declared, and any other."""
+        """The types of a variable; for ANY, those whose attributes are declared, and any other."""
         types = self.types[variable]
         if ANY_TYPE not in types or self.schema is None:
             return types
@@ -88,14 +88,14 @@ class ExpressionTypes:
         if kind not in (Kind.BOOLEAN, Kind.UNKNOWN):
             self.report(
                 "not-a-condition",
-                f"`{print_expression(formula)}` is {a_kind(kind)}, and a predicate is a condition",
+                f"`{print_expression(formula)}` is {a_kind(kind)}, not a condition",
                 formula,
                 "compare it with something",
             )
         return checked
 
     def checked(self, expression: Expression) -> Typed:
-        """The expression with its kind; problems in it are reported and give UNKNOWN."""
+        """The expression with its kind; problems in it are reported, and its kind is then UNKNOWN."""
         match expression:
             case Literal(value=datetime() as value):
                 return expression, Kind.ZONED if value.tzinfo is not None else Kind.TIMESTAMP
@@ -153,11 +153,11 @@ class ExpressionTypes:
                 return replace(expression, operands=tuple(part for part, _ in typed)), typed[0][1]
             case Equivalence():
                 return expression, Kind.BOOLEAN
-            case Given():  # it has got its value before
+            case Given():  # it already has its value
                 return expression, Kind.UNKNOWN
 
     def aggregate(self, aggregate: Aggregate) -> Typed:
-        """An aggregate over a group: its operand is checked, and the mean of durations told from others."""
+        """An aggregate over a group: checks the operand, and treats the mean of durations separately."""
         known = AGGREGATES.get(aggregate.function.split()[0])
         assert known is not None
         operand, kind = self.checked(aggregate.operand)
@@ -175,7 +175,7 @@ class ExpressionTypes:
 
     def attribute(self, attribute: Attribute) -> Kind:
         if self.schema is None:
-            return Kind.UNKNOWN  # of `type` too: the data may have a column of that name
+            return Kind.UNKNOWN  # also for `type`: the data may have a column of that name
         variable = attribute.variable or ""
         kind = self.schema.kind(attribute.name)
         if kind is not None and any(self.schema.has(name, attribute.name) for name in self.of(variable)):
@@ -188,10 +188,10 @@ class ExpressionTypes:
         return Kind.UNKNOWN
 
     def compared(self, operands: tuple[Expression, ...]) -> list[Typed]:
-        """Operands that meet in one operation, each with its kind.
+        """Operands of one operation, each with its kind.
 
-        Beside times with a zone a constant without one gets it, and beside decimals a number with a point is
-        a decimal.
+        Next to times with a zone, a constant without one gets that zone; next to decimals, a number with a
+        point is a decimal.
         """
         typed = [self.checked(operand) for operand in operands]
         kinds = {kind for _, kind in typed}
@@ -205,7 +205,7 @@ class ExpressionTypes:
         return typed
 
     def required(self, operand: Expression, parameter: Parameter) -> Typed:
-        """An argument with its kind, UNKNOWN if the parameter does not take it."""
+        """An argument with its kind; UNKNOWN if the parameter does not accept it."""
         checked, kind = self.checked(operand)
         if kind is Kind.UNKNOWN or kind in parameter.accepts:
             return checked, kind
@@ -263,7 +263,7 @@ class ExpressionTypes:
     # -- functions -----------------------------------------------------------------------------------------
 
     def call(self, call: Call) -> Typed:
-        """A call of a function; that there is one, and takes so many arguments, was said in reading."""
+        """A call of a function; the parser has checked its name and number of arguments."""
         function, count = FUNCTIONS.get(call.function), len(call.arguments)
         if function is None or count < function.least or count > (function.most or count):
             for argument in call.arguments:
@@ -289,7 +289,7 @@ class ExpressionTypes:
         return replace(call, arguments=arguments), kind
 
     def constant(self, argument: Expression, parameter: Parameter, function: Function) -> None:
-        """Check an argument that has to be written in the query."""
+        """Check an argument that must be a constant in the query."""
         name = function.infix.removeprefix("NOT ") or function.name
         if not parameter.constant:
             return
@@ -304,7 +304,7 @@ class ExpressionTypes:
             self.report("bad-constant", problem, argument)
 
     def alike(self, call: Call, arguments: list[Expression]) -> tuple[list[Expression], Kind]:
-        """Arguments that have one kind: floats where numbers are mixed with floats, else decimals."""
+        """Convert arguments to one kind: floats if numbers are mixed with floats, otherwise decimals."""
         silent = len(self.diagnostics)
         typed = self.compared(tuple(arguments))
         del self.diagnostics[silent:]  # they were checked one by one

@@ -1,7 +1,7 @@
-"""Binds aggregates: finds the group that each is over, and says what a predicate mentions around groups.
+"""Binds aggregates: finds the group of each, and what a predicate mentions around groups.
 
-An aggregate mentions its group as a whole, as if the group were a variable of the expression that it is a
-component of. Inside the aggregate the variables of a member are seen too.
+An aggregate mentions its group as a whole, as if the group were a variable of the expression that contains
+it. Inside the aggregate, the variables of a member are visible too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nestream.model.text import print_expression, print_name
 
 
 def mentioned(expression: Expression, scopes: Scopes) -> dict[str, Expression]:
-    """What an expression mentions: each variable, or group as a whole, with the part that first does."""
+    """What an expression mentions: each variable, or whole group, with the first part that mentions it."""
     found: dict[str, Expression] = {}
     for name, part in _mentions(expression, scopes, None):
         found.setdefault(name, part)
@@ -51,14 +51,14 @@ def _mentions(part: Expression, scopes: Scopes, inside: str | None) -> Iterator[
 
 
 class GroupBinding:
-    """Binds the aggregates of expressions; what is wrong with them is in `diagnostics`."""
+    """Binds the aggregates of expressions; problems are in `diagnostics`."""
 
     def __init__(self, scopes: Scopes) -> None:
         self.scopes = scopes
         self.diagnostics: list[Diagnostic] = []
 
     def bound(self, expression: Expression) -> Expression | None:
-        """The expression with the group of every aggregate, None where something is wrong with one."""
+        """The expression with the group of every aggregate; None if there is a problem with one."""
         before = len(self.diagnostics)
         self._check_nesting(expression)
         if len(self.diagnostics) > before:
@@ -76,7 +76,7 @@ class GroupBinding:
         if isinstance(expression, Aggregate) and inside is not None:
             self._report(
                 "nested-aggregate",
-                f"`{print_expression(expression)}` stands inside another aggregate",
+                f"`{print_expression(expression)}` is inside another aggregate",
                 expression,
                 "an aggregate is over the members of one group: compute the two side by side",
             )
@@ -85,7 +85,7 @@ class GroupBinding:
             if inside is None:
                 self._report(
                     "misplaced-prev",
-                    f"`{print_expression(expression)}` stands outside an aggregate",
+                    f"`{print_expression(expression)}` is outside an aggregate",
                     expression,
                     "PREV is the value of the member before, for each member of a group: write it in an "
                     "aggregate",
@@ -95,7 +95,7 @@ class GroupBinding:
             if isinstance(inside, Previous):
                 self._report(
                     "nested-prev",
-                    "PREV stands inside PREV",
+                    "PREV is inside PREV",
                     expression,
                     "PREV reaches one member back: compare each member with the one before it",
                 )
@@ -112,7 +112,7 @@ class GroupBinding:
         return part
 
     def _attribute(self, part: Attribute) -> Expression:
-        """`p.b.x` as `b.x`, where `p` is a group of matches with a variable `b`."""
+        """Read `p.b.x` as `b.x`, where `p` is a group of matches with a variable `b`."""
         named = self.scopes.named.get(part.variable or "")
         if named is not None and part.inner is not None:
             return self._event_of(part, list(member_variables(named)), "the expression")
@@ -125,7 +125,7 @@ class GroupBinding:
                     "group-of-matches",
                     f"`{part.variable}` is a group of matches, which have no attribute of their own",
                     part,
-                    f"write which event of a match is meant: {', '.join(f'`{name}`' for name in names)}",
+                    f"name an event of the match: {', '.join(f'`{name}`' for name in names)}",
                     f"{print_name(part.variable)}.{print_name(names[0])}.{print_name(part.name)}"
                     if names
                     else None,
@@ -136,7 +136,7 @@ class GroupBinding:
         return self._event_of(part, self._members(part.variable), "the group of matches")
 
     def _event_of(self, part: Attribute, names: list[str], what: str) -> Attribute:
-        """`p.b.x` as `b.x`, where `b` is one of the variables of an expression."""
+        """Read `p.b.x` as `b.x`, where `b` is a variable of an expression."""
         assert part.inner is not None
         if part.inner in names:
             return Attribute(part.inner, part.name, part.span)
@@ -202,7 +202,7 @@ class GroupBinding:
         return part
 
     def _over_variable(self, part: Aggregate, operand: Attribute) -> Expression:
-        """`COUNT(f)`, and other aggregates of a variable alone."""
+        """Bind `COUNT(f)`, and other aggregates of a variable alone."""
         name, word = operand.name, part.function.upper()
         if name not in self.scopes.groups:
             single = name in self.scopes.of
@@ -220,7 +220,7 @@ class GroupBinding:
             hint = (
                 f"every member is another event: write COUNT({print_name(name)}), or COUNT(DISTINCT {inner})"
                 if part.distinct
-                else f"write which value of a member is meant, as in {word}({inner})"
+                else f"name a value of the members, as in {word}({inner})"
             )
             self._report("aggregate-of-events", f"{word} takes a value, not an event", part, hint)
             return part
@@ -228,7 +228,7 @@ class GroupBinding:
 
 
 def members(scopes: Scopes, group: str) -> list[str]:
-    """The variables that a member of a group binds, in the order of the text."""
+    """The variables that a member of a group binds, in text order."""
     scope = scopes.groups[group]
     return [name for name in member_variables(scope) if name not in scope.hidden]
 

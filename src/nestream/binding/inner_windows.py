@@ -1,8 +1,7 @@
-"""Windows inside a pattern, as conditions: the span of an expression's events is at most the window.
+"""Turns windows inside a pattern into conditions: the span of an expression's events is at most the window.
 
-`(SEQ(B b, ..., D d) WITHIN 10 s)` says `d.ts - b.ts <= 10 s`. Where several events may be the last or the
-first, each of the one is near enough to each of the other. An event of an OR may be missing; then nothing is
-asked of it.
+`(SEQ(B b, ..., D d) WITHIN 10 s)` means `d.ts - b.ts <= 10 s`. Where several events may be the first or the
+last, every pair must be close enough. An event of an OR may be missing; then it is not constrained.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from nestream.model.time import Duration, Window, WindowKind
 
 
 def window_conditions(scope: Scope, exclusive: bool) -> list[Expression]:
-    """The conditions of the windows that are written with the expression of a scope."""
+    """The conditions of the windows written with the expression of a scope."""
     found: list[Expression] = []
     for inner in () if scope.is_or else _windows(scope):
         assert isinstance(inner.window, Window), "parameters have got their values"
@@ -36,7 +35,7 @@ def window_conditions(scope: Scope, exclusive: bool) -> list[Expression]:
 
 
 def _windows(scope: Scope) -> tuple[InnerWindow, ...]:
-    """The windows of an expression; a branch has those of its OR too."""
+    """The windows of an expression; a branch also has those of its OR."""
     own = scope.pattern.windows if isinstance(scope.pattern, Composite) else ()
     return own + (_windows(scope.parent) if scope.parent is not None and scope.parent.is_or else ())
 
@@ -48,7 +47,7 @@ def check_inner_window(inner: InnerWindow) -> Diagnostic | None:
             "inner-window-events",
             "a window inside the pattern cannot count events",
             inner.span,
-            hint="give it as a duration or a number; WITHIN after the pattern can count events",
+            hint="write it as a duration or a number; WITHIN after the pattern can count events",
         )
     return None
 

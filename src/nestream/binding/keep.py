@@ -1,4 +1,4 @@
-"""Binds KEEP: what matches agree on must be shown by every match, and EVERY is a length of time."""
+"""Binds KEEP: every match must show what matches agree on, and EVERY takes a duration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nestream.model.time import Duration
 def bind_keep(
     clause: KeepClause | None, declared: Declarations, output: Output
 ) -> tuple[Keep | None, list[Diagnostic]]:
-    """What KEEP says, and what is wrong with it."""
+    """The bound KEEP clause, and its problems."""
     if clause is None:
         return None, []
     binding = _KeepBinding(clause, declared, output)
@@ -53,13 +53,13 @@ class _KeepBinding:
                     "a stream remembers every value of PER forever",
                     clause.span,
                     Severity.WARNING,
-                    hint="add a variable to PER, or EVERY with a length of time, if you can",
+                    hint="add a variable to PER, or EVERY with a duration, if you can",
                 )
             )
         return Keep(clause.kind, tuple(map(self.bound, clause.per)), every, clause.span)
 
     def bound(self, item: str | Expression) -> str | Expression:
-        """What matches agree on, with `p.order.id` as a field."""
+        """The expressions that matches agree on, with `p.order.id` as a field."""
         return item if isinstance(item, str) else GroupBinding(self.declared.scopes).bound(item) or item
 
     @property
@@ -97,15 +97,15 @@ class _KeepBinding:
         length = every.value
         if self.clause.kind is not Kept.FIRST:
             self.report(
-                f"EVERY does not go with KEEP {self.clause.kind}",
+                f"EVERY cannot be used with KEEP {self.clause.kind}",
                 every.span,
-                "write KEEP FIRST ... EVERY, which keeps a match again after so much time",
+                "write KEEP FIRST ... EVERY, which keeps another match after that time",
             )
         elif isinstance(length, bool) or not isinstance(length, Duration | int):
             text = print_expression(every)
-            self.report(f"`{text}` is not a length of time", every.span, "write `EVERY 1 hour`")
+            self.report(f"`{text}` is not a duration", every.span, "write `EVERY 1 hour`")
         elif (length.microseconds if isinstance(length, Duration) else length) <= 0:
-            self.report("EVERY takes a length of time greater than 0", every.span, "leave EVERY out")
+            self.report("EVERY takes a duration greater than 0", every.span, "leave EVERY out")
         else:
             return length
         return None

@@ -1,4 +1,4 @@
-"""How kinds of values combine: what arithmetic gives, what numbers become, and hints where kinds clash."""
+"""How kinds of values combine: the results of arithmetic, conversions of numbers, and hints for clashes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def as_float(expression: Expression, kind: Kind) -> Expression:
 
 
 def exact(expression: Expression) -> Typed | None:
-    """A number that is written with a point as a decimal, None for anything else."""
+    """A number written with a point as a decimal; None for anything else."""
     if isinstance(expression, Literal) and isinstance(expression.value, float):
         value = Decimal(repr(expression.value))
         if len(value.as_tuple().digits) <= DIGITS and 0 <= places(value) <= DIGITS:
@@ -35,7 +35,7 @@ def exact(expression: Expression) -> Typed | None:
 
 
 def arithmetic_kind(operator: str, left: Kind, right: Kind) -> Kind | None:
-    """The kind of an arithmetic expression, None where the operator does not apply."""
+    """The kind of an arithmetic expression; None if the operator does not apply."""
     if Kind.OTHER in (left, right) or (Kind.UNKNOWN in (left, right) and {left, right} & _NO_ARITHMETIC):
         return None
     if Kind.UNKNOWN in (left, right):
@@ -72,7 +72,7 @@ def a_kind(kind: Kind) -> str:
 
 
 def text_hint(left: Kind, right: Kind) -> str | None:
-    """What to do about text beside something else."""
+    """A hint for text compared with something else."""
     if Kind.STRING in (left, right) and {left, right} & TIMES:
         return "write the time as TIMESTAMP '2026-01-31 12:00:00', or convert the column"
     if Kind.STRING in (left, right) and (left.is_number or right.is_number):
@@ -81,17 +81,17 @@ def text_hint(left: Kind, right: Kind) -> str | None:
 
 
 def time_hint(expression: Arithmetic, left: Kind, right: Kind) -> str | None:
-    """What to write instead of a timestamp plus or minus a bare number."""
+    """A hint for a timestamp plus or minus a bare number."""
     if expression.operator in "+-" and left in TIMES and right.is_number:
         amount = expression.right
         size = print_expression(amount) if isinstance(amount, Literal) else "5"
         start = print_expression(expression.left)
-        return f"a duration has a unit: write `{start} {expression.operator} {size} s`"
+        return f"a duration needs a unit: write `{start} {expression.operator} {size} s`"
     return None
 
 
 def clock_hint(left: Kind, right: Kind) -> str | None:
-    """What to do about the usual confusions of times."""
+    """A hint for common confusions of times."""
     if {left, right} == {Kind.TIMESTAMP, Kind.ZONED}:
         return "one side has a time zone and the other has none: convert one of them"
     if {left, right} == {Kind.INTEGER, Kind.DURATION}:

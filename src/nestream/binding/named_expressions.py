@@ -1,8 +1,8 @@
-"""Variables on expressions: of `SEQ(B b, C c) s`, `s.ts` and `s.te` are the first and the last time.
+"""Binds variables on expressions: for `SEQ(B b, C c) s`, `s.ts` and `s.te` are the first and last time.
 
-Binding replaces them by the times of the events they come from, so no later stage knows of them. Of an AND,
-that is the least or the greatest of several times. An OR has another time for each branch, so a condition on
-it becomes one condition for each branch, inside the branch.
+Binding replaces them by the times of events, so later stages do not know them. For an AND, that is the least
+or greatest of several times. An OR has a different time for each branch, so a condition on it becomes one
+condition for each branch, inside the branch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nestream.model.expression import (
 from nestream.model.text import print_expression, print_name
 
 MOST_BRANCHES = 64
-"""The greatest number of combinations of branches that a condition may be written for."""
+"""The maximum number of combinations of branches that a condition is written for."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Edge:
 
 
 def expand(predicate: Expression, scopes: Scopes) -> Iterator[tuple[tuple[Scope, ...], Expression]]:
-    """The predicate over events alone, with the branches in which it must hold; none for everywhere."""
+    """The predicate over plain events, with the branches in which it must hold; none means everywhere."""
     mentions = [part for part in attributes(predicate) if _is_time(part, scopes)]
     if not mentions:
         yield (), predicate
@@ -68,7 +68,7 @@ def branch_choices(predicate: Expression, scopes: Scopes) -> int:
 
 
 def value(expression: Expression, scopes: Scopes) -> Expression:
-    """A returned expression over events alone; `least` leaves out branches that are not there."""
+    """A returned expression over plain events; `least` skips branches that are not in the match."""
 
     def change(part: Expression) -> Expression:
         if not isinstance(part, Attribute) or not _is_time(part, scopes):
@@ -81,7 +81,7 @@ def value(expression: Expression, scopes: Scopes) -> Expression:
 
 
 def wrong_attributes(expression: Expression, scopes: Scopes) -> Iterator[Diagnostic]:
-    """What to say of attributes that an expression does not have."""
+    """Report attributes that an expression does not have."""
     for part in attributes(expression):
         if part.variable not in scopes.named or _is_time(part, scopes):
             continue
@@ -93,14 +93,13 @@ def wrong_attributes(expression: Expression, scopes: Scopes) -> Iterator[Diagnos
             "expression-attribute",
             f"`{part.variable}` is an expression: it has `ts` and `te`, and no attribute `{part.name}`",
             part.span,
-            hint=f"write which event is meant: {', '.join(f'`{name}`' for name in names)}"
-            + (several if types else ""),
+            hint=f"name the event: {', '.join(f'`{name}`' for name in names)}" + (several if types else ""),
             suggestion=print_expression(Attribute(names[0], part.name)) if names else None,
         )
 
 
 def _branches(scope: Scope) -> list[Primitive]:
-    """The branches of an OR of events; none of anything else."""
+    """The branches of an OR of events; none for anything else."""
     branches = [item.pattern for item in scope.nested] if scope.is_or else []
     return [branch for branch in branches if isinstance(branch, Primitive)] if _all_events(branches) else []
 
@@ -110,23 +109,23 @@ def _all_events(branches: Sequence[object]) -> bool:
 
 
 def too_many(predicate: Expression) -> Diagnostic:
-    """What to say of a condition on ORs with too many branches."""
+    """Report a condition on ORs with too many branches."""
     return Diagnostic(
         "too-many-alternatives",
         f"the condition has more than {MOST_BRANCHES} combinations of branches",
         predicate.span,
         detail="a condition on an OR is written for each of its branches",
-        hint="write it inside the branches it is about",
+        hint="write it inside the branches it concerns",
     )
 
 
 def apart(predicate: Expression, scopes: Scopes) -> Diagnostic:
-    """What to say of a condition that compares an OR with what its branches do not see."""
+    """Report a condition that compares an OR with something its branches do not see."""
     named = [part.variable for part in attributes(predicate) if part.variable in scopes.named]
     shown = print_name(named[0] or "")
     return Diagnostic(
         "across-or-branches",
-        f"the branches of `{shown}` do not see everything that this condition is about",
+        f"the branches of `{shown}` cannot see every variable of this condition",
         predicate.span,
         detail="a condition on an OR is written for each of its branches; a branch sees the variables of the "
         "expressions around it, not those inside an expression beside it",
@@ -141,7 +140,7 @@ def _is_time(part: Attribute, scopes: Scopes) -> bool:
 
 
 def _edges(scope: Scope, time: str) -> list[Edge]:
-    """The edges of a scope: one for each choice of branches, so that there is one if it has no OR."""
+    """The edges of a scope: one for each choice of branches, so just one if it has no OR."""
     items = [item for item in scope.items if isinstance(item, str) or not item.apart]
     if scope.is_or:
         return [

@@ -53,7 +53,7 @@ def bind_output(
         column for name in declared.shown for column in binding.by_default(name)
     )
     binding.check_names(columns, returns)
-    if into is not None and returns:  # without items, those that are wrong have been reported already
+    if into is not None and returns:  # without items: the wrong ones were already reported
         binding.check_into(columns, returns)
     bare = bool(returns) and all(
         isinstance(column, EventColumn | CompositeColumn) and not column.groups for column in columns
@@ -82,7 +82,7 @@ class _OutputBinding:
         self.diagnostics: list[Diagnostic] = []
 
     def shown(self, name: str) -> EventColumn | GroupColumn | CompositeColumn:
-        """The column of a variable: of an event, a group, or an expression."""
+        """The column of a variable: an event, a group, or an expression."""
         if name in self.named:
             return CompositeColumn(name, tuple(self.parts(self.declared.scopes.named[name])))
         if name not in self.groups:
@@ -91,7 +91,7 @@ class _OutputBinding:
         return GroupColumn(name, tuple(members(self.declared.scopes, name)) if of_matches else ())
 
     def by_default(self, name: str) -> Iterator[EventColumn | GroupColumn | CompositeColumn]:
-        """What a match shows of a variable; of an expression with a dropped event, what is left of it."""
+        """What a match shows of a variable; for an expression with a dropped event, what is left of it."""
         scopes = self.declared.scopes
         if name in self.visible or name in self.groups or name in self.named:
             yield self.shown(name)
@@ -153,7 +153,7 @@ class _OutputBinding:
                     self.diagnostics.append(
                         Diagnostic(
                             "grouped-variable",
-                            f"`{name}` stands for each member of a group",
+                            f"`{name}` ranges over the members of a group",
                             part.span,
                             hint="return the whole group, or a value of it",
                             suggestion=f"{print_name(group)}, or FIRST({print_expression(part)}) AS "
@@ -169,7 +169,7 @@ class _OutputBinding:
         columns: Sequence[Column],
         returns: Sequence[ReturnVariable | ReturnExpression],
     ) -> None:
-        """Report groups in the output of a query in which EXISTS drops events: the groups depend on those."""
+        """Report groups in the output of a query where EXISTS drops events that they depend on."""
         for place, column in enumerate(columns):
             grouped = column.groups or (isinstance(column, ValueColumn) and has_aggregate(column.expression))
             if grouped:

@@ -1,7 +1,7 @@
-"""What `ts`, `te` and `type` mean: columns of the data where it has them, and else an event's time and type.
+"""Defines `ts`, `te` and `type`: columns of the data if it has them, otherwise an event's time and type.
 
-A column of the data comes first: `a.type` is the column `type` if there is one, and else the event's type.
-The event's own time and type are always reached by the names of the columns that hold them.
+A column of the data comes first: `a.type` is the column `type` if there is one, and otherwise the event's
+type. The names of the time and type columns always reach an event's own time and type.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nestream.model.schema import Schema
 
 
 def with_own_columns(plan: Plan, schema: Schema) -> Plan:
-    """The plan in which `ts` and `type` are columns of the data, where the data has them."""
+    """The plan with `ts` and `type` replaced by columns of the data, if the data has them."""
     shadowed = schema.shadowed
     ends = END_ATTRIBUTE not in schema.columns and any(
         part.name == END_ATTRIBUTE for expression in expressions(plan) for part in attributes(expression)
@@ -64,7 +64,7 @@ def with_own_columns(plan: Plan, schema: Schema) -> Plan:
 
 
 def shadow_warnings(plan: Plan, schema: Schema) -> Iterator[str]:
-    """What to tell of a query that mentions `ts` or `type` where the data has columns of these names."""
+    """Warnings for a query that mentions `ts` or `type` where the data has columns of these names."""
     parts = (part for expression in expressions(plan) for part in attributes(expression))
     read = {column_name(part.name) for part in parts if not part.own}
     for name, column in schema.shadowed.items():

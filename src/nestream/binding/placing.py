@@ -1,7 +1,7 @@
 """Places the conditions of a query: each in the innermost expression that binds what it needs.
 
-Where a condition was written never changes the result. WHERE is split into alternatives where an OR of it
-mentions a negation. Every problem is collected.
+Where a condition is written never changes the result. WHERE is split into alternatives where one of its ORs
+mentions a negation. It collects every problem.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Placed = Mapping[Scope, Sequence[Expression]]
 
 
 class Placing:
-    """The conditions of one query, and what is wrong with them."""
+    """The conditions of one query, and the problems with them."""
 
     def __init__(self, declared: Declarations) -> None:
         self.declared = declared
@@ -108,7 +108,7 @@ class Placing:
                 placed[place].append(expanded)
 
     def reaches(self, predicate: Expression, place: Scope) -> bool:
-        """Whether a predicate with aggregates stands with its groups, not in what is beside them."""
+        """Whether a predicate with aggregates is at the level of its groups, not inside a neighbour."""
         for name, part in mentioned(predicate, self.scopes).items():
             if not name.startswith(AGGREGATED):
                 continue
@@ -119,7 +119,7 @@ class Placing:
                 self.diagnostics.append(
                     Diagnostic(
                         "aggregate-inside",
-                        f"`{print_expression(part)}` stands inside a {what} beside the group",
+                        f"`{print_expression(part)}` is inside a {what} beside the group",
                         span_of(part, place),
                         detail=f"a {what} and a group beside it look at their events independently",
                         hint="write the condition around both, or compare with single events",
@@ -141,7 +141,7 @@ class Placing:
         return not unknown and not wrong
 
     def seen(self, predicate: Expression, place: Scope) -> bool:
-        """Whether every variable of the predicate can be seen from the scope; reports why not."""
+        """Whether the scope sees every variable of the predicate; reports why not."""
         reported = set()
         for name in mentioned(predicate, self.scopes):
             reason = self.scopes.unseen(name, place)
@@ -153,7 +153,7 @@ class Placing:
     # -- WHERE ---------------------------------------------------------------------------------------------
 
     def split(self, where: Expression, placed: dict[Scope, list[Expression]]) -> list[Placed]:
-        """The conditions of the WHERE clause with those already placed, once for each alternative."""
+        """The conditions of the WHERE clause, added to those already placed, once for each alternative."""
         where = transform(transform(where, _counted), self.with_variable)
         bound = self.groups.bound(where)
         if bound is None or not self.known(bound) or not self.covers_groups(bound):
@@ -184,7 +184,7 @@ class Placing:
         return unions
 
     def keeps_groups(self, where: Expression) -> bool:
-        """Whether the alternatives of the clause give every group the same members."""
+        """Whether all alternatives of the clause give every group the same members."""
         for part in walk(inward(where)):
             if not isinstance(part, Or) or not mentions_negative(part, self.scopes):
                 continue
@@ -196,7 +196,7 @@ class Placing:
                             "group-or-negation",
                             f"the alternatives of this OR would give the group `{group}` different members",
                             part.span,
-                            detail="an OR that mentions a negated component stands for several queries",
+                            detail="an OR that mentions a negated component is run as several queries",
                             hint="write each condition with its component, or write two queries",
                         )
                     )
@@ -220,7 +220,7 @@ class Placing:
                     )
 
     def covers_groups(self, where: Expression) -> bool:
-        """Whether every `[attribute]` is a condition of its own, so that it can say which members belong."""
+        """Whether every `[attribute]` is a condition of its own, so that it can select members of groups."""
         if not self.scopes.groups:
             return True
         joined = [part for part in conjuncts(where) if not isinstance(part, Equivalence)]
@@ -229,16 +229,16 @@ class Placing:
             self.diagnostics.append(
                 Diagnostic(
                     "equivalence-over-group",
-                    f"`{print_expression(part)}` stands under OR or NOT, and the pattern has a group",
+                    f"`{print_expression(part)}` is under OR or NOT, and the pattern has a group",
                     part.span,
-                    detail="it covers the members of the group too, and says which events belong",
+                    detail="it also applies to the members of the group, and selects them",
                     hint="join it with AND alone, or compare the attributes of the single events",
                 )
             )
         return not inside
 
     def with_variable(self, part: Expression) -> Expression:
-        """An attribute without variable belongs to the only event of the pattern."""
+        """Give an attribute without a variable the only event of the pattern."""
         if isinstance(part, Aggregate):
             found = part.operand
             if isinstance(found, Attribute) and found.inner == _COUNTED:

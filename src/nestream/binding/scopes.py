@@ -1,7 +1,7 @@
-"""Scopes: where each variable of a query is declared, and from where it can be seen.
+"""Scopes: where each variable of a query is declared, and where it is visible.
 
-Each SEQ, AND and OR is a scope, and so is a primitive that stands alone: at the root, under a negation, or as
-a branch of an OR. A variable is visible in the scope that declares it and in every scope nested there. A
+Each SEQ, AND and OR is a scope, and so is a primitive on its own: at the root, under a negation, or as a
+branch of an OR. A variable is visible in the scope that declares it and in every scope nested there. A
 variable of a positive nested scope is also visible in the scopes around it, up to an OR or a negation.
 """
 
@@ -17,12 +17,12 @@ from nestream.model.expression import Expression
 
 
 class Unseen(StrEnum):
-    """Why a variable cannot be mentioned in some scope."""
+    """Why a variable cannot be mentioned in a scope."""
 
     NEGATED = "negated"
-    """It is bound under a negation that the place is not part of."""
+    """It is bound under a negation that does not contain the place."""
     GROUPED = "grouped"
-    """It stands for the members of a group that the place is not part of."""
+    """It ranges over the members of a group that does not contain the place."""
     BRANCH = "branch"
     """Only one branch of an OR binds it, and the place is outside the OR."""
     OTHER_BRANCH = "other branch"
@@ -34,15 +34,15 @@ class Unseen(StrEnum):
 
 
 AGGREGATED = "\1"
-"""Begins the name that stands for a group as a whole, which aggregates mention: `\\1f`."""
+"""The prefix of the name for a group as a whole, which aggregates mention: `\\1f`."""
 
 
 @dataclass(eq=False)
 class Scope:
     """One event expression: the variables it declares, its nested scopes, the predicates placed in it.
 
-    `items` keeps the components in the order of the text: the name of a variable for a primitive that the
-    scope declares itself, a scope for everything else.
+    `items` holds the components in text order: the name of a variable for a primitive that the scope declares
+    itself, a scope for everything else.
     """
 
     pattern: Primitive | Composite
@@ -56,7 +56,7 @@ class Scope:
     items: list[str | Scope] = field(default_factory=list)
     predicates: list[Expression] = field(default_factory=list)
     stands_for: str | None = None
-    """For the negation that NEXT or DIRECTLY is short for, the variable that is written with the word."""
+    """For the negation that NEXT or DIRECTLY abbreviates, the variable written with the word."""
 
     @property
     def is_or(self) -> bool:
@@ -70,18 +70,18 @@ class Scope:
 
     @property
     def group_name(self) -> str:
-        """The variable of the group: its own name, or that of the event that repeats."""
+        """The variable of the group: its own name, or that of the repeated event."""
         assert self.group is not None
         return self.group.variable or next(iter(self.leaves), "")
 
     @property
     def apart(self) -> bool:
-        """Whether the scope binds no event of the match around it: a negation or a group."""
+        """Whether the scope binds no event of the outer match: a negation or a group."""
         return self.negated or self.group is not None
 
     @property
     def nested(self) -> Iterator[Scope]:
-        """The scopes directly in this one."""
+        """The scopes directly inside this one."""
         return (item for item in self.items if isinstance(item, Scope))
 
     @property
@@ -97,7 +97,7 @@ class Scope:
 
 
 def member_variables(scope: Scope) -> Iterator[str]:
-    """The variables that a match of the scope's expression binds, in the order of the text."""
+    """The variables that a match of the scope's expression binds, in text order."""
     for item in scope.items:
         if isinstance(item, str):
             yield item
@@ -106,7 +106,7 @@ def member_variables(scope: Scope) -> Iterator[str]:
 
 
 def group_names(scope: Scope) -> Iterator[str]:
-    """The groups that a match of the scope's expression has, in the order of the text."""
+    """The groups that a match of the scope's expression has, in text order."""
     for item in scope.nested:
         if item.group is not None:
             yield item.group_name
@@ -132,7 +132,7 @@ class Scopes:
             if scope.variable is not None:
                 self.named[scope.variable] = self.of[scope.variable] = scope
         self.unwritten = frozenset(name for name, scope in self.of.items() if scope.stands_for is not None)
-        """The variables that no text declares."""
+        """The variables that the text does not declare."""
 
     def negated(self, variable: str) -> bool:
         """Whether the variable is bound only under a negation."""
@@ -143,14 +143,14 @@ class Scopes:
         return not any(scope.apart for scope in self.of[variable].path)
 
     def group_of(self, variable: str) -> str | None:
-        """The group whose members the variable stands for."""
+        """The group whose members the variable ranges over."""
         for scope in reversed(self.of[variable].path):
             if scope.group is not None:
                 return next(name for name, known in self.groups.items() if known is scope)
         return None
 
     def group_of_match(self, variable: str) -> str | None:
-        """The group of the match, under no negation, that the variable is inside of."""
+        """The group of the match, not under a negation, that contains the variable."""
         for scope in self.of[variable].path:
             if scope.negated:
                 return None
@@ -159,7 +159,7 @@ class Scopes:
         return None
 
     def unseen(self, variable: str, place: Scope) -> Unseen | None:
-        """Why the variable cannot be mentioned in the scope, or None where it can."""
+        """Why the variable cannot be mentioned in the scope; None if it can."""
         declaring = self.of[variable].path
         here = place.path
         shared = 0
@@ -182,7 +182,7 @@ class Scopes:
         return None
 
     def meeting(self, first: str, second: str) -> Scope:
-        """The innermost scope that holds the declarations of both variables."""
+        """The innermost scope that contains the declarations of both variables."""
         around = self.of[second].path
         return next(scope for scope in reversed(self.of[first].path) if scope in around)
 
@@ -209,7 +209,7 @@ class Scopes:
         return path[path.index(place) + 1]
 
     def innermost(self, mentioned: frozenset[str], place: Scope) -> Scope:
-        """The innermost positive scope, from `place` inwards, that sees all the mentioned variables."""
+        """The innermost positive scope, from `place` inwards, that sees all mentioned variables."""
         while True:
             step = next(
                 (

@@ -1,7 +1,7 @@
-"""Checks the types of a plan, against a schema where one is known, and writes out conversions.
+"""Checks the types of a plan, against a schema if one is known, and makes conversions explicit.
 
-In the SASE spelling a predicate on an attribute that the event's type does not have is true. Nothing after
-binding needs to know of that, nor of the conversions.
+In the SASE dialect, a predicate on an attribute that the event's type lacks is true. No stage after binding
+needs to know about that, or about conversions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nestream.model.time import Duration, WindowKind
 
 
 def check_types(plan: Plan, schema: Schema | None = None) -> tuple[Plan, list[Diagnostic]]:
-    """The plan for events of the schema, and every problem of its expressions with it."""
+    """The plan for events of the schema, and every type error in it."""
     checking = _PlanTypes(plan, schema)
     root = checking.node(plan.root)
     columns = tuple(
@@ -64,7 +64,7 @@ def result_kind(plan: Plan, expression: Expression, schema: Schema) -> Kind:
 
 
 class _PlanTypes(ExpressionTypes):
-    """Checks the expressions of a plan where they stand."""
+    """Checks the expressions of a plan in place."""
 
     def node(self, node: Node) -> Node:
         predicates = tuple(self.for_types(self.formula(predicate)) for predicate in node.predicates)
@@ -84,7 +84,7 @@ class _PlanTypes(ExpressionTypes):
         )
 
     def keep(self, keep: Keep | None) -> Keep | None:
-        """KEEP with its expressions checked: their values can be compared, and EVERY fits the times."""
+        """Check the expressions of KEEP: their values must be comparable, and EVERY must fit the times."""
         if keep is None:
             return None
         for item in keep.expressions:
@@ -117,7 +117,7 @@ class _PlanTypes(ExpressionTypes):
                     "window-unit",
                     f"WITHIN {window} is a duration, and the time column `{schema.time}` holds integers",
                     self.plan.window_span,
-                    hint="give the window as a bare number in the column's own unit, "
+                    hint="write the window as a number in the column's unit, "
                     "or convert the column to timestamps",
                 )
             )
@@ -127,7 +127,7 @@ class _PlanTypes(ExpressionTypes):
                     "window-unit",
                     f"WITHIN {window} has no unit, and the time column `{schema.time}` holds timestamps",
                     self.plan.window_span,
-                    hint=f"say the unit, for example `WITHIN {window} seconds`, or `WITHIN {window} EVENTS`",
+                    hint=f"add a unit, for example `WITHIN {window} seconds`, or `WITHIN {window} EVENTS`",
                 )
             )
 
@@ -157,7 +157,7 @@ class _PlanTypes(ExpressionTypes):
         assert self.schema is not None
         for part in dict.fromkeys(attributes(predicate)):
             if part.variable not in plain_variables(predicate):
-                continue  # in an aggregate an attribute that a type lacks is NULL
+                continue  # in an aggregate, an attribute that a type lacks is NULL
             types = self.of(part.variable or "")
             lacking = tuple(name for name in types if not self.schema.has(name, part.name))
             if len(lacking) == len(types):

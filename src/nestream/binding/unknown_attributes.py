@@ -1,4 +1,4 @@
-"""What to say of an attribute that the events do not have."""
+"""Reports attributes that the events do not have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ else:
 def unknown_attribute(
     attribute: Attribute, schema: Schema, types: Sequence[str], written: Sequence[str]
 ) -> Diagnostic:
-    """What to say of an attribute that no type of its variable has; `written` are the types in the query."""
+    """Report an attribute that no type of its variable has; `written` are the types in the query."""
     variable = attribute.variable or ""
     if PATH_MARK in attribute.name:
         found = _unknown_field(attribute, schema)
@@ -40,7 +40,7 @@ def unknown_attribute(
     close = get_close_matches(attribute.name, known, 1)
     base, hyphen, rest = attribute.name.partition("-")
     if hyphen and base in known:
-        hint = f"names may contain `-`: if a subtraction is meant, write `{variable}.{base} - {rest}`"
+        hint = f"names may contain `-`: for a subtraction write `{variable}.{base} - {rest}`"
     elif close:
         hint = f"did you mean `{variable}.{close[0]}`?"
     else:
@@ -55,7 +55,7 @@ def unknown_attribute(
 
 
 def _unknown_field(attribute: Attribute, schema: Schema) -> Diagnostic | None:
-    """What is wrong with a field of a struct; None where the column itself is missing."""
+    """What is wrong with a field of a struct; None if the column itself is missing."""
     path = attribute.name.split(PATH_MARK)
     for length in range(1, len(path)):
         owner = schema.datatype(PATH_MARK.join(path[:length]))

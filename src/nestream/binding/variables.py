@@ -1,4 +1,4 @@
-"""What to say of a variable in a condition that is not declared, or that the condition cannot see."""
+"""Reports variables of a condition that are not declared, or that the condition cannot see."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nestream.model.text import print_expression
 def unknown_variable(
     part: Attribute, scopes: Scopes, ambiguous: Collection[str], written: Sequence[str]
 ) -> Diagnostic:
-    """What to say of a variable that no component has."""
+    """Report a variable that no component has."""
     name = part.variable or ""
     by_type = [
         variable
@@ -39,7 +39,7 @@ def unknown_variable(
 def unseen_variable(
     reason: Unseen, mention: str, predicate: Expression, place: Scope, scopes: Scopes
 ) -> Diagnostic:
-    """What to say of a variable that a condition does not see from its place."""
+    """Report a variable that a condition cannot see from its place."""
     target = scopes.of[mention]
     name = mention.removeprefix(AGGREGATED)
     at = span_of(predicate, place)
@@ -63,7 +63,7 @@ def unseen_variable(
             group = inside.group_name
             return Diagnostic(
                 "grouped-variable",
-                f"`{name}` stands for each member of a group, so it has no single event here",
+                f"`{name}` ranges over the members of a group, so it has no single event here",
                 at,
                 detail="a condition on a member says which events belong to the group",
                 hint=f"write the condition with the group, or an aggregate such as COUNT({group})"
@@ -117,7 +117,7 @@ def _why_unfit(predicate: Expression, negation: Scope, scopes: Scopes) -> str:
 
 
 def hyphens(predicate: Expression, written: Collection[str]) -> Iterator[Diagnostic]:
-    """Warnings of `a.x-1`, which is one name, where a subtraction may be meant."""
+    """Warnings about `a.x-1`, which is one name, where a subtraction may be intended."""
     for part in attributes(predicate):
         *owners, last = part.name.split(PATH_MARK)
         meant = re.fullmatch(r"(.*[^-])-(\d+)", last) if not owners else None

@@ -1,9 +1,9 @@
 """Splits a WHERE clause over the pattern, as SASE defines it.
 
-Conjuncts that mention a negative component belong to that negation; the others are predicates of the match.
-A disjunction over a negative component is the union of its branches: the clause is taken apart into
-alternatives, each a list of conjuncts, and the query is the union of the pattern under each alternative.
-`[id]` asks for equal ids of all events, `[id = 1]` for that value in all of them.
+Conjuncts that mention a negative component belong to that negation; the others are predicates of the match. A
+disjunction over a negative component is the union of its branches: the clause is split into alternatives,
+each a list of conjuncts, and the query is the union of the pattern under each alternative. `[id]` requires
+equal ids in all events, `[id = 1]` that value in all of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nestream.model.expression import (
 )
 
 MOST_ALTERNATIVES = 64
-"""How many alternatives a clause may be taken apart into."""
+"""The maximum number of alternatives that a clause is split into."""
 
 
 class TooManyAlternativesError(Exception):
@@ -34,7 +34,7 @@ class TooManyAlternativesError(Exception):
 
 
 def expand_equivalences(where: Expression, order: tuple[str, ...], scopes: Scopes) -> Expression:
-    """The clause with every `[attribute]` and `[attribute = value]` written out."""
+    """The clause with every `[attribute]` and `[attribute = value]` expanded."""
     match where:
         case Equivalence(attribute=attribute, value=value, span=span):
             if value is not None:
@@ -61,15 +61,15 @@ def expand_equivalences(where: Expression, order: tuple[str, ...], scopes: Scope
 
 
 def _said(formula: Expression) -> Expression:
-    """The formula, or TRUE where nothing is left of it: `[id]` asks nothing of a single event."""
+    """The formula, or TRUE if nothing is left of it: `[id]` requires nothing of a single event."""
     return Literal(True, formula.span) if isinstance(formula, And) and not formula.operands else formula
 
 
 def _anchor(name: str, order: tuple[str, ...], scopes: Scopes) -> str | None:
     """The positive variable that the given one is compared with, so that all events of a match agree.
 
-    The first variable that every match binds serves where it can be seen. Where no variable can be seen that
-    may be in the same match, the first of them is given, and placing the comparison reports why it cannot be.
+    This is the first variable that every match binds, if it is visible. If no variable that may be in the
+    same match is visible, the first of them is returned, and placing the comparison reports why it fails.
     """
     before = order[: order.index(name)]
     certain = [other for other in order if other != name and scopes.certain(other)]
@@ -87,9 +87,9 @@ def _anchor(name: str, order: tuple[str, ...], scopes: Scopes) -> str | None:
 
 
 def alternatives(where: Expression, is_negative: Callable[[Expression], bool]) -> list[list[Expression]]:
-    """The clause as alternatives of conjuncts, taken apart only where a disjunction needs it.
+    """The clause as alternatives of conjuncts, split only where a disjunction needs it.
 
-    Raises `TooManyAlternativesError` where there would be more than `MOST_ALTERNATIVES`.
+    Raises `TooManyAlternativesError` if there would be more than `MOST_ALTERNATIVES`.
     """
     choices: list[list[list[Expression]]] = []
     total = 1
@@ -106,7 +106,7 @@ def alternatives(where: Expression, is_negative: Callable[[Expression], bool]) -
 
 
 def inward(formula: Expression) -> Expression:
-    """The formula with NOT moved inwards over AND and OR; formulas are two-valued, so nothing changes."""
+    """Move NOT inwards over AND and OR; formulas are two-valued, so the meaning does not change."""
     match formula:
         case Not(operand=And(operands=operands), span=span):
             return Or(tuple(inward(Not(part, part.span)) for part in operands), span)

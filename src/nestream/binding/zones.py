@@ -1,4 +1,4 @@
-"""Times written without a zone, beside a column whose times have one: they are times of the column's zone."""
+"""Gives times written without a zone the zone of the column they are compared with."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ else:
 
 
 def in_their_zones(expression: Expression, schema: Schema) -> Expression:
-    """The expression with a zone for each time that is compared or combined with times that have one."""
+    """The expression with a zone for each time that is compared or combined with zoned times."""
 
     def placed(part: Expression) -> Expression:
         match part:

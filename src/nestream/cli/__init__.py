@@ -1,1 +1,1 @@
-"""The command line: check, fmt, explain, run and data. Thin: what a command does is in the package."""
+"""The command line. Commands are thin: what they do is in the package."""

@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 
 
 class Dialect(StrEnum):
-    """The three spellings."""
+    """The three dialects."""
 
     NEEL = "neel"
     NEEL_PLUS = "neel+"
@@ -35,7 +35,7 @@ class AnswerFormat(StrEnum):
 
 
 class FileFormat(StrEnum):
-    """What is written to a file. json is one object a line; jsonl is the same."""
+    """The format of a written file. json is one object per line; jsonl is the same."""
 
     CSV = "csv"
     JSON = "json"
@@ -49,7 +49,7 @@ class FileFormat(StrEnum):
 
 
 class EventFormat(StrEnum):
-    """What is read from a file. json is one object a line; jsonl is the same."""
+    """The format of a file that is read. json is one object per line; jsonl is the same."""
 
     CSV = "csv"
     JSON = "json"
@@ -68,7 +68,7 @@ def _stored(format: StrEnum) -> str:
 
 
 class Order(StrEnum):
-    """What orders the events."""
+    """How events are ordered."""
 
     TIME = "time"
     ARRIVAL = "arrival"
@@ -159,7 +159,7 @@ StrategyOption = Annotated[
         "--strategy",
         metavar="NAME",
         callback=_known_strategy,
-        help=f"How to find the matches, with the same result: {', '.join(STRATEGIES)}.",
+        help=f"How to find the matches; all find the same: {', '.join(STRATEGIES)}.",
     ),
 ]
 
@@ -191,7 +191,7 @@ VerboseOption = Annotated[
 
 @dataclass(frozen=True)
 class QueryText:
-    """The text of a query and the file it is from, if any."""
+    """The text of a query, and its file if it has one."""
 
     text: str
     path: Path | None = None
@@ -199,9 +199,9 @@ class QueryText:
     def parse(
         self, dialect: Dialect | None, given: list[str] | None = None, *, of_several: bool = False
     ) -> nestream.Query:
-        """The query, with the values that `--set` gives; raises QueryError.
+        """The query, with the values of `--set`; raises QueryError.
 
-        With `of_several`, values that it does not name are meant for others.
+        With `of_several`, values that it does not name are for other queries.
         """
         forced = dialect.value if dialect else None
         values = values_of(given)
@@ -211,7 +211,7 @@ class QueryText:
 
 
 def values_of(given: list[str] | None) -> dict[str, Any]:
-    """The values of `--set`, by the names of their parameters."""
+    """The values of `--set`, by parameter name."""
     found: dict[str, Any] = {}
     for each in given or ():
         name, equals, value = each.partition("=")
@@ -230,7 +230,7 @@ def values_of(given: list[str] | None) -> dict[str, Any]:
 
 
 def query_text(argument: str) -> QueryText:
-    """The query of an argument: an existing path is read, anything with a space or parentheses is text."""
+    """The query of an argument: an existing path is a file; anything with a space or parentheses is text."""
     if not os.path.exists(argument):
         if re.search(r"[\s()]", argument):
             return QueryText(_checked(argument))
@@ -253,7 +253,7 @@ def query_text(argument: str) -> QueryText:
 def queries_of(
     argument: str, dialect: Dialect | None, given: list[str] | None = None
 ) -> nestream.Query | nestream.Queries:
-    """What QUERY stands for where a set of queries will do too: a folder of `.neel` files is one."""
+    """The query, or the query set if QUERY is a folder of `.neel` files."""
     if not os.path.isdir(argument):
         return query_text(argument).parse(dialect, given)
     try:
@@ -286,7 +286,7 @@ def _wrong_query(message: str) -> typer.BadParameter:
 
 
 def seconds(text: str) -> float:
-    """The seconds of an option: a number of them, or a duration of the language."""
+    """The seconds of an option: a number, or a duration of the language."""
     try:
         return seconds_of(float(text) if _NUMBER.fullmatch(text) else text, "time")
     except (TypeError, ValueError) as wrong:

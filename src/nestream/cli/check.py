@@ -33,7 +33,7 @@ from nestream.cli.arguments import (
     queries_of,
     query_text,
 )
-from nestream.cli.console import count, output, show_diagnostics
+from nestream.cli.terminal import count, output, show_diagnostics
 from nestream.model.lazy import lazy
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def check(
 
 @dataclass(frozen=True)
 class _Answer:
-    """Whether a query is accepted, as which spelling, and what is to be said of it."""
+    """Whether a query is accepted, in which dialect, and its diagnostics."""
 
     accepted: bool
     dialect: str | None
@@ -142,7 +142,7 @@ def _checked_together(
     dialect: Dialect | None,
     given: list[str] | None,
 ) -> dict[str, _Answer]:
-    """The answers of a folder of queries, which may read the events that others make with INTO."""
+    """The answers for a folder of queries, which may read the events that others make with INTO."""
     answers = {
         name: _checked(source, None, dialect, given, of_several=True) for name, source in sources.items()
     }

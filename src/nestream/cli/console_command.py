@@ -1,4 +1,4 @@
-"""`nestream console`: the web console, for a job, or for queries on data sets alone."""
+"""`nestream console`: the web console, for a job, or just for queries on data sets."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from nestream.cli.console import note
+from nestream.cli.terminal import note
 from nestream.data import sample_names
+from nestream.model.extras import needs
 
 
 def console(
@@ -57,17 +58,14 @@ def console(
     try:
         from nestream.console import serve
     except ModuleNotFoundError as missing:
-        raise OSError(
-            f"the console needs the package {missing.name}, which is not installed\n"
-            "  hint: run ./scripts/setup, or pip install '.[console]' in the checkout"
-        ) from None
+        raise OSError(needs("the console", missing.name or "starlette", "console")) from None
 
     def ready(address: str) -> None:
-        note(f"the console runs at {address}\nCtrl-C stops it")
+        note(f"the console runs at {address}\npress Ctrl-C to stop it")
         if browser:
             webbrowser.open(address)
 
-    with suppress(KeyboardInterrupt):  # which the server may take for itself
+    with suppress(KeyboardInterrupt):  # which the server may handle itself
         serve(Path(job) if job else None, port=port, data=files, time=time, type=type, ready=ready)
     note("stopped")
 

@@ -1,4 +1,4 @@
-"""`nestream data`: example data of any size from the generators, or the list of them."""
+"""`nestream data`: generates example data of any size, or lists the data sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from nestream.cli.arguments import FileFormat, output_format
-from nestream.cli.console import count, is_terminal, measured, note, output, working
+from nestream.cli.terminal import count, is_terminal, measured, note, output, working
 from nestream.data import GENERATORS, Generator
 from nestream.sink import write_matches
 
@@ -102,7 +102,7 @@ def _written(table: pa.Table) -> Iterator[pa.RecordBatch]:
 
 
 def _option(generator: Generator, setting: str) -> tuple[str, Any]:
-    """`key=value` as the generator's parameter."""
+    """`key=value` as a parameter of the generator."""
     key, equals, text = setting.partition("=")
     known = list(_options(generator))
     if not equals:
@@ -170,7 +170,7 @@ def _describe(generator: Generator, format: FileFormat | None) -> None:
 
 
 def _columns(entries: Mapping[str, str], indent: str = "") -> None:
-    """A line an entry, the second column below itself unless a name is long."""
+    """One line per entry; a long name has its second column on the next line."""
     width = max((len(name) for name in entries if len(name) < 30), default=0)
     for name, meaning in entries.items():
         line = Text(indent)

@@ -1,7 +1,7 @@
-"""`nestream demo`: a case study that runs by one command. `hospital` is a ward with planted violations.
+"""`nestream demo`: runs a case study with one command. `hospital` is a ward with planted violations.
 
-A process writes the events of the simulator, a Spark stream finds the violations, and the console shows them;
-all they have in common is the job folder.
+One process writes the events of the simulator, a Spark stream finds the violations, and the console shows
+them; they share only the job folder.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import typer
 
 import nestream
 from nestream.cli.arguments import seconds
-from nestream.cli.console import show_error
 from nestream.cli.demo_run import TRIGGER, DemoRun
+from nestream.cli.terminal import show_error
 from nestream.hospital.job import JobError, Settings, held, prepare, settings_of
 from nestream.hospital.simulator import INSTRUMENTS_PER_WORKER, RATE_PER_WORKER
 
@@ -125,7 +125,7 @@ def hospital(
     place = (folder or default_folder()).absolute()
     try:
         if rules is not None:
-            nestream.queries(rules)  # what is wrong with them is told before anything is made or removed
+            nestream.queries(rules)  # their errors are reported before anything is created or removed
         if not place.exists():
             chosen(None, seed, workers, violations, speed, events_per_second)
         with held(place):
@@ -142,7 +142,7 @@ def hospital(
 
 
 def default_folder() -> Path:
-    """Where a user's programs keep what outlasts them and is no document."""
+    """The folder for a user's program state that is not a document."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "nestream" / "hospital"
 
@@ -155,7 +155,7 @@ def chosen(
     speed: float | None,
     rate: float | None,
 ) -> tuple[Settings, float]:
-    """The settings, where not told those of the run that is there; and the speed, which no run keeps."""
+    """The settings, by default those of the existing run; and the speed, which is not saved."""
     if rate is not None and workers is not None and speed is not None:
         raise typer.BadParameter(
             "--workers and --speed already determine the rate; leave out one of the three.",

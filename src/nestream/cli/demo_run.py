@@ -1,4 +1,4 @@
-"""The parts of `nestream demo hospital` while they run: simulator, console and stream, and how they end."""
+"""The running parts of `nestream demo hospital`: simulator, console and stream, and how they end."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from typing import Any
 from rich.table import Table
 
 import nestream
-from nestream.cli.console import count, is_terminal, messages, note, output, show_error
 from nestream.cli.spark import SETTINGS, spark_errors
 from nestream.cli.stream_spark import LOOK
 from nestream.cli.stream_status import interruption, live
+from nestream.cli.terminal import count, is_terminal, messages, note, output, show_error
 from nestream.hospital.compliance import Compliance
 from nestream.hospital.job import WATERMARK, WATERMARK_SECONDS, Job, JobError
 from nestream.hospital.score import Score, matches, scores
@@ -29,23 +29,23 @@ from nestream.job.folder import JobFolder
 from nestream.query import spark_session
 
 TRIGGER = 0.5
-"""The seconds from micro-batch to micro-batch, where they are not longer themselves."""
+"""The minimum seconds between two micro-batches."""
 FINISHING = 10.0
-"""How long the stream may take for the last events after Ctrl-C, in seconds."""
+"""How many seconds the stream may take for the last events after Ctrl-C."""
 PATIENCE = 60.0
-"""How long the stream may stand still at the end, in seconds, before it is given up."""
+"""How many seconds the stream may make no progress at the end before it is given up."""
 MOST_WORKERS = 5
-"""Of how many workers the compliance is shown at the end: those with the lowest."""
+"""For how many workers compliance is shown at the end: those with the lowest."""
 MOST_ALERTS = 5
 ON_SPARK = {
     **SETTINGS,
-    "spark.sql.shuffle.partitions": "1",  # the rules have no key in common, so their events are not split
+    "spark.sql.shuffle.partitions": "1",  # the rules share no key, so their events are not split
 }
 
 
 @dataclass(frozen=True)
 class Writer:
-    """The process that writes events, and how to tell it to stop."""
+    """The process that writes events, and how to stop it."""
 
     process: Any
     stop: Any
@@ -60,14 +60,14 @@ class DemoRun:
     duration: float | None
     master: str
     inexact: bool = False
-    """Whether a comparison with what was planted found a difference."""
+    """Whether the comparison with the planted violations found a difference."""
 
     @cached_property
     def _folder(self) -> JobFolder:
         return JobFolder(self.job.folder)
 
     def run(self, port: int | None) -> None:
-        """Run until interrupted, or for as long as wanted."""
+        """Run until interrupted, or for the given time."""
         note(f"job      {self.job.folder}")
         workers, instruments = self.job.settings.workers, self.job.settings.instruments
         note(
@@ -79,7 +79,7 @@ class DemoRun:
         with self._writer() as writer, self._console(port), spark_errors():
             spark = spark_session(self.master, ON_SPARK)
             try:
-                with interruption() as interrupted:  # after Spark's start, which wants Ctrl-C for itself
+                with interruption() as interrupted:  # after Spark's start, which handles Ctrl-C itself
                     self._stream(rules, spark, writer, interrupted)
             except nestream.EventError as problem:
                 raise self._explained(problem) from None
@@ -87,18 +87,18 @@ class DemoRun:
                 spark.stop()
 
     def _explained(self, problem: nestream.EventError) -> Exception:
-        """The failure of a stream, with what to do about it here."""
+        """The failure of a stream, with what to do about it in the demo."""
         said = str(problem)
         if not said.startswith("the checkpoint belongs to another query"):
             return problem
         return JobError(
             f"the rules in {self.job.rules} are not those that this run was started with\n"
-            "  hint: copy them to a folder of your own and begin anew with --rules and --fresh"
+            "  hint: copy them to a folder of your own and start over with --rules and --fresh"
         )
 
     @contextmanager
     def _writer(self) -> Iterator[Writer]:
-        """The process that writes events; it has its first file written when this goes on."""
+        """Start the process that writes events, and wait for its first file."""
         context = multiprocessing.get_context("spawn")
         stop = context.Event()
         arguments = (self.job, self.speed, stop, self.duration)
@@ -107,7 +107,7 @@ class DemoRun:
         try:
             while not any(self.job.events.glob("part-*.jsonl")):
                 if process.exitcode is not None:
-                    raise JobError("the simulator ended before it wrote events; what it said is above")
+                    raise JobError("the simulator ended before it wrote events; its output is above")
                 time.sleep(0.05)
             yield Writer(process, stop)
         finally:
@@ -119,7 +119,7 @@ class DemoRun:
 
     @contextmanager
     def _console(self, port: int | None) -> Iterator[None]:
-        """The console in a thread, where it is wanted and there is one."""
+        """Run the console in a thread, if it is wanted and installed."""
         if port is None:
             note("console  off")
             yield
@@ -135,7 +135,7 @@ class DemoRun:
         def show() -> None:
             try:
                 serve(self.job.folder, port=port, ready=lambda url: note(f"console  {url}"), stop=stop)
-            except Exception as problem:  # the stream goes on without it
+            except Exception as problem:  # the stream continues without it
                 show_error(f"the console ended: {problem}")
 
         thread = threading.Thread(target=show, name="console", daemon=True)
@@ -160,7 +160,7 @@ class DemoRun:
             output="json",
             trigger=TRIGGER,
         )
-        note("stream   running; Ctrl-C stops it")
+        note("stream   running; press Ctrl-C to stop it")
         shown = messages().status("starting") if is_terminal(error=True) else nullcontext()
         with shown as status:
             self._watch(running, writer, interrupted, status)
@@ -177,25 +177,25 @@ class DemoRun:
         self._folder.tell(progress)
 
     def _lag(self, watermark: datetime) -> float:
-        """The seconds of the clock, not of the simulation, from the watermark to the last event in a file."""
+        """The seconds of wall-clock time from the watermark to the last written event."""
         last = last_moment(self.job) or watermark
         return round((last - watermark).total_seconds() / self.speed, 3)
 
     def _watch(self, running: Any, writer: Writer, interrupted: threading.Event, status: Any) -> None:
-        """Wait until the writer is done, at the latest after Ctrl-C, and all it wrote is decided."""
+        """Wait until the writer is done, at the latest after Ctrl-C, and all its events are decided."""
         end, moved, seen, last_call = None, time.monotonic(), -1, math.inf
         while not running.wait(LOOK) and time.monotonic() < last_call:
             self._tell(running.progress)
             if status is not None:
                 status.update(live(running.progress))
             if interrupted.is_set() and last_call == math.inf:
-                note("stopping after the last events; Ctrl-C again ends at once")
+                note("stopping after the last events; press Ctrl-C again to stop now")
                 last_call = time.monotonic() + FINISHING
                 writer.stop.set()
             if writer.process.exitcode is None:
                 continue
             if writer.process.exitcode:
-                raise JobError("the simulator failed; what it said is above")
+                raise JobError("the simulator failed; its output is above")
             if end is None and (last := last_moment(self.job)) is not None:
                 end = last - timedelta(seconds=WATERMARK_SECONDS)
                 moved = time.monotonic()
@@ -234,7 +234,7 @@ def summary_table(result: list[Score]) -> Table:
 
 
 def compliance_table(compliance: Compliance) -> Table:
-    """Violations to opportunities, by rule, room, role and shift, and of the workers who comply least."""
+    """Violations and opportunities by rule, room, role and shift, and for the workers who comply least."""
     table = Table("by", "", box=None)
     for name in ("opportunities", "violations", "compliance"):
         table.add_column(name, justify="right")
@@ -249,7 +249,7 @@ def compliance_table(compliance: Compliance) -> Table:
 
 
 def verdict(events: int, result: list[Score]) -> str:
-    """All rules together, in a line."""
+    """All rules together, on one line."""
     total = Score(
         "all",
         sum(score.found for score in result),

@@ -1,4 +1,4 @@
-"""Reading the events that a command names, with progress, and reporting the rows that could not be read."""
+"""Reads the events that a command names, with progress, and reports the rows that could not be read."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 import typer
 
 from nestream.cli.arguments import EventFormat
-from nestream.cli.console import ReadingProgress, count, measured, note, working
+from nestream.cli.terminal import ReadingProgress, count, measured, note, working
 from nestream.source import EventFiles, event_files
 
 
 def load_events(
     places: Sequence[str], time: str, type: str, format: EventFormat | None, dead_letter: str | None
 ) -> tuple[EventFiles, pa.Table]:
-    """All events of some places, and the readers that know what was wrong with the others."""
+    """All events of some places, and the readers, which know the malformed rows."""
     reader = open_events(places, time, type, format, dead_letter)
     return reader, read_all(reader)
 
@@ -31,7 +31,7 @@ def read_all(reader: EventFiles) -> pa.Table:
 def open_events(
     places: Sequence[str], time: str, type: str, format: EventFormat | None, dead_letter: str | None
 ) -> EventFiles:
-    """The events of some places, looked at once and not read yet."""
+    """Open the events of some places: inspected, but not read yet."""
     with measured("reading") as progress:
         reader = _open(places, time, type, format, dead_letter, progress)
     _report_dead_letters(reader, "save with --dead-letter FILE")
@@ -39,7 +39,7 @@ def open_events(
 
 
 def note_unseen(told: Iterable[str]) -> None:
-    """One line on stderr for each type that the query names and no event has."""
+    """Print one line on stderr for each type that the query names and no event has."""
     for sentence in told:
         note(f"note: {sentence}")
 
@@ -47,7 +47,7 @@ def note_unseen(told: Iterable[str]) -> None:
 def columns_of(
     places: Sequence[str], time: str, type: str, format: EventFormat | None
 ) -> tuple[pa.Schema, pa.ChunkedArray]:
-    """The columns of files of events, which every row decides on, and the types that occur in them."""
+    """The columns of files of events, which depend on every row, and the types that occur in them."""
     with measured("reading") as progress:
         reader = _open(places, time, type, format, None, progress)
     _report_dead_letters(reader, "save with `nestream run --dead-letter FILE`")
@@ -90,7 +90,7 @@ def _check_dead_letter(path: str, events: str) -> None:
 
 
 def _report_dead_letters(reader: EventFiles, how_to_keep: str) -> None:
-    """One line on stderr: how many, and where they are or how to keep them."""
+    """Print one line on stderr: how many, and where they are or how to keep them."""
     if not reader.malformed:
         return
     example = reader.examples[0]

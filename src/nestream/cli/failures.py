@@ -6,7 +6,7 @@ import os
 import sys
 
 import nestream
-from nestream.cli.console import messages, note, show_diagnostics, show_error
+from nestream.cli.terminal import messages, note, show_diagnostics, show_error
 from nestream.job import CheckpointError, JobError, RulesError
 from nestream.sink import SinkError
 from nestream.source import SourceError
@@ -24,7 +24,7 @@ _FAILURES = (
 
 
 def shown_failure(error: Exception) -> int | None:
-    """Say what went wrong, and give the exit code; None where it is no failure that a user can cause."""
+    """Print what went wrong and return the exit code; None if it is not a failure that a user can cause."""
     if isinstance(error, nestream.QueryError):
         of_set: dict[str, nestream.QueryError] = getattr(error, "errors", {})
         for name, one in of_set.items():
@@ -34,7 +34,7 @@ def shown_failure(error: Exception) -> int | None:
             show_diagnostics(messages(), error.diagnostics, error.text)
     elif isinstance(error, _FAILURES):
         show_error(str(error))
-    elif isinstance(error, BrokenPipeError):  # the reader, `head` say, has seen enough
+    elif isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
         _forget_output()
         return 0
     elif isinstance(error, OSError):
@@ -46,7 +46,7 @@ def shown_failure(error: Exception) -> int | None:
 
 
 def _forget_output() -> None:
-    """Python flushes standard output once more at its end, which must not fail again."""
+    """Python flushes standard output once more at exit, which must not fail again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""`nestream fmt`: queries in the one canonical layout."""
+"""`nestream fmt`: formats queries in the one canonical layout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from nestream import QueryError
 from nestream.cli.arguments import Dialect, DialectOption, QueryText, query_text
-from nestream.cli.console import messages, note, show_diagnostics, show_error
+from nestream.cli.terminal import messages, note, show_diagnostics, show_error
 from nestream.editor.formatting import layout, loses_comments
 
 
@@ -29,21 +29,21 @@ def fmt(
 ) -> None:
     """Format queries: print them, or rewrite their files.
 
-    Comments before the query are kept.
-    A file with comments inside the query is left alone, as they would be lost.
+    Comments before the query are kept. A file with comments inside the query is not changed, because they
+    would be lost.
     """
     if write and check:
         raise typer.BadParameter("use --write or --check, not both.", param_hint="--check")
     sources = [query_text(query) for query in queries]
     if write and any(source.path is None for source in sources):
-        raise typer.BadParameter("--write takes files, and this is the text of a query.", param_hint="QUERY")
+        raise typer.BadParameter("--write takes files, but this is the text of a query.", param_hint="QUERY")
     results = [_one(source, write, check, dialect) for source in sources]
     if not all(results):
         raise typer.Exit(1)
 
 
 def _one(source: QueryText, write: bool, check: bool, dialect: Dialect | None) -> bool:
-    """Format one query; whether all is well with it."""
+    """Format one query; return whether it is fine."""
     name = str(source.path or "the query")
     try:
         wanted = layout(source.text, dialect.value if dialect else None)
@@ -61,7 +61,7 @@ def _one(source: QueryText, write: bool, check: bool, dialect: Dialect | None) -
             note(f"{name} is not formatted")
         return lost or not changed
     if write and lost:
-        show_error(f"{name} has comments inside the query, which would be lost, so it is left alone")
+        show_error(f"{name} has comments inside the query, which would be lost, so it was not changed")
         return False
     if write and source.path is not None:
         if changed:
@@ -75,7 +75,7 @@ def _one(source: QueryText, write: bool, check: bool, dialect: Dialect | None) -
 
 
 def _rewrite(path: Path, text: str) -> None:
-    """Through a second file, so that the query is never half written."""
+    """Write through a second file, so that the query is never half written."""
     beside = path.with_name(f".{path.name}.new")
     try:
         beside.write_text(text, encoding="utf-8", newline="\n")

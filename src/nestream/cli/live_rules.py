@@ -15,9 +15,9 @@ from nestream.queries import parsed_queries
 
 
 class Binder:
-    """Makes a query set of the texts of rules; those that were parsed before are not parsed again.
+    """Makes a query set from the texts of rules; texts that were parsed before are not parsed again.
 
-    A value of `--set` may belong to a rule that comes later.
+    A value of `--set` may belong to a later rule.
     """
 
     def __init__(self, dialect: Dialect | None, given: list[str] | None, types: str | None) -> None:
@@ -25,10 +25,10 @@ class Binder:
         self._types = types
         self._known: dict[tuple[str, str], Query] = {}
         self.attributes: set[str] = set()
-        """The attributes that a rule has read."""
+        """The attributes that some rule has read."""
 
     def __call__(self, texts: Mapping[str, str]) -> Queries:
-        """The query set; raises where a text is no query, or the queries do not go together."""
+        """The query set; raises if a text is not a query, or the queries do not fit together."""
         members = {name: self._known.get((name, text), text) for name, text in texts.items()}
         found, _ = parsed_queries(members, self._dialect, self._given)
         parsed = Queries(found)
@@ -38,7 +38,7 @@ class Binder:
 
 
 def change_lines(change: Change, running: Mapping[str, int]) -> list[str]:
-    """What to say of a change of the rules, a line for each rule; `running` are the versions that run now."""
+    """The lines that report a change of the rules, one per rule; `running` are the running versions."""
     lines = []
     for name, since in change.joined.items():
         what = "replaced" if name in change.replaced else "added"
@@ -47,26 +47,26 @@ def change_lines(change: Change, running: Mapping[str, int]) -> list[str]:
         )
     lines += [f"{name} removed" for name in change.left if name not in change.refused]
     for name, reason in change.refused.items():
-        what = "suspended, as it does not fit the events" if name in change.left else "refused"
-        what += f"; version {running[name]} of it runs on" if name in running else ""
+        what = "suspended: it does not fit the events" if name in change.left else "refused"
+        what += f"; version {running[name]} keeps running" if name in running else ""
         lines.append(f"{name} {what}\n{indent(reason, '  ')}")
     return [f"rules version {change.version}: {line}" for line in lines]
 
 
 class RulesProblem:
-    """Says once why the rules cannot be read, until that is another reason."""
+    """Reports once why the rules cannot be read, until the reason changes."""
 
     def __init__(self) -> None:
         self._told: str | None = None
 
     def __call__(self, progress: Progress) -> str | None:
-        """What to say now, if anything."""
+        """The message to show now, if any."""
         problem, told = progress.rules_problem, self._told
         self._told = problem
         if problem is None or problem == told:
             return None
         first = problem.splitlines()[0]
-        return f"warning: {first}; version {progress.version} of the rules runs on"
+        return f"warning: {first}; version {progress.version} of the rules keeps running"
 
 
 def _moment(since: Any) -> str:

@@ -1,4 +1,4 @@
-"""The command `nestream`: its commands put together, and how each kind of failure ends the program."""
+"""The command `nestream`: combines its commands, and maps each kind of failure to an exit code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nestream.cli.without_pandas import hide_pandas_from_arrow
 
 @dataclass(frozen=True)
 class Lazy:
-    """A command whose module is loaded when it is used: `path` is the module and the function, or an app."""
+    """A command whose module is loaded on use: `path` is the module and the function, or an app."""
 
     path: str
     examples: tuple[str, ...] = ()
@@ -133,13 +133,19 @@ COMMANDS = {
         ("nestream lsp", "nestream lsp --events hospital.csv"),
         no_args_is_help=False,
     ),
+    "doctor": Lazy(
+        "nestream.cli.doctor:doctor",
+        ("nestream doctor", "nestream doctor --format json"),
+        no_args_is_help=False,
+        arrow=True,
+    ),
     "demo": Lazy("nestream.cli.demo:app"),
 }
 """The commands in the order of the help."""
 
 
 class Commands(TyperGroup):
-    """Loads commands, and turns what goes wrong for a user into a message and an exit code.
+    """Loads commands, and turns a user's mistakes into a message and an exit code.
 
     Usage errors are Typer's own (2).
     """
@@ -149,8 +155,8 @@ class Commands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, name: str) -> Any:
-        """The command of a name, None where there is none."""
-        for wanted in [name] if name in COMMANDS else COMMANDS:  # an unknown one may be like any other
+        """The command of a name; None if there is none."""
+        for wanted in [name] if name in COMMANDS else COMMANDS:  # an unknown name may be similar to any
             if wanted not in self.commands:
                 self.commands[wanted] = COMMANDS[wanted].load(wanted)
         return self.commands.get(name)
@@ -180,9 +186,9 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    from nestream.cli.console import note
+    from nestream.cli.terminal import note
 
-    if not issubclass(category, nestream.UnseenTypeWarning):  # commands have notes for it
+    if not issubclass(category, nestream.UnseenTypeWarning):  # commands print notes instead
         note(f"warning: {message}")
 
 
@@ -219,7 +225,7 @@ def root(
 def main() -> None:
     """The entry point."""
     for screen in (sys.stdout, sys.stderr):
-        if hasattr(screen, "reconfigure"):  # a file's name may hold what the terminal cannot show
+        if hasattr(screen, "reconfigure"):  # a file name may contain what the terminal cannot show
             screen.reconfigure(errors="backslashreplace")
     code = 0
     try:
@@ -230,13 +236,13 @@ def main() -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process without taking the interpreter apart.
+    """End the process without shutting down the interpreter.
 
-    Threads of Arrow may still hold objects of Python's. One that lets go of them while the interpreter ends
-    is ended itself, in code of C++ that does not expect it, and the process aborts instead of exiting.
+    Threads of Arrow may still hold Python objects. A thread that releases them while the interpreter shuts
+    down is terminated inside C++ code that does not expect it, and the process aborts instead of exiting.
     """
     atexit._run_exitfuncs()
     for screen in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # nobody reads on, or it is closed
+        with suppress(OSError, ValueError):  # nobody reads it, or it is closed
             screen.flush()
     os._exit(code)

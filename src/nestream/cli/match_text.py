@@ -1,4 +1,4 @@
-"""A match as lines for people who watch a stream: its span, then each event with its time and values."""
+"""Prints a match for people who watch a stream: its span, then each event with its time and values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 class MatchText:
-    """Writes matches as text; `name` is that of the query, where the matches do not name theirs."""
+    """Writes matches as text; `name` is the name of the query, if the matches do not have one."""
 
     def __init__(self, name: str, time: str, type: str) -> None:
         self._name, self._time, self._type = name, time, type
@@ -62,7 +62,7 @@ class MatchText:
 
     @staticmethod
     def _moment(value: Any, start: Any) -> str:
-        """A time; its date is left out where it is that of the start of the match."""
+        """A time; without its date if that is the date of the start of the match."""
         text = str(value)
         if isinstance(start, str) and text[:11] == start[:11] and text[10:11] == "T":
             return text[11:]

@@ -1,4 +1,4 @@
-"""`nestream stream --progress FILE`: a line of JSON for each micro-batch of a stream, or for each second.
+"""`nestream stream --progress FILE`: writes a line of JSON for each micro-batch of a stream, or each second.
 
 batch        the number of the micro-batch
 at           when it was done
@@ -40,7 +40,7 @@ OTHERS = (
     "refused",
 )
 _TAIL = 4096
-"""The bytes at the end of a file that its last line is looked for in."""
+"""How many bytes at the end of a file are searched for its last line."""
 
 
 def progress_path(name: str) -> Path:
@@ -54,19 +54,19 @@ def progress_path(name: str) -> Path:
 
 
 class ProgressFile:
-    """Appends a line for each micro-batch, and goes on from the totals of the last one.
+    """Appends a line for each micro-batch, and continues from the totals of the last one.
 
-    With `counts_on` the stream itself counts since its first start.
+    With `counts_on`, the stream itself counts since its first start.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.counts_on = False
         self._before, whole = _last_totals(path)
-        self._open_line = "" if whole else "\n"  # a line that was cut off takes nothing with it
+        self._open_line = "" if whole else "\n"  # a truncated line must not spoil the next
 
     def __call__(self, progress: Progress) -> None:
-        """Write how far the stream is."""
+        """Write the progress of the stream."""
         watermark = progress.watermark
         before = dict.fromkeys(TOTALS, 0) if self.counts_on else self._before
         line = {
@@ -89,7 +89,7 @@ class ProgressFile:
 
 
 def _last_totals(path: Path) -> tuple[dict[str, int], bool]:
-    """The totals of the last line that is whole, zeros where there is none; whether the file ends with it."""
+    """The totals of the last whole line, zeros if there is none; and whether the file ends with it."""
     nothing = dict.fromkeys(TOTALS, 0)
     if not path.exists():
         return nothing, True
@@ -101,6 +101,6 @@ def _last_totals(path: Path) -> tuple[dict[str, int], bool]:
         try:
             read = json.loads(line)
             return {name: int(read[name]) for name in TOTALS}, whole
-        except (ValueError, KeyError, TypeError):  # cut off, or not one of ours
+        except (ValueError, KeyError, TypeError):  # cut off, or not written by us
             continue
     return nothing, whole

@@ -1,4 +1,4 @@
-"""`nestream rules`: changes the rules of a folder or a topic, all at once and with a history."""
+"""`nestream rules`: changes the rules of a folder or a topic, atomically and with a history."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nestream.cli.arguments import (
     query_text,
     values_of,
 )
-from nestream.cli.console import note, output
+from nestream.cli.terminal import note, output
 from nestream.job import RulesError, RuleSet, RuleStore, check_name, open_rules
 from nestream.queries import check_rules
 from nestream.sink.place import is_topic
@@ -72,9 +72,9 @@ def rules(
     dialect: DialectOption = None,
     set: SetOption = None,
 ) -> None:
-    """Change the rules in a folder or a Kafka topic: a job that runs them goes on with the change.
+    """Change the rules in a folder or a Kafka topic: a running job picks up the change.
 
-    Each change is checked, is made as a whole, and gets a number. A rule that is not a query is refused, and
+    Each change is checked, applied as a whole, and numbered. A rule that is not a valid query is refused, and
     nothing changes.
     """
     given = arguments or []
@@ -171,7 +171,7 @@ def _known(known: RuleSet, names: list[str]) -> None:
 
 
 class _Check:
-    """Raises where rules that change are no queries, or do not go together with the others on a stream."""
+    """Raises if changed rules are not queries, or do not fit together with the others on a stream."""
 
     def __init__(self, dialect: Dialect | None, given: list[str] | None) -> None:
         self._dialect, self._given = None if dialect is None else dialect.value, values_of(given)

@@ -1,4 +1,4 @@
-"""`nestream run`: the matches of a query over files of events."""
+"""`nestream run`: finds the matches of a query in files of events."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from nestream.cli.arguments import (
     output_format,
     queries_of,
 )
-from nestream.cli.console import count, is_terminal, note, output, showing_matches, working
 from nestream.cli.events import load_events, note_unseen, open_events, read_all
 from nestream.cli.run_large import LargeRun
 from nestream.cli.spark import run_on_spark
 from nestream.cli.table import matches_table, with_numbers
+from nestream.cli.terminal import count, is_terminal, note, output, showing_matches, working
 from nestream.cli.types import TypesOption, with_inferred_types, with_types
 from nestream.sink import write_matches
 
 FIRST_MATCHES = 20
 ALL_MALFORMED = 3
-"""The exit code where every row was malformed."""
+"""The exit code if every row was malformed."""
 COUNTED_AS_FOUND = 1_000_000
-"""Up to this number matches are counted as they are found."""
+"""Up to this number, matches are counted as they are found."""
 
 
 class MatchFormat(StrEnum):
-    """How matches are written. json is one object a line; jsonl is the same."""
+    """How matches are written. json is one object per line; jsonl is the same."""
 
     TABLE = "table"
     JSON = "json"
@@ -67,7 +67,7 @@ def run(
     type: TypeOption = "type",
     order: Annotated[
         Order,
-        typer.Option("--order", help="arrival: events with equal times follow one another as they arrive."),
+        typer.Option("--order", help="arrival: order events with equal times by arrival."),
     ] = Order.TIME,
     strategy: StrategyOption = "auto",
     without: WithoutOption = None,
@@ -83,7 +83,9 @@ def run(
     format: Annotated[
         MatchFormat | None,
         typer.Option(
-            "--format", help="A table on a terminal and json elsewhere, by default.", show_default=False
+            "--format",
+            help="Output format; by default a table on a terminal, and json elsewhere.",
+            show_default=False,
         ),
     ] = None,
     limit: Annotated[
@@ -131,7 +133,7 @@ def run(
         typer.Option(
             "--as-of",
             metavar="TIME",
-            help="The events are complete up to this time; what is still open then is not reported.",
+            help="Treat the events as complete up to this time; matches still pending then are not emitted.",
             show_default=False,
         ),
     ] = None,
@@ -220,16 +222,16 @@ def _complete_up_to(parsed: Query | Queries, as_of: str | None) -> Query | Queri
 
 
 def _end(events: int, malformed: int) -> None:
-    """End with a code of its own where no row could be read: no matches would then say nothing."""
+    """Exit with a special code if no row could be read: "no matches" would then be misleading."""
     if malformed and not events:
         note("error: every row is malformed, so there are no events to match")
         raise typer.Exit(ALL_MALFORMED)
 
 
 def _write_each(parsed: Query | Queries, table: pa.Table, folder: Path, **options: Any) -> int:
-    """Write the matches of each query of a set to a file of its name; how many there are."""
+    """Write the matches of each query of a set to a file of its name; return how many there are."""
     if not isinstance(parsed, Queries):
-        raise typer.BadParameter("it needs a folder of queries, and QUERY is one query.", param_hint="--each")
+        raise typer.BadParameter("it needs a folder of queries, but QUERY is one query.", param_hint="--each")
     folder.mkdir(parents=True, exist_ok=True)
     with working("matching"):
         found = parsed.match_each(table, **options)
@@ -239,7 +241,7 @@ def _write_each(parsed: Query | Queries, table: pa.Table, folder: Path, **option
 
 
 def _show(found: Iterator[pa.Table], limit: int | None, time: str, type: str) -> tuple[int, int]:
-    """Show the first matches as a table; how many are shown, and how many there are or more than that."""
+    """Show the first matches as a table; return how many are shown, and how many there are at least."""
     most = FIRST_MATCHES if limit is None else limit
     first: list[pa.Table] = []
     total = held = 0
@@ -257,7 +259,7 @@ def _show(found: Iterator[pa.Table], limit: int | None, time: str, type: str) ->
 
 
 def _first(found: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
-    """The matches up to a limit, and no more are looked for."""
+    """The matches up to a limit; the search stops there."""
     left = limit
     for matches in found:
         yield matches if left is None else matches.slice(0, left)
@@ -267,7 +269,7 @@ def _first(found: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
 
 
 def _format(destination: str | None, wanted: MatchFormat | None, events: list[str]) -> FileFormat | None:
-    """The format to write, None for a table."""
+    """The format to write; None for a table."""
     to_screen = destination in (None, "-") and is_terminal()
     if wanted is MatchFormat.TABLE or (wanted is None and destination is None and to_screen):
         if destination not in (None, "-"):

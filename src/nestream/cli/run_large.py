@@ -1,4 +1,4 @@
-"""`nestream run` over a large file: events are matched as they are read, and are not held for long."""
+"""`nestream run` over a large file: matches events as they are read, without holding them for long."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nestream.source import EventFiles
 
 
 class LargeRun:
-    """A query over events in the order of their times; its matches are those of `Query.batches`, in order."""
+    """A query over events in time order; its matches are those of `Query.batches`, in order."""
 
     def __init__(self, parsed: Query, reader: EventFiles, stream: Any, time: str, type: str) -> None:
         self._parsed, self._reader, self._stream = parsed, reader, stream
@@ -23,7 +23,7 @@ class LargeRun:
 
     @classmethod
     def of(cls, parsed: Query | Queries, reader: EventFiles, *, strategy: str, **how: Any) -> LargeRun | None:
-        """The run, None where the events or the query need all events at once."""
+        """The run; None if the events or the query need all events at once."""
         if isinstance(parsed, Queries) or strategy == "reference" or parsed.undeclared:
             return None
         if not reader.can_be_streamed:
@@ -47,11 +47,11 @@ class LargeRun:
         yield self._stream.finish_batch()
 
     def unseen(self) -> list[str]:
-        """What to say of the types that no event has."""
+        """Messages about the types that no event has."""
         return self._parsed.unseen(pa.table({self._type: list(self._types)}), self._type)
 
 
 def _before_last_time(times: pa.ChunkedArray) -> int:
-    """How many events are before the last time; those of one time are matched, and so ordered, together."""
+    """How many events are before the last time; events of one time are matched together, and so ordered."""
     numbers = times.cast(pa.int64()).to_numpy()
     return int(np.searchsorted(numbers, numbers[-1], "left")) if len(numbers) else 0

@@ -1,4 +1,4 @@
-"""`nestream run --master`: the same matches, found on Spark."""
+"""`nestream run --master`: finds the same matches on Spark."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import pyarrow as pa
 
 from nestream import EventError, Queries, Query
 from nestream.cli.arguments import EventFormat
-from nestream.cli.console import working
 from nestream.cli.events import load_events
+from nestream.cli.terminal import working
 from nestream.cli.types import with_inferred_types
 from nestream.query import spark_frame, spark_problem, spark_session
 from nestream.source.formats import files_below, suffix_of
 
 PARQUET = (".parquet", ".pq")
-SETTINGS = {"spark.sql.session.timeZone": "UTC"}  # times are shown as in process
+SETTINGS = {"spark.sql.session.timeZone": "UTC"}  # times are shown as in this process
 
 
 @dataclass(frozen=True)
 class SparkRun:
-    """A query over events on Spark: the matches are there when they are first asked for."""
+    """A query over events on Spark: the matches are computed on first use."""
 
     query: Query | Queries
     events: Any
@@ -33,10 +33,10 @@ class SparkRun:
     malformed: int
     options: dict[str, Any]
     empty: pa.Table | None
-    """No matches, with the columns that they have in process."""
+    """No matches, with the columns that they have in this process."""
 
     def plan(self) -> str:
-        """The plan, with what Spark does of it."""
+        """The plan, with Spark's part of it."""
         return str(self.query.explain(events=self.events, **self.options))
 
     def matches(self, limit: int | None) -> Iterator[pa.Table]:
@@ -71,7 +71,7 @@ def run_on_spark(
                 "Spark reads Parquet without dead letters\n  hint: leave --dead-letter out, or --master"
             )
         with spark_errors(), working("starting Spark"):
-            # by default Spark takes the columns of one file for those of all
+            # by default, Spark takes the columns of one file for all
             events = spark_session(master, SETTINGS).read.option("mergeSchema", "true").parquet(*places)
             total = events.count()
             query = with_inferred_types(query, events, type)
@@ -86,7 +86,7 @@ def run_on_spark(
 
 
 def _is_parquet(place: str, format: str | None) -> bool:
-    """Whether Spark reads a place by itself: a Parquet file, a folder of them, or an address."""
+    """Whether Spark reads a place itself: a Parquet file, a folder of them, or an address."""
     if format is not None or place == "-":
         return format == "parquet" and place != "-"
     if Path(place).is_dir():

@@ -111,14 +111,14 @@ def stream(
     if source is not None and is_topic(source):
         is_avro(source, read_as, schema or ())  # a wrong format is refused before Spark starts
         if files is not None:
-            raise typer.BadParameter("it is for files, and not for topics.", param_hint="--files")
+            raise typer.BadParameter("it applies to files, not to topics.", param_hint="--files")
     log = None if progress is None else ProgressFile(progress_path(progress))
     if local:
         for_spark = {"--master": master, "--files": files, "--partitions": partitions}
         for_spark |= {"--packages": packages, "--jars": jars}
         for option, given in for_spark.items():
             if given is not None:
-                raise typer.BadParameter("it is for Spark, and --local runs without.", param_hint=option)
+                raise typer.BadParameter("it applies to Spark; leave it out with --local.", param_hint=option)
         wanted = LocalStream(
             source=source or _piped(),
             sink=sink or "-",
@@ -143,7 +143,7 @@ def stream(
     for option, length in (("--watermark", watermark), ("--future", future)):
         _check_duration(option, length)
     if format is StreamFormat.TEXT:
-        raise typer.BadParameter("text is for streams with --local.", param_hint="--format")
+        raise typer.BadParameter("text needs --local.", param_hint="--format")
     source, sink = _folder(source, "--from"), _folder(sink, "--to")
     stream_on_spark(
         _chosen(query, dialect, set, types, goes_on(checkpoint, sink)),
@@ -179,9 +179,9 @@ def stream(
 def _chosen(
     query: str, dialect: Dialect | None, given: list[str] | None, types: str | None, is_begun: bool
 ) -> Query | Binder:
-    """The query, ready for a stream, or what binds rules.
+    """The query, ready for a stream, or the binder of rules.
 
-    Rules that are wrong are an error at the first start; a stream that goes on refuses them and runs.
+    At the first start, wrong rules are an error; a stream that continues refuses them and runs.
     """
     if not is_rules(query):
         parsed = with_types(query_text(query).parse(dialect, given), types)
@@ -209,7 +209,7 @@ def _check(parsed: Query | Queries) -> None:
 
 
 def _check_duration(option: str, length: str | None) -> None:
-    """Refuse what is not a length of time before Spark is started."""
+    """Refuse an invalid duration before Spark is started."""
     if length is None:
         return
     try:
@@ -219,13 +219,13 @@ def _check_duration(option: str, length: str | None) -> None:
 
 
 def _absolute(schema: str) -> str:
-    """A schema, `FILE` or `ID=FILE`, that is found from any folder."""
+    """A schema, `FILE` or `ID=FILE`, with an absolute path."""
     number, equals, path = schema.rpartition("=")
     return f"{number}{equals}{Path(path).absolute()}"
 
 
 def _check_topic(format: StreamFormat | None, checkpoint: str | None) -> None:
-    """Refuse options that do not go with matches in Kafka."""
+    """Refuse options that cannot be combined with matches in Kafka."""
     if checkpoint is None:
         raise typer.BadParameter(
             "a stream to Kafka needs a folder for its checkpoint; add --checkpoint DIR.",
@@ -246,7 +246,7 @@ def _apart(source: str, written: dict[str, str | None]) -> None:
 
 
 def _piped() -> str:
-    """Standard input, where something other than a person writes to it."""
+    """Standard input, if a program and not a person writes to it."""
     if sys.stdin.isatty():
         raise typer.BadParameter(
             "name a file, a folder or an address, or pipe events in: tail -f events.jsonl | nestream ...",

@@ -1,4 +1,4 @@
-"""`nestream stream --job DIR`: the folder that describes the stream for the console."""
+"""`nestream stream --job DIR`: writes the folder that describes the stream for the console."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nestream.job.folder import JobFolder
 
 @dataclass(frozen=True)
 class StreamJob:
-    """The folder of a stream, or none: then nothing is described."""
+    """The folder of a stream; without one, nothing is described."""
 
     folder: JobFolder | None = None
     query: str = ""
@@ -27,11 +27,11 @@ class StreamJob:
         return cls(JobFolder(folder), query, {name: _read(value) for name, value in decided.items()})
 
     def place(self, given: str | None, name: str) -> str | None:
-        """A place that the stream writes to: the one that is named, else one in the folder."""
+        """A place that the stream writes to: the given one, or one in the folder."""
         return str(self.folder.path / name) if given is None and self.folder is not None else given
 
     def running(self, **more: Any) -> AbstractContextManager[None]:
-        """Describe the stream while it runs: its rules by their place, or written if they are text."""
+        """Describe the running stream: its rules by their place, or as a file if they are text."""
         if self.folder is None:
             return nullcontext()
         rules: Any = self.query
@@ -46,7 +46,7 @@ class StreamJob:
             self.folder.describe(**more)
 
     def tell(self, progress: Progress) -> None:
-        """Say how far the stream is."""
+        """Write the progress of the stream."""
         if self.folder is not None:
             self.folder.tell(progress)
 
@@ -59,7 +59,7 @@ def _is_there(place: Path) -> bool:
 
 
 def _read(place: Any) -> Any:
-    """A place that the console can read; a pipe or a socket is none."""
+    """A place that the console can read; None for a pipe or a socket."""
     if not isinstance(place, str):
         return place
     return None if place == "-" or place.startswith(("tcp://", "unix://")) else place

@@ -1,4 +1,4 @@
-"""`nestream stream --local`: the stream runs in this process, from a source to a sink."""
+"""`nestream stream --local`: runs the stream in this process, from a source to a sink."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pyarrow as pa
 import typer
 
 from nestream import Queries, Query
-from nestream.cli.console import is_terminal, note
 from nestream.cli.live_rules import Binder, RulesProblem, change_lines
 from nestream.cli.match_text import MatchText
 from nestream.cli.progress import ProgressFile
@@ -21,6 +20,7 @@ from nestream.cli.stream_job import StreamJob
 from nestream.cli.stream_metrics import served
 from nestream.cli.stream_options import StreamFormat
 from nestream.cli.stream_status import StatusLine, interruption, live, note_pending, summary
+from nestream.cli.terminal import is_terminal, note
 from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, State, open_rules
 from nestream.model.lengths import length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
@@ -51,22 +51,22 @@ class LocalStream:
     job: StreamJob = field(default_factory=StreamJob)
 
     def kept(self) -> str | None:
-        """The folder of the checkpoint; without one where nothing can be undone and none is named."""
+        """The folder of the checkpoint; None if none is named and nothing can be undone."""
         if self.checkpoint is not None or self.sink == "-" or "://" in self.sink:
             return self.checkpoint
         return str(Path(self.sink) / "_checkpoint") if is_folder(self.sink) else f"{self.sink}.checkpoint"
 
     @property
     def goes_on(self) -> bool:
-        """Whether there is a checkpoint to go on from."""
+        """Whether there is a checkpoint to continue from."""
         kept = self.kept()
         return kept is not None and Checkpoint(kept).path.exists()
 
 
 def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
-    """Run the stream until its source ends or somebody stops it: of a query, or of rules.
+    """Run a query, or rules, as a stream until its source ends or somebody stops it.
 
-    Rules are bound by the binder; `name` is that of the query, or the place of the rules.
+    The binder binds rules; `name` is the name of the query, or the place of the rules.
     """
     allowed = wanted.lateness if isinstance(wanted.lateness, str) and not wanted.lateness.isdigit() else None
     with wanted.job.running(matches=wanted.sink, late=wanted.late, watermark=allowed, spark=None):
@@ -136,14 +136,14 @@ def _sink(wanted: LocalStream, name: str) -> Sink:
         chosen = StreamFormat.TEXT if is_terminal() else StreamFormat.JSON
     if chosen is StreamFormat.TEXT:
         if wanted.sink != "-":
-            raise SinkError(f"text is for standard output, and not for {wanted.sink}. Write json there")
+            raise SinkError(f"text goes to standard output, not to {wanted.sink}. Write json there")
         return open_sink("-", "jsonl", encode=MatchText(name, wanted.time, wanted.type))
     stored = {StreamFormat.JSON: "jsonl", StreamFormat.PARQUET: "parquet", None: None}[chosen]
     return open_sink(wanted.sink, stored)
 
 
 class _Above:
-    """A sink whose rows are printed above the line of the status, where both are on a terminal."""
+    """A sink whose rows are printed above the status line, if both are on a terminal."""
 
     def __init__(self, sink: Sink, status: StatusLine) -> None:
         self._sink, self._status = sink, status
@@ -162,7 +162,7 @@ class _Above:
 
 
 class _Told:
-    """Shows how far the job is, logs it, and says once that events are left out if they are kept nowhere."""
+    """Shows and logs the progress of the job, and reports once that events are left out and kept nowhere."""
 
     def __init__(self, wanted: LocalStream, status: StatusLine) -> None:
         self.job: Job | None = None
@@ -172,7 +172,7 @@ class _Told:
         self._problem = RulesProblem()
 
     def of_change(self, change: Change) -> None:
-        """Say what became of a change of the rules."""
+        """Report the outcome of a change of the rules."""
         self._status.clear()
         assert self.job is not None
         for line in change_lines(change, self.job.progress.rules):
@@ -181,7 +181,7 @@ class _Told:
 
     def __call__(self, progress: Progress) -> None:
         if progress.events and not self._frozen:
-            gc.freeze()  # all is loaded; to look through it for garbage would hold up events for 0.1 s
+            gc.freeze()  # all is loaded; a full garbage collection would delay events by 0.1 s
             self._frozen = True
         if progress.state is State.RUNNING:
             waits = "" if progress.events else "; waiting for events"
@@ -215,7 +215,7 @@ class _Told:
 
 
 def _say(progress: Progress, wanted: LocalStream, kept: str | None) -> None:
-    """Say how it ended."""
+    """Print how it ended."""
     note(summary(progress))
     if progress.state is State.STOPPED:
         more = "stopped; run the same command to continue" if kept is not None else "stopped"

@@ -1,4 +1,4 @@
-"""`nestream stream --metrics`: the progress of a stream on /metrics while it runs."""
+"""`nestream stream --metrics`: serves the progress of a stream on /metrics while it runs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from contextlib import contextmanager
 
 import typer
 
-from nestream.cli.console import note
 from nestream.cli.stream_job import StreamJob
+from nestream.cli.terminal import note
 from nestream.job import Progress
 from nestream.job.metrics import serve_metrics
 
 
 @contextmanager
 def served(address: str | None, progress: Callable[[], Progress], job: StreamJob) -> Iterator[None]:
-    """The progress on /metrics meanwhile, if an address is given."""
+    """Serve the progress on /metrics, if an address is given."""
     if address is None:
         job.describe(metrics=None)
         yield

@@ -1,4 +1,4 @@
-"""The options of `nestream stream`, which both ways to run it share."""
+"""The options of `nestream stream`, for both ways to run it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 class StreamFormat(StrEnum):
-    """How matches are written. json is one object a line; text is for people."""
+    """How matches are written. json is one object per line; text is for people."""
 
     PARQUET = "parquet"
     JSON = "json"
@@ -76,7 +76,7 @@ FlushOption = Annotated[
     bool,
     typer.Option(
         "--flush",
-        help="At the end of the input all time has passed: emit the pending matches, and stop.",
+        help="At the end of the input, emit the pending matches and stop.",
         show_default=False,
     ),
 ]
@@ -85,7 +85,7 @@ FutureOption = Annotated[
     typer.Option(
         "--future",
         metavar="DURATION",
-        help="Put aside events whose time is further ahead of the clock than this.",
+        help="Set aside events whose time is further ahead of the clock than this.",
         show_default=False,
     ),
 ]

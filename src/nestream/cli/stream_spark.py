@@ -1,4 +1,4 @@
-"""`nestream stream` on Spark: files of a folder or messages of topics, and new ones as they arrive."""
+"""`nestream stream` on Spark: matches files of a folder or messages of topics as they arrive."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 import typer
 
 from nestream import Query
-from nestream.cli.console import is_terminal, messages, note
 from nestream.cli.live_rules import Binder, RulesProblem, change_lines
 from nestream.cli.progress import ProgressFile
 from nestream.cli.spark import SETTINGS, spark_errors
 from nestream.cli.stream_job import StreamJob
 from nestream.cli.stream_metrics import served
 from nestream.cli.stream_status import interruption, live, note_pending, summary
+from nestream.cli.terminal import is_terminal, messages, note
 from nestream.job import Change, LiveRules, open_rules
 from nestream.queries import stream_rules
 from nestream.query import spark_session
 from nestream.sink.place import is_topic
 
 LOOK = 0.5
-"""How often the progress is looked at, in seconds."""
+"""The seconds between two checks of the progress."""
 
 
 def goes_on(checkpoint: str | None, sink: str) -> bool:
-    """Whether there is a checkpoint to go on from; one at an address is looked at later."""
+    """Whether there is a checkpoint to continue from; one at an address is checked later."""
     kept = Path(checkpoint or _kept(sink)) / "nestream"
     return "://" in str(checkpoint) or any(kept.glob("commit-*"))
 
@@ -52,7 +52,7 @@ def stream_on_spark(
 ) -> None:
     """Start the stream and watch it until it ends or is stopped.
 
-    Rules are bound by the binder; `name` is that of the query, or the place of the rules.
+    The binder binds rules; `name` is the name of the query, or the place of the rules.
     """
     if not is_topic(source) and not Path(source).is_dir():
         raise typer.BadParameter(f"there is no folder {source!r}.", param_hint="--from")
@@ -61,7 +61,7 @@ def stream_on_spark(
     if checkpoint is not None and Path(checkpoint).exists() and not Path(checkpoint).is_dir():
         raise typer.BadParameter(f"{checkpoint!r} is not a folder.", param_hint="--checkpoint")
     if late is not None and not is_topic(late):
-        late = str(Path(late).absolute())  # workers run in folders of their own
+        late = str(Path(late).absolute())  # workers run in other folders
     kept = checkpoint or _kept(sink)
     with job.running(matches=sink, late=late, watermark=options["watermark"]):
         spark = spark_session(master, {**SETTINGS, **jars})
@@ -87,7 +87,7 @@ def stream_on_spark(
 
 
 class _Told:
-    """Logs each micro-batch, and says once that events are left out where they are kept nowhere."""
+    """Logs each micro-batch, and reports once that events are left out and kept nowhere."""
 
     def __init__(self, log: ProgressFile | None, *, is_kept: bool) -> None:
         self._log = log
@@ -104,7 +104,7 @@ class _Told:
 
     @staticmethod
     def of_change(change: Change, progress: Any) -> None:
-        """Say what became of a change of the rules."""
+        """Report the outcome of a change of the rules."""
         for line in change_lines(change, progress.rules):
             note(line)
 

@@ -1,4 +1,4 @@
-"""What `nestream stream` says of itself: a line that lives on a terminal, and a summary at the end."""
+"""The status of `nestream stream`: a live line on a terminal, and a summary at the end."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from datetime import datetime
 from threading import Event
 from typing import Any
 
-from nestream.cli.console import count, is_terminal, note
+from nestream.cli.terminal import count, is_terminal, note
 
 
 @contextmanager
 def interruption(*more: signal.Signals) -> Iterator[Event]:
-    """Take Ctrl-C, and `more` signals, as a wish to stop; the second one ends the command at once.
+    """Treat Ctrl-C, and `more` signals, as a request to stop; the second one ends the command at once.
 
-    An exception in the middle of a call to Spark would break the connection to it, and in the middle of a
-    checkpoint it would lose what was done since the last one.
+    An exception in the middle of a call to Spark would break the connection, and in the middle of a
+    checkpoint it would lose the work since the last one.
     """
     wished = Event()
 
@@ -37,7 +37,7 @@ def interruption(*more: signal.Signals) -> Iterator[Event]:
 
 
 def live(progress: Any) -> str:
-    """How far a stream is, on one line."""
+    """The progress of a stream, on one line."""
     parts = [
         f"{progress.events:,} events",
         f"{progress.matches:,} matches",
@@ -73,7 +73,7 @@ def summary(progress: Any) -> str:
 
 
 def note_pending(progress: Any) -> None:
-    """Say how many matches wait at the end of the input."""
+    """Report how many matches are pending at the end of the input."""
     if progress.pending:
         waiting = count(progress.pending, "match", "matches")
         note(
@@ -101,7 +101,7 @@ def _size(count: int) -> str:
 
 
 class StatusLine:
-    """The last line of a terminal, which stays below what is printed; nothing where there is no terminal."""
+    """The last line of a terminal, which stays below what is printed; does nothing without a terminal."""
 
     def __init__(self) -> None:
         self._is_shown = is_terminal(error=True)
@@ -116,7 +116,7 @@ class StatusLine:
             sys.stderr.flush()
 
     def clear(self) -> None:
-        """Take the line away, as something else is printed."""
+        """Remove the line, because something else is printed."""
         if self._is_shown and self._text:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

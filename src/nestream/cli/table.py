@@ -1,4 +1,4 @@
-"""Matches as a table for people: a row a match, a column a variable, each event with its time and values."""
+"""Prints matches as a table: a row per match, a column per variable, each event with its time and values."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from nestream.sink import json_lines
 
 Row = dict[str, Any]
 NUMBER = "number of the row"
-"""The column that carries the number of an event, by which `nestream why` knows it."""
+"""The column with the number of an event, which `nestream why` uses."""
 _ENDS = ("match_start", "match_end")
 _MOST_MEMBERS = 5
 """How many events of a group a cell shows."""
 
 
 def matches_table(matches: pa.Table, time: str, type: str) -> Table:
-    """The matches; a date that all times share stands above the table instead of in every cell.
+    """The matches; a date that all times share is above the table instead of in every cell.
 
-    Where all returned columns are events, their times tell when a match starts and ends.
+    If all returned columns are events, their times show when a match starts and ends.
     """
     returned = matches.drop_columns(list(_ENDS))
     if all(is_event(field.type, time, type) for field in returned.schema):
@@ -83,14 +83,14 @@ def is_event_list(datatype: pa.DataType, time: str, type: str) -> bool:
 
 
 def rows_of(matches: pa.Table) -> list[Row]:
-    """Through JSON, so that people and programs see the same values."""
+    """Convert through JSON, so that people and programs see the same values."""
     lines = "".join(json_lines(batch) for batch in matches.to_batches())
     return [json.loads(line) for line in lines.split("\n") if line]
 
 
 def _common_date(schema: pa.Schema, rows: Sequence[Row]) -> str | None:
     times = [row[f.name] for f in schema if pa.types.is_timestamp(f.type) for row in rows]
-    # the span of a match covers its events, so a list of them needs no look
+    # the span of a match covers its events, so a list of them need not be checked
     for field in schema:
         if pa.types.is_struct(field.type):
             names = [part.name for part in field.type if pa.types.is_timestamp(part.type)]
@@ -106,7 +106,7 @@ class _Cells:
         self._time, self._type, self._date = time, type, date
 
     def common_type(self, events: Sequence[Row | None]) -> str | None:
-        """The type of all the events, if it is one."""
+        """The type of all events, if there is only one."""
         types = {event[self._type] for event in events if event}
         return self._plain(types.pop()) if len(types) == 1 else None
 
@@ -141,7 +141,7 @@ class _Cells:
         return Text("\n").join(lines)
 
     def group(self, members: Sequence[Row] | None) -> Text:
-        """The events of a group, one below the other; of many the first."""
+        """The events of a group, one below the other; only the first of many."""
         if members is None:
             return Text("-", "dim")
         shown = [

@@ -1,4 +1,4 @@
-"""Which attributes the event types have: as `--types` says, or guessed from the events with a warning."""
+"""The attributes of event types: from `--types`, or inferred from the events with a warning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar, cast
 import typer
 
 from nestream import Queries, Query
-from nestream.cli.console import note
+from nestream.cli.terminal import note
 
 Q = TypeVar("Q", bound=Query | Queries)
 TypesOption = Annotated[
@@ -22,7 +22,7 @@ TypesOption = Annotated[
 
 
 def with_types(parsed: Q, types: str | None) -> Q:
-    """The query with the types that the command line declares."""
+    """The query with the types from the command line."""
     if types is None:
         return parsed
     try:
@@ -32,14 +32,14 @@ def with_types(parsed: Q, types: str | None) -> Q:
 
 
 def warn_of_undeclared(parsed: Query | Queries) -> None:
-    """Warn where the types of a stream would matter: nothing can be guessed of events to come."""
+    """Warn if the types of a stream would matter: they cannot be inferred from future events."""
     members = parsed.members.values() if isinstance(parsed, Queries) else [parsed]
     for name in dict.fromkeys(name for member in members for name in member.undeclared):
-        note(f"warning: every type is taken to have the attribute `{name}`; declare others with --types")
+        note(f"warning: every type is assumed to have the attribute `{name}`; declare others with --types")
 
 
 def with_inferred_types(parsed: Q, events: Any, type: str) -> Q:
-    """The query with types guessed from the events, where they are not declared; warns of each guess."""
+    """The query with types inferred from the events, unless they are declared; warns of each guess."""
     found, told = parsed.infer_types(events, type)
     for guess in told:
         note(f"warning: {guess.message}\n  hint: {guess.hint}, or with --types")

@@ -1,4 +1,4 @@
-"""`nestream why`: what stops some events of a file from being a match."""
+"""`nestream why`: explains what stops some events of a file from being a match."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from nestream.cli.arguments import (
     TypeOption,
     query_text,
 )
-from nestream.cli.console import output, working
 from nestream.cli.events import load_events
+from nestream.cli.terminal import output, working
 from nestream.cli.types import TypesOption, with_inferred_types, with_types
 
 
@@ -60,7 +60,7 @@ def why(
     type: TypeOption = "type",
     order: Annotated[
         Order,
-        typer.Option("--order", help="arrival: events with equal times follow one another as they arrive."),
+        typer.Option("--order", help="arrival: order events with equal times by arrival."),
     ] = Order.TIME,
     types: TypesOption = None,
     dialect: DialectOption = None,
@@ -90,7 +90,7 @@ def why(
 
 
 def _picked(text: str, by: str | None) -> Sequence[Any] | Mapping[str, Any]:
-    """The events as rows or values; with the variable that each is to be, where that is said."""
+    """The picked events as rows or values, with the variable of each if given."""
     items = [item.strip() for item in text.split(",") if item.strip()]
     if not items:
         raise _wrong("it needs at least one event.")

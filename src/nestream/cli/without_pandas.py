@@ -17,9 +17,9 @@ class _NoPandas(MetaPathFinder):
 
 
 def hide_pandas_from_arrow() -> None:
-    """Let Arrow look for pandas in vain.
+    """Make Arrow's search for pandas fail.
 
-    It looks once, when it first makes an array. Whoever imports pandas later finds it.
+    Arrow searches once, when it first makes an array. Later imports of pandas work.
     """
     if "pandas" in sys.modules:
         return

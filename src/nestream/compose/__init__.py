@@ -1,1 +1,1 @@
-"""What `query` and `queries` share: plans typed for their events, explaining, and the way to Spark."""
+"""What `query` and `queries` share: plans typed for their events, explaining, and running on Spark."""

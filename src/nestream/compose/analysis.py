@@ -1,4 +1,4 @@
-"""The part of the composer that runs a program operator by operator: what each finds, and in what time."""
+"""Runs a program operator by operator for `explain(analyze=...)`: what each finds, and how long it takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nestream.model.text import print_name
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a run found: the matches and the time of each operator, and what the program counted."""
+    """The result of a run: the matches and the time of each operator, and the program's counters."""
 
     program: Program
     events: int
@@ -44,9 +44,9 @@ class Analysis:
 
 
 def measured(matcher: Matcher, events: int) -> Analysis:
-    """Run the operators of a program one after the other, when all the events have arrived.
+    """Run the operators of a program one after the other, after all events have arrived.
 
-    The matches are dropped as they are found, before they are put in order and made distinct.
+    The matches are dropped as they are found, before sorting and removing duplicates.
     """
     matcher.events.seal()
     found: list[Measured] = []

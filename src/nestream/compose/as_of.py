@@ -1,8 +1,8 @@
-"""A query over events that are complete up to a time: what is still open then is pending, and no match.
+"""A query over events that are complete up to a time: matches still open then are pending, and not emitted.
 
-The law: a match as of `t` has only events up to `t`, as do its negations, and every negation that looks as
-far as the window reaches does so by `t`. Both are predicates on the times of events, so every way to run a
-query obeys it.
+Law: a match as of `t` has only events up to `t`, as do its negations, and every negation that extends to the
+end of the window has ended by `t`. Both are predicates on the times of events, so every way to run a query
+obeys it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Moment = int | datetime
 
 
 def complete_up_to(plan: Plan, as_of: object) -> Plan:
-    """The plan for events that are complete up to a time, given as a number, a datetime or ISO-8601 text."""
+    """The plan for events that are complete up to a time: a number, a datetime or ISO-8601 text."""
     moment = _moment(as_of, plan.window.kind)
     root = plan.root
     if isinstance(root, WinOr):  # each branch is a root
@@ -64,21 +64,21 @@ def _read(text: str) -> datetime:
         return datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"as_of is {text[:60]!r}, and that is not a time\n"
+            f"as_of is {text[:60]!r}, which is not a time\n"
             "  hint: write it as 2026-01-05T08:00:00, or as a number if times are integers"
         ) from None
 
 
 def _waiting_root(root: Node, plan: Plan, moment: Moment) -> Node:
-    """The root with a condition wherever a negation looks as far as the window reaches."""
-    if not isinstance(root, WinSeq):  # an AND looks no further than its last event
+    """The root with a condition wherever a negation extends to the end of the window."""
+    if not isinstance(root, WinSeq):  # an AND extends no further than its last event
         return root
     firsts = tuple(_firsts(root))
     return _waiting(root, firsts, plan, moment)
 
 
 def _waiting(node: Node, firsts: tuple[str, ...], plan: Plan, moment: Moment) -> Node:
-    """A node that reaches to the limit of the root: its open negations must have ended by the moment."""
+    """A node that reaches to the limit of the root: its open negations must have ended by that time."""
     match node:
         case WinOr(components=branches):
             return replace(node, components=tuple(_inner(part, firsts, plan, moment) for part in branches))
@@ -102,7 +102,7 @@ def _inner(part: Component, firsts: tuple[str, ...], plan: Plan, moment: Moment)
 
 
 def _firsts(node: Node) -> Iterator[str]:
-    """The variables of which one has the first event of a match."""
+    """The variables that can bind the first event of a match."""
     match node:
         case Leaf(variable=variable):
             yield variable
@@ -116,7 +116,7 @@ def _firsts(node: Node) -> Iterator[str]:
 
 
 def _ended(firsts: tuple[str, ...], plan: Plan, moment: Moment) -> Expression:
-    """That the window of the first event has ended by the moment."""
+    """The condition that the window of the first event has ended by that time."""
     window = plan.window
     match window.kind:
         case WindowKind.EVENTS:
@@ -139,7 +139,7 @@ def _ended(firsts: tuple[str, ...], plan: Plan, moment: Moment) -> Expression:
 
 
 def _up_to(node: Node, moment: Moment) -> Node:
-    """The node over the events up to the moment alone."""
+    """The node over only the events up to that time."""
 
     def component(part: Component) -> Component:
         if isinstance(part, Negation):

@@ -1,4 +1,4 @@
-"""What a query and a query set share: one way through tables, streams and Spark."""
+"""What a query and a query set share: running over tables, as a stream, and on Spark."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from nestream.runtime.runs import AnyRun, started
     from nestream.runtime.stream import Compiler, Stream
     from nestream.strategies import Options
-else:  # loaded when they are used: parsing and printing a query needs none of them
+else:  # loaded on use: parsing and printing a query needs none of them
     pa = Lazy("pyarrow")
     Settings, known_threads = lazy("nestream.compose.settings", "Settings", "known_threads")
     batches_of, held, is_place = lazy("nestream.compose.inputs", "batches_of", "held", "is_place")
@@ -80,7 +80,7 @@ class Matching(Matchable, ABC):
         events: pa.Table | None = None,
         begin: Begin | None = None,
     ) -> Compiled:
-        """What runs over events of a schema; a strategy may look at the first of them.
+        """What runs over events of a schema; a strategy may look at the first events.
 
         `begin` says since when each query of a set sees events.
         """
@@ -95,11 +95,11 @@ class Matching(Matchable, ABC):
 
     @abstractmethod
     def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
-        """What to say of types that are asked for and no event has, most likely misspelt."""
+        """Messages about types that the query names and no event has, most likely misspelt."""
 
     @abstractmethod
     def _check_stream(self) -> int | None:
-        """The limit of a stream; raises where there can be none."""
+        """Return the LIMIT of a stream; raises if there can be none."""
 
     @abstractmethod
     def _compiled_for(
@@ -127,7 +127,7 @@ class Matching(Matchable, ABC):
 
     @property
     def attributes_read(self) -> tuple[str, ...]:
-        """The attributes that are read, time and type among them, but not the end of an event."""
+        """The attributes that are read, including time and type, but not the end of an event."""
         formulas = (formula for plan in self.plans for formula in expressions(plan))
         read = dict.fromkeys(column_name(part.name) for formula in formulas for part in attributes(formula))
         return tuple(name for name in read if name != END_ATTRIBUTE)
@@ -145,13 +145,13 @@ class Matching(Matchable, ABC):
         return any(plan.output.shows_events for plan in self.plans)
 
     def fitted(self, table: pa.Table, time: str, type: str) -> pa.Table:
-        """The events; where there are none, with columns that the plans can be typed against."""
+        """The events; if there are none, with columns that the plans can be typed against."""
         numbers = self.plans[0].window.kind is WindowKind.NUMBER
         read = _names(formula for plan in self.plans for formula in expressions(plan))
         return quiet(table, time, type, pa.int64() if numbers else pa.timestamp("us"), read)
 
     def read(self, events: Any, **how: Unpack[How]) -> tuple[pa.Table, Schema]:
-        """The events as a table, checked, and what they look like."""
+        """The events as a checked table, and their schema."""
         settings = Settings.of(how)
         events = held(events, settings.time, settings.type)
         table = self.fitted(to_table(events, settings.type, settings.time), settings.time, settings.type)
@@ -193,11 +193,11 @@ class Matching(Matchable, ABC):
         return in_form(collected(tables, lambda: self.count_within(COUNTED, events, **how)), form)
 
     def count_within(self, seconds: float, events: Any, **how: Unpack[How]) -> int | None:
-        """The number of matches; None where it is not known within so many seconds."""
+        """The number of matches; None if it is not known within that many seconds."""
         return None
 
     def batches(self, events: Any, *, threads: int | None = None, **how: Unpack[How]) -> Iterator[pa.Table]:
-        """The matches of `match` as an iterator of tables, within the memory budget of the options.
+        """Yield the matches of `match` as tables, within the memory budget of the options.
 
         The first table is empty and has the columns. Stop iterating to stop matching. Takes the options of
         `match`.
@@ -207,7 +207,7 @@ class Matching(Matchable, ABC):
         yield from run.over(table, known_threads(threads))
 
     def _started(self, events: Any, how: Mapping[str, Any]) -> tuple[AnyRun, pa.Table]:
-        """The run over finite events, and the table of them."""
+        """The run over finite events, and their table."""
         settings = Settings.of(how)
         table, schema = self.read(events, **how)
         run = started(self.compiled(schema, settings, table))
@@ -240,9 +240,9 @@ class Matching(Matchable, ABC):
         query set has the name of its query.
 
         Events may arrive out of order by up to `lateness`: a duration such as "5 s", a timedelta, or a number
-        in the unit of the time column. `late` is called with later ones, and `dead_letter` with events that
-        have no time or type, or whose values do not fit. Both are counted; without a handler the first one
-        gives a warning.
+        in the unit of the time column. `late` is called with events that are later than that, and
+        `dead_letter` with events that have no time or type, or whose values do not fit. Both are counted;
+        without a handler, the first one issues a warning.
 
         >>> import nestream
         >>> query = nestream.query("SEQ(A a, B b) WITHIN 10 RETURN b.ts - a.ts AS took")
@@ -269,7 +269,7 @@ class Matching(Matchable, ABC):
         return stream if events is None else stream.run(events)
 
     def _compiler(self, settings: Settings) -> Compiler:
-        """How this is compiled once the events of a stream are known."""
+        """How to compile this once the events of a stream are known."""
 
         def compiled(known: Schema, begin: Begin | None) -> Compiled:
             return self.compiled(replace(known, order=Order.named(settings.order)), settings, begin=begin)
@@ -290,7 +290,7 @@ class Matching(Matchable, ABC):
         return {}
 
     def _changed_compiler(self, settings: Settings) -> Callable[[Any], Compiler] | None:
-        """How a set is compiled that takes the place of this one; None where none can."""
+        """How to compile a set that replaces this one; None if none can."""
         return None
 
     # -- Spark ---------------------------------------------------------------------------------------------
@@ -306,23 +306,23 @@ class Matching(Matchable, ABC):
         sample: Any = None,
         **how: Unpack[How],
     ) -> Any:
-        """The matches over a Spark DataFrame, or a mapping of them by event type, as a DataFrame.
+        """Return the matches over a Spark DataFrame, or a mapping of types to DataFrames, as a DataFrame.
 
-        Takes the options of `match`. Nothing runs before the result is used. How the events are split over
-        partitions is chosen and shown by `explain`; `partition_by` ("key", "time", "key+time" or "single"),
-        the number of `partitions` and the `slice_length` of time slices override it. A slice length is
-        written like the `lateness` of `stream`: "1 day", a timedelta, or a number in the unit of the time
-        column.
+        Takes the options of `match`. Nothing runs before you use the result. nestream chooses how to split
+        the events over partitions, and `explain` shows the choice. Override it with `partition_by` ("key",
+        "time", "key+time" or "single"), the number of `partitions`, and the `slice_length` of time slices. A
+        slice length is written like the `lateness` of `stream`: "1 day", a timedelta, or a number in the unit
+        of the time column.
 
-        Of a batch that may have a key with too many events for one task, the first rows are looked at for the
-        choice, unless `statistics` is False. A strategy that is planned by statistics looks at the first
-        events of each partition, or at a `sample` of events of this process.
+        If a batch may have a key with too many events for one task, its first rows are sampled for the
+        choice, unless `statistics` is False. A strategy that uses statistics is planned from the first events
+        of each partition, or from a `sample` of events in this process.
 
-        A streaming DataFrame needs a watermark on its time column and gives a streaming DataFrame; it is
+        A streaming DataFrame needs a watermark on its time column and returns a streaming DataFrame. It is
         split by key or not at all, and `partitions` is the number of key buckets.
 
-        Queries of a set whose events can be split in the same way are run together, in one pass; a batch
-        reads the events once for each such group, and a stream is one group.
+        Queries of a set whose events can be split in the same way run together, in one pass. A batch reads
+        the events once for each such group; a stream is one group.
         """
         settings = Settings.of(how)
         settings.without_reference("does not run on Spark")
@@ -341,9 +341,9 @@ class Matching(Matchable, ABC):
     def stream_files(
         self, spark: Any, source: str, sink: str, *, time: str = "ts", type: str = "type", **options: Any
     ) -> Any:
-        """Match the files of a folder on Spark, those there and those to come, into files of another.
+        """Match the files of a folder on Spark, present and future, and write the matches to another folder.
 
-        Gives the running stream: `wait(seconds)`, `stop()` and its `progress`.
+        Returns the running stream, with `wait(seconds)`, `stop()` and `progress`.
         """
         limit = self._check_stream()
         return stream_files(

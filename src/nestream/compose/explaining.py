@@ -1,4 +1,4 @@
-"""The part of the composer that explains: plan, program and rewriting, as text or plain data."""
+"""Explains a query: plan, program and rewriting, as text or plain data."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from nestream.compose.analysis import measured
 from nestream.compose.run import Run
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, has_groups
-from nestream.runtime.held import in_order
 from nestream.runtime.local import LocalRun
+from nestream.runtime.saved_events import in_order
 from nestream.strategies import Options, program_of, tool
 
 FORMATS = ("text", "json")
@@ -22,8 +22,8 @@ def known_format(format: str) -> None:
 
 
 def explained(plan: Plan, format: str, options: Options | None, strategy: str) -> Any:
-    """The plan and how the engine runs it by a strategy."""
-    if strategy == "reference":  # which runs the plan itself; shown is what is compared with it
+    """The plan, and how the engine runs it with a strategy."""
+    if strategy == "reference":  # runs the plan itself; shows what it is compared with
         strategy = "native"
     program = program_of(plan, None, strategy, options=options)
     if format == "json":
@@ -32,7 +32,7 @@ def explained(plan: Plan, format: str, options: Options | None, strategy: str) -
 
 
 def with_rewriting(shown: Any, plan: Plan, format: str) -> Any:
-    """An explanation, and how the plan is rewritten to a normal form."""
+    """An explanation with the steps that rewrite the plan to a normal form."""
     if has_groups(plan):
         rewriting: Any = "Rewriting\n  none: the rules of the papers do not cover groups"
         return {**shown, "rewriting": None} if format == "json" else f"{shown}\n{rewriting}"
@@ -41,7 +41,7 @@ def with_rewriting(shown: Any, plan: Plan, format: str) -> Any:
 
 
 def as_operators(plan: Plan, format: str, options: Options | None, dialect: str) -> Any:
-    """The plan as the operators of a dialect of plans."""
+    """The plan as the operators of a dialect."""
     if dialect != "sase":
         raise ValueError(f"unknown dialect {dialect!r}: use 'sase', or leave it out")
     if has_groups(plan):
@@ -50,7 +50,7 @@ def as_operators(plan: Plan, format: str, options: Options | None, dialect: str)
 
 
 def analyzed(run: Run, format: str) -> Any:
-    """The explanation, with what a run over the events found and how long each part of it took."""
+    """The explanation, with the matches and times of a run over the events."""
     run.settings.without_reference("has no plan to analyze: choose another strategy")
     local = LocalRun(run.compiled(whole=True))
     local.append(in_order(run.table, run.schema))

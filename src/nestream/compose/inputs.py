@@ -1,4 +1,4 @@
-"""The part of the composer that reads files, and keeps events that can be read only once."""
+"""Reads events from files, and keeps events that can be read only once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def is_place(events: Any) -> bool:
 
 
 def held(events: Any, time: str, type: str) -> Any:
-    """The events in a form that can be read several times; files are read."""
+    """The events in a form that can be read several times; files are read into memory."""
     if is_place(events):
         return _files(events, time, type).read_all()
     if isinstance(events, pa.RecordBatchReader):
         return events.read_all()
     if isinstance(events, Mapping):
         if not all(map(_are_several, events.values())):
-            return events  # a single event, say, which is refused when it is read
+            return events  # such as a single event, which is refused when it is read
         return {name: _of_one_type(name, part, time, type) for name, part in events.items()}
     return list(events) if isinstance(events, Iterator) else events
 
@@ -47,11 +47,11 @@ def batches_of(place: Any, time: str, type: str) -> Iterator[pa.RecordBatch]:
 
 
 def _of_one_type(name: Any, part: Any, time: str, type: str) -> Any:
-    """Events of one type; a file of them needs no column that says so."""
+    """Events of one type; a file of them needs no type column."""
     if not is_place(part) or not isinstance(name, str):
         return held(part, time, type)
     found = [replace(file, type=name) for file in _named(part)]
-    unused = f"{type} of the mapping"  # the files may have a column `type` too, which does not count
+    unused = f"{type} of the mapping"  # a column `type` in the files is ignored
     table = _opened(part, found, time, unused).read_all()
     return table.drop_columns([unused])
 
@@ -64,7 +64,7 @@ def _named(place: Any) -> list[EventFile]:
     """The files that a path or a pattern names."""
     path = os.fsdecode(place)
     if path == "-":
-        raise EventError("`-` is standard input on the command line alone\n  hint: pass the path of a file")
+        raise EventError("`-` means standard input only on the command line\n  hint: pass the path of a file")
     if not os.path.exists(path) and ("(" in path or "\n" in path):
         raise EventError(f"{path[:60]!r} is not the path of a file\n  hint: pass events, not a query")
     with _reading():

@@ -1,8 +1,8 @@
-"""Which attributes the types of a SASE query lack, guessed from events.
+"""Infers from events which attributes the types of a SASE query lack.
 
-A variable of several types, `ANY(Shelf, Counter) z`, may read an attribute that only some of them have; SASE
-takes a comparison on it as true for the others. Where nobody says which attributes a type has, an attribute
-that is NULL in every event of the type, but not of the variable's other types, is taken as one that it lacks.
+A variable of several types, `ANY(Shelf, Counter) z`, may read an attribute that only some of them have; for
+the others, SASE treats a comparison on it as true. If the types are not declared, an attribute that is NULL
+in every event of a type, but not of the variable's other types, counts as lacking in that type.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Counts = Mapping[str, Mapping[str, int]]
 
 
 def read_by_several(plan: Plan) -> set[tuple[tuple[str, ...], str]]:
-    """The types of each variable of several types of a SASE query, with each attribute read of it."""
+    """The types of each variable of several types in a SASE query, with each attribute it reads."""
     if not plan.exclusive:
         return set()
     several = {leaf.variable: leaf.types for leaf in leaves(plan.root) if len(leaf.types) > 1}
@@ -33,7 +33,7 @@ def read_by_several(plan: Plan) -> set[tuple[tuple[str, ...], str]]:
 
 
 def lacking(plan: Plan, counts: Counts) -> Iterator[tuple[str, str]]:
-    """The types with an attribute that they lack, so far as the query reads it."""
+    """The types with the attributes that they lack, as far as the query reads them."""
     found = set()
     for types, name in read_by_several(plan):
         present = {kind: counts[kind].get(name, 0) for kind in types if kind in counts}
@@ -43,7 +43,7 @@ def lacking(plan: Plan, counts: Counts) -> Iterator[tuple[str, str]]:
 
 
 def counted(table: Any, type_column: str, columns: list[str]) -> Counts:
-    """The values of each type in some columns, of an Arrow table or of a Spark DataFrame."""
+    """The number of values of each type in some columns, of an Arrow table or a Spark DataFrame."""
     if not columns:
         return {}
     if isinstance(table, pa.Table):

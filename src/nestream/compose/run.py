@@ -1,4 +1,4 @@
-"""The part of the composer that makes a query ready for its events: a typed plan, compiled by a strategy."""
+"""Prepares a query for its events: a typed plan, compiled by a strategy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nestream.strategies import program_of
 
 @dataclass(frozen=True)
 class Run:
-    """A plan typed for the events it runs over; the table is empty where they are still to come."""
+    """A plan typed for the events it runs over; the table is empty if they are still to come."""
 
     plan: Plan
     schema: Schema
@@ -32,7 +32,7 @@ class Run:
     ) -> CompiledQuery:
         """The query compiled by the strategy, which may look at the first events, or at the `whole` table.
 
-        In a set it has a `name`, and its leaves are added to the `leaves` that all queries share.
+        In a set, it has a `name`, and its leaves are added to the `leaves` that all queries share.
         """
         program = program_of(
             self.plan,
@@ -47,7 +47,7 @@ class Run:
 
 
 def refuse_endless(plan: Plan, text: str) -> None:
-    """Raise where a stream would never know which matches KEEP keeps."""
+    """Raise if a stream could never decide which matches KEEP keeps."""
     if plan.keep is None:
         return
     reason = endless(program_of(plan, None, "native"))

@@ -1,4 +1,4 @@
-"""The part of the composer that reads settings: how the methods of queries and sets read events and run."""
+"""The settings of the methods of queries and sets: how events are read and how a query runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Settings:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Settings:
-        """The settings that were given by name; raises for a name that is none."""
+        """The settings from keyword arguments; raises for an unknown name."""
         known = cls.names()
         unknown = [name for name in given if name not in known]
         if unknown:
@@ -56,12 +56,12 @@ class Settings:
         return tuple(field.name for field in fields(cls))
 
     def schema(self, columns: pa.Schema, events: Any = None) -> Schema:
-        """What events of these columns look like; a mapping of events by type says which types have which."""
+        """The schema of events with these columns; a mapping by type declares the attributes of types."""
         types = self.types or attributes_by_type(events)
         return Schema.of(columns, self.time, self.type, types, self.order)
 
     def without_reference(self, why: str) -> None:
-        """Raise where the reference evaluator is asked for and cannot run."""
+        """Raise if the reference evaluator is chosen and cannot run."""
         if self.strategy == "reference":
             raise ValueError(f"the reference evaluator {why}")
 
@@ -70,9 +70,9 @@ DEFAULTS = Settings()
 
 
 def known_threads(threads: int | None) -> int:
-    """The number of threads that is asked for, one for each core that this process may use by default."""
+    """The number of threads; by default one for each core that this process may use."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ValueError(f"threads is a number from 1 on, not {threads!r}")
+        raise ValueError(f"threads must be at least 1, not {threads!r}")
     return threads

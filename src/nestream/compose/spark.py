@@ -1,4 +1,4 @@
-"""The part of the composer that leads to Spark: DataFrames typed for a query; nothing else imports Spark."""
+"""Runs queries on Spark: DataFrames typed for a query. Nothing else in `compose` imports Spark."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, expressions
 from nestream.model.columns import to_table
 from nestream.model.expression import constants
+from nestream.model.extras import needs
 from nestream.model.lengths import length_of_time, seconds_of
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
@@ -25,12 +26,14 @@ AnyCompiled = TypeVar("AnyCompiled", CompiledQuery, CompiledSet | CompiledLayers
 
 
 def dataframe_of(events: Any, settings: Settings) -> tuple[Any, Schema]:
-    """The events, a DataFrame or a mapping of them by type, as one DataFrame with its schema."""
+    """The events, a DataFrame or a mapping of types to DataFrames, as one DataFrame with its schema."""
     from nestream.runtime.spark.match import spark_schema, union_by_type
 
     if not is_dataframe(events):
         found = events.__class__.__name__
-        raise TypeError(f"on Spark the events are a DataFrame or a mapping of them by type, not a {found}")
+        raise TypeError(
+            f"on Spark, pass the events as a DataFrame or a mapping of types to DataFrames, not a {found}"
+        )
     if isinstance(events, Mapping):
         known = {name: frame.columns for name, frame in events.items()}
         settings = replace(settings, types=settings.types or known)
@@ -39,7 +42,7 @@ def dataframe_of(events: Any, settings: Settings) -> tuple[Any, Schema]:
 
 
 def collected(events: Any, options: Mapping[str, Any]) -> tuple[pa.Table, dict[str, Any]]:
-    """The events of a batch in this process, by time and in the zone of the session, with `why`'s options."""
+    """The events of a batch in this process, by time, in the session's zone, with the options of `why`."""
     from nestream.runtime.spark.session import in_process
 
     if options.get("by") is None:
@@ -94,7 +97,7 @@ def explained_on_spark(df: Any, plan: Plan, compiled: CompiledQuery, format: str
 
 
 def planned_from(compiled: AnyCompiled, sample: Any, settings: Settings) -> AnyCompiled:
-    """What was compiled, planned for a sample of events of this process, where there is one."""
+    """The compiled query, planned for a sample of events in this process, if there is one."""
     if sample is None:
         return compiled
     table = to_table(sample, settings.type, settings.time)
@@ -103,7 +106,7 @@ def planned_from(compiled: AnyCompiled, sample: Any, settings: Settings) -> AnyC
 
 
 def counted_on_spark(df: Any, compiled: CompiledQuery) -> int:
-    """How many matches there are in a batch; they cross with nothing but their times."""
+    """Count the matches in a batch; only their times are sent to this process."""
     from nestream.runtime.spark.match import match_dataframe
 
     refuse_to_count(df)
@@ -113,13 +116,13 @@ def counted_on_spark(df: Any, compiled: CompiledQuery) -> int:
 
 
 def refuse_to_count(df: Any) -> None:
-    """Raise for a stream."""
+    """Raise for a streaming DataFrame."""
     if df.isStreaming:
-        raise TypeError("a stream has no number of matches: write the matches of `match(df)` somewhere")
+        raise TypeError("the matches of a stream cannot be counted: write those of `match(df)` somewhere")
 
 
 def zone_that_matters(plans: Callable[[Schema], Any], schema: Schema, df: Any) -> str:
-    """The zone of the session for the identity of a stream; nothing where the plans do not depend on it."""
+    """The zone of the session, for the identity of a stream; empty if the plans do not depend on it."""
     from nestream.runtime.spark.columns import in_utc, session_zone
 
     utc = in_utc(schema)
@@ -128,14 +131,14 @@ def zone_that_matters(plans: Callable[[Schema], Any], schema: Schema, df: Any) -
 
 
 def is_dataframe(events: Any) -> bool:
-    """Whether the events are a Spark DataFrame or a mapping of them by type; Spark is not imported for it."""
+    """Whether the events are a Spark DataFrame or a mapping of types to DataFrames; does not import Spark."""
     if isinstance(events, Mapping) and events:
         return all(is_dataframe(part) for part in events.values())
     return type(events).__module__.startswith("pyspark.sql.")
 
 
 def refuse_dataframe(events: Any) -> None:
-    """Raise where events that are pushed in this process are a DataFrame of Spark."""
+    """Raise if events that are pushed in this process are a Spark DataFrame."""
     if is_dataframe(events):
         raise EventError(
             "a streaming DataFrame is matched on Spark: call `match(df)`\n"
@@ -144,28 +147,25 @@ def refuse_dataframe(events: Any) -> None:
 
 
 def spark_problem(problem: BaseException) -> str:
-    """What is wrong, out of all that an exception of Spark says."""
+    """Extract the reason from a Spark exception."""
     from nestream.runtime.spark.shipping import why
 
     return why(str(problem))
 
 
 def spark_session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> Any:
-    """The running Spark session, or a quiet one on the master; an OSError says what is missing for it."""
+    """The running Spark session, or a quiet one on the master; an OSError says what is missing."""
     try:
         from nestream.runtime.spark.session import local_session
     except ModuleNotFoundError as missing:
-        raise OSError(
-            f"Spark needs the package {missing.name}, which is not installed\n"
-            "  hint: run ./scripts/setup, or pip install '.[spark]' in the checkout"
-        ) from None
+        raise OSError(needs("Spark", missing.name or "pyspark", "spark")) from None
     return local_session(master, settings=settings)
 
 
 def stream_files(
     compile: Callable[[Any, Schema, Settings], tuple[Any, str]], *args: Any, **options: Any
 ) -> Any:
-    """Match the files of a folder, those there and those to come, into files of another."""
+    """Match the files of a folder, present and future, and write the matches to another folder."""
     from nestream.runtime.spark.stream_rules import FixedQueries
 
     def queries(settings: Settings, df: Any, *_: Any) -> FixedQueries:
@@ -177,7 +177,7 @@ def stream_files(
 def stream_rules(
     compiler_of: Callable[[Any, Any, Schema, Settings], Compiler], live: Any, *args: Any, **options: Any
 ) -> Any:
-    """The same with rules that change while the stream runs; a compiler is made of queries and events."""
+    """The same with rules that change while the stream runs."""
     from nestream.runtime.spark.stream_rules import ChangingRules
 
     def queries(settings: Settings, df: Any, *rest: Any) -> ChangingRules:
@@ -216,7 +216,7 @@ def _stream(
 
 
 def microseconds_of(given: Any, what: str = "watermark") -> int:
-    """A length of time for timestamps, which needs a unit."""
+    """A duration in microseconds for timestamps; it needs a unit."""
     length = length_of_time(given, what)
     if not isinstance(length, Duration):
         raise TypeError(f'the {what} is {length}, without a unit\n  hint: write "{length} seconds"')
@@ -224,7 +224,7 @@ def microseconds_of(given: Any, what: str = "watermark") -> int:
 
 
 def spark_frame(session: Any, table: pa.Table) -> Any:
-    """An Arrow table as a DataFrame of a session; times without zone stay without."""
+    """An Arrow table as a DataFrame of a session; times without a zone stay without one."""
     from nestream.runtime.spark.session import frame
 
     return frame(session, table)

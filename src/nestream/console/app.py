@@ -19,12 +19,12 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from nestream.console.asked import Asked, AskedError
 from nestream.console.changes import Changes
 from nestream.console.export import FORMATS, Export, ExportError
 from nestream.console.guard import TooLargeError
 from nestream.console.hub import Hub, dumps
 from nestream.console.pool import RunError
+from nestream.console.requests import Asked, AskedError
 from nestream.console.watch import Watch
 
 STATIC = Path(__file__).parent / "static"

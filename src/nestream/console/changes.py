@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from nestream.console.annotations import LONGEST_COMMENT, STATUSES
-from nestream.console.asked import Asked, AskedError, named, query_text
 from nestream.console.drafts import DraftError
+from nestream.console.requests import Asked, AskedError, named, query_text
 from nestream.console.rules import ChangedError, JobRules
 from nestream.job import RulesError, RuleSet, check_name
 

@@ -1,4 +1,4 @@
-"""How a job is doing: its state seen from outside, and series of its numbers over minutes, an hour, a day."""
+"""The health of a job: its state seen from outside, and its numbers over minutes, an hour and a day."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nestream.job import State
 from nestream.job.progress import STALLED, state_of
 
 LEVELS = ((1, 300), (15, 240), (300, 288))
-"""Seconds between two points, and how many are kept: five minutes, an hour, a day."""
+"""The seconds between two points, and how many are kept: five minutes, an hour, a day."""
 
 
 class Series:
@@ -22,20 +22,20 @@ class Series:
         self.levels: list[deque[dict[str, Any]]] = [deque(maxlen=kept) for _, kept in LEVELS]
 
     def add(self, point: dict[str, Any]) -> None:
-        """Take a point; the coarse levels take one now and then."""
+        """Add a point; the coarse levels take one from time to time."""
         for (seconds, _), level in zip(LEVELS, self.levels, strict=True):
             if not level or point["at"] - level[-1]["at"] >= 1000 * seconds - 500:
                 level.append(point)
 
     def json(self) -> list[list[dict[str, Any]]]:
-        """The levels for the browser, the finest first."""
+        """The levels for the browser, finest first."""
         return [list(level) for level in self.levels]
 
 
 def health_of(
     progress: dict[str, Any] | None, *, expected: bool, runtime: str | None, now: datetime | None = None
 ) -> dict[str, Any]:
-    """The state of a job in a word, and what it means in a sentence.
+    """The state of a job in a word, and a sentence about it.
 
     `expected` says whether the job writes its progress at all; one that does and has not yet is starting.
     """
@@ -51,11 +51,11 @@ def health_of(
         return {"state": "unknown", "why": "progress.json is not that of a job.", "written": None}
     why = {
         State.STARTING: _starting(runtime),
-        State.RUNNING: "" if progress.get("batches") else "It runs and waits for the first events.",
+        State.RUNNING: "" if progress.get("batches") else "It is running and waiting for the first events.",
         State.STALLED: f"It has said nothing for {_span(age)}; after {STALLED:g} s a job counts as stalled. "
         "Its process was killed, or it is stuck.",
-        State.FAILED: str(progress.get("error") or "It did not say why."),
-        State.STOPPED: f"Somebody stopped it {_span(age)} ago. The same command continues.",
+        State.FAILED: str(progress.get("error") or "It gave no reason."),
+        State.STOPPED: f"It was stopped {_span(age)} ago. The same command continues.",
         State.FINISHED: f"All input was read {_span(age)} ago.",
     }[state]
     return {"state": state.value, "why": why[:4000], "written": moment(progress["written"])}
@@ -63,7 +63,7 @@ def health_of(
 
 def _starting(runtime: str | None) -> str:
     if runtime == "spark":
-        return "Spark is starting, which takes ten seconds to a minute. Matches come after that."
+        return "Spark is starting, which takes ten seconds to a minute. Matches follow after that."
     return "The job is starting."
 
 
@@ -75,7 +75,7 @@ def _span(seconds: float) -> str:
 
 
 def point_of(progress: dict[str, Any] | None, events: int, matches: int, late: int) -> dict[str, Any]:
-    """One point of the series: the numbers of the job where it tells them, else what the console counted."""
+    """One point of the series: the numbers that the job reports, or otherwise what the console counted."""
     told = progress or {}
     return {
         "at": time.time() * 1000,

@@ -84,7 +84,7 @@ class Operations:
         except nestream.TooManyMatchesError as error:
             return {"ok": False, "error": str(error)}
         except MemoryError:
-            return {"ok": False, "error": "It needed more memory than a run is given."}
+            return {"ok": False, "error": "It needed more memory than a run may use."}
         except (nestream.EventError, ValueError, TypeError, OSError, pa.ArrowException) as error:
             return {"ok": False, "error": str(error)[:4000]}
 

@@ -43,7 +43,7 @@ KEYWORDS: Final = {
     word.name: word
     for word in (
         Word("PATTERN", "Begins a query. You can leave it out.", "PATTERN SEQ(A a, B b) WITHIN 1 hour"),
-        Word("EVENT", "Begins a query in the SASE spelling.", "EVENT SEQ(A a, B b) WHERE [id] WITHIN 1 hour"),
+        Word("EVENT", "Begins a query in the SASE dialect.", "EVENT SEQ(A a, B b) WHERE [id] WITHIN 1 hour"),
         Word("WHERE", "Conditions on the whole match.", "WHERE a.id = b.id AND b.price > 10"),
         Word(
             "WITHIN",

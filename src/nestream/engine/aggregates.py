@@ -1,7 +1,7 @@
-"""Aggregates over the members of groups: a value for each match, from the members of all of them.
+"""Computes aggregates over the members of groups: one value for each match.
 
-The members of all matches stand one after the other. The operand of an aggregate is computed for all of them
-at once; then each stretch is reduced to one value.
+The members of all matches are stored one match after the other. The operand of an aggregate is computed for
+all members at once; each match's stretch is then reduced to one value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.engine.evaluation import Bindings
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.sums import stretch_sums
 from nestream.model.aggregates import OF_DURATIONS
@@ -39,15 +39,15 @@ from nestream.model.functions import FUNCTIONS, holding
 from nestream.model.vector import Mask, Vector
 
 AGGREGATE = "\2"
-"""The variable that stands for computed aggregates in an expression: `\\2.0` is the first of them."""
+"""The variable that stands in for computed aggregates in an expression: `\\2.0` is the first of them."""
 _PREVIOUS = "\3"
-"""The same for values of the members before."""
+"""The same for the values of previous members (PREV)."""
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Expanded:
-    """The members of the matches of `bindings`, match by match: whose each is, and the rows of its events."""
+    """The members of the matches of `bindings`, match by match: each one's match and event rows."""
 
     whose: Ints
     rows: Mapping[str, Rows]
@@ -58,7 +58,7 @@ class Expanded:
 
     @cached_property
     def begin(self) -> Ints:
-        """The place of the first member of each match, and the number of all."""
+        """The place of the first member of each match, and the total number of members."""
         found: Ints = np.searchsorted(self.whose, np.arange(self.bindings.count + 1))
         return found
 
@@ -72,7 +72,7 @@ class Expanded:
 
 
 def without_aggregates(expression: Expression) -> tuple[Expression, list[Aggregate]]:
-    """The expression with a stand-in `AGGREGATE.number` for each aggregate, and these by number."""
+    """Replace aggregates by stand-ins `AGGREGATE.number`; return the expression and the aggregates."""
     found: list[Aggregate] = []
 
     def changed(part: Expression) -> Expression:
@@ -86,7 +86,7 @@ def without_aggregates(expression: Expression) -> tuple[Expression, list[Aggrega
 
 
 def _outermost(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """The expression with `change` applied to its aggregates, whose insides stay as they are."""
+    """Apply `change` to the outermost aggregates of an expression; what is inside them stays as it is."""
     kept: dict[Expression, Expression] = {}
     if isinstance(expression, Aggregate):
         return change(expression)
@@ -98,8 +98,8 @@ def _outermost(expression: Expression, change: Callable[[Expression], Expression
     return transform(expression, lambda part: kept.get(part, part))
 
 
-def aggregate_values(events: Events, over: Aggregate, expanded: Expanded) -> Vector:
-    """The value of an aggregate for each match."""
+def aggregate_values(events: EventBuffer, over: Aggregate, expanded: Expanded) -> Vector:
+    """Return the value of an aggregate for each match."""
     if over.function == "count" and over.operand == Literal(True):
         return Vector(np.diff(expanded.begin))
     vector = operand_values(events, over.operand, expanded)
@@ -110,15 +110,15 @@ def aggregate_values(events: Events, over: Aggregate, expanded: Expanded) -> Vec
     return _reduced(over, vector, places, expanded)
 
 
-def operand_values(events: Events, operand: Expression, expanded: Expanded) -> Vector:
-    """The operand of an aggregate for each member."""
+def operand_values(events: EventBuffer, operand: Expression, expanded: Expanded) -> Vector:
+    """Return the operand of an aggregate for each member."""
     earlier: list[Vector] = []
 
     def fetch(variable: str, attribute: str) -> Vector:
         if variable == _PREVIOUS:
             return earlier[int(attribute)]
         if variable not in expanded.rows and variable not in expanded.bindings.rows:
-            nothing = np.zeros(len(expanded), np.int64)  # of a branch that was not taken
+            nothing = np.zeros(len(expanded), np.int64)  # for a branch that was not taken
             return events.attribute(attribute).take(nothing).where(nothing.astype(bool))
         if variable not in expanded.rows:
             return events.attribute(attribute).take(expanded.bindings.rows[variable][expanded.whose])
@@ -141,7 +141,7 @@ def operand_values(events: Events, operand: Expression, expanded: Expanded) -> V
 
 
 def _whole(vector: Vector, count: int) -> Vector:
-    """The vector with a value for each member, where it is a single value."""
+    """Expand a single value to a vector with a value for each member."""
     if vector.length is not None:
         return vector
     if vector.is_arrow:
@@ -151,7 +151,7 @@ def _whole(vector: Vector, count: int) -> Vector:
 
 
 def _before(vector: Vector, first: Vector | None, expanded: Expanded, per_microsecond: int) -> Vector:
-    """The value of the member before each; of the first of a match NULL, or `first`."""
+    """The value of the previous member for each member; for the first of a match NULL, or `first`."""
     if not len(expanded):
         return vector
     shifted = vector.take(np.maximum(np.arange(len(expanded)) - 1, 0))
@@ -171,7 +171,7 @@ def _every(over: Aggregate, vector: Vector, expanded: Expanded) -> Vector:
 
 
 def _reduced(over: Aggregate, vector: Vector, places: Ints, expanded: Expanded) -> Vector:
-    """One value a match of the values at some places, which are not NULL."""
+    """Reduce the values at some places, none of them NULL, to one value per match."""
     count = expanded.bindings.count
     whose = expanded.whose[places]
     sizes = np.bincount(whose, minlength=count)
@@ -199,7 +199,7 @@ def _reduced(over: Aggregate, vector: Vector, places: Ints, expanded: Expanded) 
 
 
 def _chosen(vector: Vector, places: Ints, at: Ints, some: Mask) -> Vector:
-    """The values of one member of each match that has some."""
+    """Choose the value of one member for each match that has members."""
     if not len(places):
         return Vector.nothing(len(some))
     found = vector.take(places[np.clip(at, 0, len(places) - 1)])
@@ -235,7 +235,7 @@ def _ranks(vector: Vector) -> Ints:
 
 
 def numbers_of(vector: Vector) -> Ints:
-    """The same number for equal values."""
+    """Number values so that equal values have equal numbers."""
     if vector.is_arrow:
         encoded = vector.values.dictionary_encode()
         return np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
@@ -244,7 +244,7 @@ def numbers_of(vector: Vector) -> Ints:
 
 
 def _distinct(numbers: Ints, whose: Ints, count: int) -> Ints:
-    """How many different numbers each match has."""
+    """How many distinct numbers each match has."""
     if not len(numbers):
         return np.zeros(count, np.int64)
     pairs = np.unique(whose * (int(numbers.max()) + 1) + numbers)
@@ -255,7 +255,7 @@ def _distinct(numbers: Ints, whose: Ints, count: int) -> Ints:
 
 
 def exact_parts(values: Ints) -> tuple[Ints, Ints]:
-    """Prefix sums of the upper and the lower half of integers: no sum of so few can overflow."""
+    """Prefix sums of the upper and lower halves of integers, so that no sum overflows."""
     zero = np.zeros(1, np.int64)
     upper = np.concatenate((zero, np.cumsum(values >> 32)))
     lower = np.concatenate((zero, np.cumsum(values & 0xFFFFFFFF)))
@@ -263,7 +263,7 @@ def exact_parts(values: Ints) -> tuple[Ints, Ints]:
 
 
 def from_parts(upper: Ints, lower: Ints) -> tuple[Ints, Mask]:
-    """The sums of integers from those of their halves, and which of them fit in 64 bits."""
+    """Add up the sums of the halves; return the sums and which of them fit in 64 bits."""
     upper = upper + (lower >> 32)
     fits = (upper >= -(2**31)) & (upper < 2**31)
     return (upper << 32) | (lower & 0xFFFFFFFF), fits
@@ -346,7 +346,7 @@ def _small(values: Ints, sizes: Ints) -> bool:
 
 
 def _of_decimals(over: Aggregate, values: npt.NDArray[Any], begin: Ints) -> Vector:
-    """The same of decimals, match by match."""
+    """The same for decimals, match by match."""
     stretches = (values[a:b].tolist() for a, b in pairwise(begin.tolist()))
     return Vector.from_items([_of_decimal(over.function, one) for one in stretches])
 

@@ -1,7 +1,7 @@
-"""What is matched: blocks of leaves in a partial order, and the negations that a match must pass.
+"""What is matched: blocks of leaves in a partial order, and the negations that must not occur.
 
-A block is one choice of a branch of every OR. It is plain data; `physical/` writes it from a logical plan and
-chooses the operator that runs it.
+A block is one choice of a branch for every OR. It is plain data; `physical/` builds it from a logical plan
+and chooses the operator that runs it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Term = tuple[str, str]
 class Block:
     """A conjunctive query over leaves.
 
-    `leaves` gives each variable's leaf. `order` holds the pairs that must follow each other, `apart` the
+    `leaves` maps each variable to its leaf. `order` holds the pairs that must follow each other, `apart` the
     pairs that might be the same event and must not be. `equalities` and `predicates` relate variables.
-    `chain` is set where the variables are totally ordered, `key` where every variable has attributes that
-    are equal in all of them. `judged` are the predicates that mention groups through aggregates.
+    `chain` is set where the variables are totally ordered, `key` where every variable has attributes that are
+    equal in all of them. `judged` are the predicates over aggregates of groups.
     """
 
     leaves: Mapping[str, int]
@@ -42,7 +42,7 @@ class Block:
     key: Mapping[str, tuple[str, ...]] | None = None
 
     def outermost(self, *, last: bool) -> list[str]:
-        """The variables of which one is the last (or first) event of a match."""
+        """The variables that can bind the last (or first) event of a match."""
         inner = {pair[0 if last else 1] for pair in self.order if set(pair) <= set(self.leaves)}
         return [name for name in self.leaves if name not in inner]
 
@@ -51,8 +51,8 @@ class Block:
 class Negation:
     """One alternative of a negated expression, which must have no match in its interval.
 
-    `derived` is set where its matches depend on the outer match by the interval and a key alone; `link` are
-    then the outer terms that equal that key. `reason` says why it is derived, or why not.
+    `derived` is set where its matches depend on the outer match only through the interval and a key; `link`
+    then holds the outer terms that equal that key. `reason` says why it is derived, or why not.
     """
 
     interval: Interval
@@ -62,7 +62,7 @@ class Negation:
     reason: str = ""
 
     def needs(self, root: Block) -> frozenset[str]:
-        """The outer variables that decide it; edges depend on all of the root's."""
+        """The outer variables that decide it; edges depend on all variables of the root."""
         names: set[str] = {variable for variable, _ in self.link}
         for limit in (self.interval.after, self.interval.before):
             names |= set(root.leaves) if isinstance(limit, Edge) else set(limit)
@@ -86,8 +86,8 @@ class Negation:
 class Group:
     """A group: all the matches of its alternatives in its interval, from `least` to `most` of them.
 
-    Each alternative is a choice of branches of the group's expression. An alternative is written as a
-    negation is: the same interval, the same block; here all its matches are taken.
+    Each alternative is one choice of branches of the group's expression. It is written like a negation, with
+    an interval and a block; but all its matches are taken.
     """
 
     variable: str
@@ -105,12 +105,12 @@ class Group:
 
 
 def group_needs(group: Group, root: Block) -> frozenset[str]:
-    """The outer variables that decide the members of a group."""
+    """The outer variables that determine the members of a group."""
     return frozenset().union(*(one.needs(root) for one in group.alternatives))
 
 
 def why_no_range(group: Group) -> str | None:
-    """Why the members of a group are no range of a stack by key, None where they are one."""
+    """Why the members of a group are not a range of a stack by key; None where they are."""
     if len(group.alternatives) > 1:
         return "they are of several kinds"
     block = group.alternatives[0].block
@@ -134,7 +134,7 @@ def has_groups(block: Block) -> bool:
 
 
 def closure(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    """Every pair that follows from the pairs."""
+    """Every pair that follows from the given pairs."""
     reach = frozenset(order)
     while True:
         more = {(a, d) for a, b in reach for c, d in reach if b == c} - reach

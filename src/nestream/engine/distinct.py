@@ -1,4 +1,4 @@
-"""Projections give each match once: what was already given is remembered as long as it could come again."""
+"""Emits each match of a projection once: remembers what was emitted for as long as it could recur."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.events import Ints
-from nestream.engine.store import Store
+from nestream.engine.event_buffer import Ints
+from nestream.engine.windowed_events import WindowedEvents
 
 _MOST_BITS = 62
-"""How long the number may be that stands for a row."""
+"""How many bits the number of a row may have."""
 
 
-class Given:
-    """The kept positions of the matches given so far, one row a match; -1 for an unbound variable."""
+class EmittedMatches:
+    """The positions of the matches emitted so far, one row per match; -1 for an unbound variable."""
 
     def __init__(self, kept: Sequence[str]) -> None:
         self.positions = np.empty((0, len(kept)), np.int64)
 
-    def new(self, columns: list[Ints], store: Store, *, repeated: bool = True) -> list[Ints]:
-        """The rows of the matches that were not given before, each once; they now are.
+    def new(self, columns: list[Ints], store: WindowedEvents, *, repeated: bool = True) -> list[Ints]:
+        """Return the rows of the matches that were not emitted before, each once, and remember them.
 
-        Unless they may be `repeated`, those given before are others and nothing is remembered.
+        If they cannot be `repeated`, no earlier match can equal them, and nothing is remembered.
         """
         rows = _distinct(np.column_stack(columns))
         if not repeated:
@@ -44,7 +44,7 @@ class Given:
 
 
 def _distinct(rows: Ints) -> Ints:
-    """The rows without repetition."""
+    """The rows without duplicates."""
     _, first = np.unique(numbered(rows), return_index=True)
     return rows[first]
 
@@ -56,7 +56,7 @@ def _contained(rows: Ints, among: Ints) -> npt.NDArray[np.bool_]:
 
 
 def numbered(rows: Ints) -> Ints:
-    """One number a row, the same for equal rows alone; numbers that get too long are counted through."""
+    """One number per row, equal only for equal rows; numbers that grow too long are renumbered."""
     found, used = np.zeros(len(rows), np.int64), 0
     for column in rows.T if len(rows) else ():
         least = int(column.min())

@@ -1,8 +1,8 @@
 """What the operators of one evaluation share: coordinates of the events, keys, stacks and staircases.
 
-An event is a row of the buffer, which is in the order of time and arrival, so *x comes before y* is
-`row[x] < low[y]` and *x is in a window that ends with y* is `row[x] >= reach[y]`. Everything here is built
-when it is first asked for, once for all the queries of a set.
+An event is a row of the buffer, which is in the order of time and arrival, so *x comes before y* is `row[x] <
+low[y]` and *x is in a window that ends with y* is `row[x] >= reach[y]`. Everything here is built on first
+use, once for all the queries of a set.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Window:
 class Bindings:
     """Partial matches as columns: for each bound variable the rows of its events.
 
-    `outer` says, for matches of a negated expression, which outer match each belongs to.
+    For matches of a negated expression, `outer` is the number of the outer match of each.
     """
 
     rows: dict[str, Rows]
@@ -59,7 +59,7 @@ class Bindings:
 class Stack:
     """The rows of a leaf by key, in the order of time within one.
 
-    Key k has the places `begin[k]` to `begin[k + 1]`; without a key there is one, 0.
+    Key k has the places `begin[k]` to `begin[k + 1]`; without a key, the only number is 0.
     """
 
     rows: Rows
@@ -70,7 +70,7 @@ class Stack:
         return len(self.rows)
 
     def by(self, measure: Rows) -> Rows:
-        """A measure of events, by row, for each place; gathered once."""
+        """A measure of events, given by row, for each place; gathered once."""
         if measure is self.rows:
             return self.rows
         if id(measure) not in self._measured:
@@ -86,18 +86,18 @@ class Evaluation:
         self.events = cache.events
         self.window = window
         self.limit = limit
-        """How many partial matches may be held at once."""
+        """The maximum number of partial matches held at once."""
         self.since = since
-        """The first row that a match asked for may end with: what comes before was evaluated earlier."""
+        """The first row that a wanted match may end with: earlier ones were evaluated before."""
         self.numbering = self.made(Numbering, lambda: Numbering(cache.events, cache.key_classes))
         self.ties = cache.events.ties and not cache.events.by_arrival
         """Whether some events have no order, so that `low` is not the row itself."""
         self.reach: Rows = self.made(window, self._reach)
-        """For each row the first row that fits in a window ending with it."""
+        """For each row, the first row that fits in a window ending with it."""
 
     @property
     def low(self) -> Rows:
-        """For each row the first row that does not come before it."""
+        """For each row, the first row that does not come before it."""
         return self.events.moments if self.ties else self.made("low", self._all_rows)
 
     def _all_rows(self) -> Rows:
@@ -117,9 +117,10 @@ class Evaluation:
 
     @property
     def inner(self) -> Evaluation:
-        """The same for matches of inner expressions: they end anywhere, and the outer interval holds them.
+        """The same for matches of inner expressions, which may end anywhere inside the outer interval.
 
-        In a window of events that interval ends with the last event of its time, so it is longer by as many.
+        In a window of events, that interval ends with the last event of its time, so it is longer by that
+        many rows.
         """
         window = self.window
         if window.measure is Measure.EVENTS and self.ties:
@@ -128,7 +129,7 @@ class Evaluation:
         return Evaluation(self.cache, window, self.limit) if self.since or window != self.window else self
 
     def made(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
-        """What was made for all the queries that ask for the same, however their variables are called."""
+        """Return what is built once for all queries that need it, whatever their variables are called."""
         return self.cache.once(what, make)
 
     def stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
@@ -140,7 +141,7 @@ class Evaluation:
         return self.events.leaf_rows[leaf]
 
     def made_stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
-        """The same for one who asks once: it is not kept."""
+        """The same for a single use: it is not kept."""
         rows = self.leaf_rows(leaf)
         if key is None:
             return Stack(rows, np.array((0, len(rows)), np.int32))
@@ -156,6 +157,6 @@ class Evaluation:
 
 
 def places_in(stack: Stack, measure: Rows, number: Rows, wanted: npt.NDArray[Any]) -> Rows:
-    """For each query the first place of its key whose measure (by row) is not less than the wanted row."""
+    """For each query, the first place of its key whose measure (by row) is at least the wanted row."""
     found: Rows = places(stack.by(measure), stack.begin, number, wanted)
     return found

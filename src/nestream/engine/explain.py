@@ -26,7 +26,7 @@ EMITTED = {
 def explain_native(
     operators: Sequence[PhysicalOperator], scope: Scope, measured: Sequence[Measured] = ()
 ) -> str:
-    """The operators as indented text, with what was measured of each, if they have run."""
+    """The operators as indented text, with their measurements if they have run."""
     lines = ["Engine"]
     depth = 1
     keep = scope.keep if isinstance(scope, Program) else None
@@ -72,7 +72,7 @@ def _headline(operator: PhysicalOperator) -> str:
 
 
 def _inside(operator: PhysicalOperator, scope: Scope) -> Iterator[str]:
-    """The scans of an operator and its negations, a line each."""
+    """The scans of an operator and its negations, one line each."""
     block = operator.block
     for name, leaf in block.leaves.items():
         yield _scan(name, leaf, scope)
@@ -149,7 +149,7 @@ def filters_text(name: str, filters: Sequence[Expression]) -> Iterator[str]:
 
 
 def interval_text(interval: Interval) -> str:
-    """Where a negation looks, in words."""
+    """The interval of a negation, in words."""
     after = (
         "from the window's start"
         if isinstance(interval.after, Edge)
@@ -166,7 +166,7 @@ def interval_text(interval: Interval) -> str:
 
 
 def key_text(key: Mapping[str, tuple[str, ...]]) -> str:
-    """The attributes of a key, once where they are called alike."""
+    """The attributes of a key; once where they have the same name."""
     spelled = list(dict.fromkeys(key.values()))
     if len(spelled) == 1:
         return ", ".join(map(print_name, spelled[0]))
@@ -207,7 +207,7 @@ def _negation_json(negation: Negation) -> dict[str, Any]:
 
 
 def _groups_json(block: Block) -> dict[str, Any]:
-    """The groups of a block as plain data; nothing where it has none."""
+    """The groups of a block as plain data; empty where it has none."""
     if not block.groups:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""Work on several things at a time, in order."""
+"""Runs a function on several items at a time, and yields the results in order."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from typing import Any, TypeVar
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
 _AHEAD = 8
-"""How many results of one thing are made before they are taken."""
+"""How many results of one item may be made before they are taken."""
 _END = object()
 
 
 def in_threads(
     make: Callable[[_Given], Iterable[_Made]], given: Iterator[_Given], threads: int
 ) -> Generator[_Made, None, None]:
-    """All that is made of each thing given, in order; by several threads where there are several things.
+    """Yield all results of each item in order, using several threads where there are several items.
 
-    Memory stays bounded: at most two things a thread are begun, and a thread waits when it is too far ahead.
+    Memory stays bounded: at most two items per thread are in progress, and a thread waits when it is too far
+    ahead.
     """
     first = list(islice(given, 2 if threads > 1 else 0))
     given = chain(first, given)
@@ -32,7 +33,7 @@ def in_threads(
             yield from make(one)
         return
     tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-    # A program may end while results are still to be taken: it does not wait for threads that wait for that.
+    # The program may end while results are pending: it does not wait for threads that wait for a reader.
     workers = [Thread(target=_work, args=[tasks], name="nestream", daemon=True) for _ in range(threads)]
     for worker in workers:
         worker.start()
@@ -46,7 +47,7 @@ def in_threads(
                 return
             yield from begun[0]
             begun.popleft()
-    finally:  # what is no longer wanted ends at its next result
+    finally:  # what nobody reads any more ends at its next result
         for results in begun:
             results.abandon()
         for _ in workers:
@@ -62,7 +63,7 @@ def _work(tasks: SimpleQueue[Callable[[], None] | None]) -> None:
 
 
 class _Results(Iterable[_Made]):
-    """What a thread makes of one thing, for another to take."""
+    """The results of one item, made by one thread and taken by another."""
 
     def __init__(self) -> None:
         self._made: SimpleQueue[Any] = SimpleQueue()
@@ -71,7 +72,7 @@ class _Results(Iterable[_Made]):
         self._problem: BaseException | None = None
 
     def fill(self, make: Callable[[_Given], Iterable[_Made]], one: _Given) -> None:
-        """Make the results, while there is room for them."""
+        """Make the results as long as there is room for them."""
         try:
             if self._wanted:
                 for made in make(one):
@@ -91,6 +92,6 @@ class _Results(Iterable[_Made]):
             raise self._problem
 
     def abandon(self) -> None:
-        """Let the thread go on to its end without making more."""
+        """Let the thread finish without making more results."""
         self._wanted = False
         self._room.release()

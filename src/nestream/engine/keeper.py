@@ -1,11 +1,11 @@
-"""KEEP at work: matches in, in the order of the output those of them that are kept.
+"""Applies KEEP: takes matches, and returns those that are kept, in output order.
 
 Matches that agree have the same *key*: the positions of some of their events and the values of expressions.
-Every choice is made over the matches in the order of the output. On a stream a match is therefore looked at
-only when no match before it in that order can come any more: all matches that end before the *frontier* have
-been found. A kept match leaves at once (FIRST, DISJOINT), or when no other of its key can come (LAST,
-LONGEST, SHORTEST). Until then its events are held. What has to be remembered of the matches that have left
-are their keys and ends, and only as long as they can matter.
+Every choice is made over the matches in output order. On a stream, a match is therefore considered only when
+no match before it in that order can still come: when all matches that end before the *frontier* have been
+found. A kept match is released at once (FIRST, DISJOINT), or when no other match of its key can come (LAST,
+LONGEST, SHORTEST). Until then its events are held. Of released matches, only the keys and ends are
+remembered, and only as long as they matter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestream.engine.distinct import numbered
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.operator import Matches
 from nestream.engine.program import Measure, Program
 from nestream.model.expression import Attribute
@@ -29,16 +29,16 @@ from nestream.model.vector import Vector
 
 Key = tuple[Any, ...]
 _MANY = 64
-"""From this number of matches on it is worth choosing among them by arrays."""
+"""From this number of matches on, choosing among them by arrays pays off."""
 NEVER = 2**63 - 1
 """Later than every time."""
 
 
 class Held(NamedTuple):
-    """A match that is held: its key, its span, and its events by their numbers, -1 where it has none.
+    """A held match: its key, its span, and its events by number, -1 for an unbound variable.
 
-    The numbers of events are counted from the beginning of the stream: forgetting events does not change
-    them. `until` is the latest end of a match with the same key.
+    Events are numbered from the beginning of the stream, so forgetting events does not change the numbers.
+    `until` is the latest end of a match with the same key.
     """
 
     end: int
@@ -50,12 +50,12 @@ class Held(NamedTuple):
 
 @dataclass
 class Remembered:
-    """The last match of a key that was kept and has left."""
+    """The last kept match of a key that was released."""
 
     end: int
-    """The time of its end, or the position of its last event where arrival orders and this is compared."""
+    """The time of its end, or the position of its last event where arrival decides the order."""
     until: int
-    """After this frontier it need not be remembered."""
+    """After this frontier it can be forgotten."""
 
 
 @dataclass
@@ -63,28 +63,28 @@ class Keeper:
     """Chooses among the matches of one program."""
 
     program: Program
-    events: Events
+    events: EventBuffer
     waiting: list[Held] = field(default_factory=list)
-    """Matches that others may still come before."""
+    """Matches that others may still precede."""
     best: dict[Key, Held] = field(default_factory=dict)
-    """The best match of each key so far, where another may still be better."""
+    """The best match of each key so far, where a better one may still come."""
     left: dict[Key, Remembered] = field(default_factory=dict)
 
     @property
     def keep(self) -> Keep:
-        """What to keep."""
+        """What the query keeps."""
         assert self.program.keep is not None
         return self.program.keep
 
     @property
     def first(self) -> int | None:
-        """The least number of an event that is held."""
+        """The least number of a held event."""
         rows = (row for held in (*self.waiting, *self.best.values()) for row in held.rows if row >= 0)
         return min(rows, default=None)
 
     @property
     def due(self) -> int | None:
-        """The least frontier that lets more matches go."""
+        """The least frontier that releases more matches."""
         moments = [held.end + 1 for held in self.waiting]
         moments += [held.until + 1 for held in self.best.values() if held.until != NEVER]
         return min(moments, default=None)
@@ -92,7 +92,7 @@ class Keeper:
     # -- matches in, matches out ---------------------------------------------------------------------------
 
     def all_of(self, found: Iterable[Matches]) -> Iterator[Matches]:
-        """The matches kept of all there are, which come in the order of the output."""
+        """Return the kept matches of all matches, which are given in output order."""
         for matches in found:
             chosen = list(self._looked_at(self._described(self._reduced(matches))))
             if chosen:
@@ -103,7 +103,7 @@ class Keeper:
             yield self._together(rest)
 
     def up_to(self, found: Iterable[Matches], frontier: int, watermark: int) -> Iterator[Matches]:
-        """The matches that can be let go when all that end before the frontier have been found.
+        """Return the matches that can be released once all that end before the frontier have been found.
 
         No event that has arrived is later than the watermark.
         """
@@ -123,7 +123,7 @@ class Keeper:
             yield self._together(chosen)
 
     def _looked_at(self, matches: Iterable[Held]) -> Iterator[Held]:
-        """Of matches in the order of the output, those that are kept for sure."""
+        """Of matches in output order, return those that are certainly kept."""
         kind = self.keep.kind
         for held in matches:
             if kind in WAITING:
@@ -170,7 +170,7 @@ class Keeper:
         return Remembered(held.end, held.until)
 
     def _settle_positions(self, watermark: int) -> None:
-        """Note the keys with an event so far back that a match with it ends with an event that is here."""
+        """Note the keys with an event so far back that all matches with it end with events that arrived."""
         if not self.keep.variables:
             return
         seen = self.events.seen - self.program.window
@@ -182,12 +182,12 @@ class Keeper:
                 known.until = watermark
 
     def _is_past(self, key: Key, position: int) -> bool:
-        """Whether an event of the key is too far back for any match to come."""
+        """Whether an event of the key is so far back that no match with it can come."""
         places = [place for place, item in enumerate(self.keep.per) if isinstance(item, str)]
         return any(key[place] is not None and key[place] < position for place in places)
 
     def _reduced(self, matches: Matches) -> Matches:
-        """Matches in the order of the output, of those that agree only the one that can be kept."""
+        """Of matches in output order that agree, leave only the one that can be kept."""
         kind, count = self.keep.kind, matches.count
         if self.keep.every is not None or kind is Kept.DISJOINT or count < _MANY:
             return matches
@@ -209,7 +209,7 @@ class Keeper:
         return Matches({name: column[kept] for name, column in matches.rows.items()}, len(kept))
 
     def _spans(self, matches: Matches) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The times at which the matches start and end."""
+        """The start and end times of the matches."""
         rows = np.column_stack([np.asarray(matches.rows[name], np.int64) for name in self.program.kept])
         limits = np.iinfo(np.int64)
         ends = np.where(rows < 0, limits.min, self.events.ts[rows]).max(axis=1)
@@ -218,7 +218,7 @@ class Keeper:
     # -- matches as they are held --------------------------------------------------------------------------
 
     def _described(self, matches: Matches) -> list[Held]:
-        """The matches with what has to be known of them."""
+        """The matches with their keys, spans and events."""
         events, kept = self.events, self.program.kept
         rows = np.column_stack([np.asarray(matches.rows[name], np.int64) for name in kept])
         starts, ends = self._spans(matches)
@@ -263,7 +263,7 @@ class Keeper:
         return self.events.evaluator.value(expression, fetch)
 
     def _until(self, matches: Matches) -> list[int]:
-        """The latest end of any match with the same key: one window after an event that they share."""
+        """The latest end of any match with the same key: one window after an event they share."""
         program = self.program
         latest: npt.NDArray[Any] = np.full(matches.count, NEVER, object)
         if program.measure is Measure.TIME:
@@ -276,7 +276,7 @@ class Keeper:
     # -- state ---------------------------------------------------------------------------------------------
 
     def save(self) -> list[dict[str, Any]]:
-        """What is held and remembered, with positions in the place of events."""
+        """Save what is held and remembered, with positions in place of events."""
         saved = []
         for what, held in [("waiting", h) for h in self.waiting] + [("best", h) for h in self.best.values()]:
             rows = [self._position(number) for number in held.rows]
@@ -284,7 +284,7 @@ class Keeper:
         return saved + [_saved("left", key, last.end, last.until) for key, last in self.left.items()]
 
     def load(self, saved: Iterable[Mapping[str, Any]]) -> None:
-        """Go on from what was saved, when the events are held again."""
+        """Continue from a saved state, once the events are held again."""
         for row in saved:
             key = tuple(map(_value, json.loads(row["key"])))
             if row["what"] == "left":
@@ -307,7 +307,7 @@ class Keeper:
 
 
 def _codes(vector: Vector, count: int) -> npt.NDArray[np.int64]:
-    """A number for each value, the same for equal ones alone; -1 for NULL."""
+    """A number for each value, equal only for equal values; -1 for NULL."""
     numbers: dict[Any, int] = {None: -1}
     if vector.length is None or vector.is_arrow or vector.is_object:
         found = [numbers.setdefault(item, len(numbers)) for item in vector.items(count)]
@@ -317,9 +317,9 @@ def _codes(vector: Vector, count: int) -> npt.NDArray[np.int64]:
 
 
 def keep_keys(program: Program, keep: Keep) -> frozenset[str]:
-    """The keys of a program in which matches agree that KEEP compares.
+    """The keys of a program on which all matches agree that KEEP compares.
 
-    All events of a match have the same key, so an event that the matches share tells it, and so does its
+    All events of a match have the same key, so an event that the matches share determines it, and so does its
     attribute of that name.
     """
     bound = [outline.bound.keys() for outline in program.outlines]
@@ -353,7 +353,7 @@ def _value(part: Any) -> Any:
 
 
 def endless(program: Program) -> str | None:
-    """Why a stream never knows which match to keep, or None where it does."""
+    """Why a stream can never decide which match to keep; None where it can."""
     keep = program.keep
     if keep is None or keep.kind not in WAITING:
         return None

@@ -1,7 +1,7 @@
-"""Keys as small numbers: attributes that are compared for equality share one numbering of their values.
+"""Maps keys to small numbers: attributes that are compared for equality share one numbering.
 
-Numbers are dense enough to index arrays and hold for the events of one evaluation. NULL has none (-1),
-because it equals nothing.
+The numbers are dense enough to index arrays, and are valid for the events of one evaluation. NULL has no
+number (-1), because it equals nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.kernels import Rows
 from nestream.engine.program import Scope
 
@@ -24,21 +24,21 @@ _FEW = 4096
 class Numbering:
     """The numbers of key values for the rows of the events.
 
-    `classes` names for each attribute the first of those it is compared with.
+    `classes` maps each attribute to the first of those it is compared with.
     """
 
-    def __init__(self, events: Events, classes: Mapping[str, str]) -> None:
+    def __init__(self, events: EventBuffer, classes: Mapping[str, str]) -> None:
         self.events = events
         self.classes = classes
         self._found: dict[tuple[str, ...], tuple[Rows, int]] = {}
         self._occurring: dict[tuple[str, ...], npt.NDArray[np.int64]] = {}
 
     def of(self, attributes: tuple[str, ...]) -> Rows:
-        """The number of the attributes' values for every row, the same for equal values."""
+        """The number of the attributes' values for every row, equal for equal values."""
         return self._of(attributes)[0]
 
     def size(self, attributes: tuple[str, ...]) -> int:
-        """One more than the greatest number of the attributes' values."""
+        """The greatest number of the attributes' values, plus one."""
         return self._of(attributes)[1]
 
     def _of(self, attributes: tuple[str, ...]) -> tuple[Rows, int]:
@@ -51,7 +51,7 @@ class Numbering:
         return self._found[attributes]
 
     def combine(self, attributes: tuple[str, ...], columns: Sequence[Rows]) -> Rows:
-        """The number under `attributes` for the numbers of single attributes that are compared with them."""
+        """Combine the numbers of attributes that are compared with `attributes` into one number."""
         return self._combined(attributes, columns)[0]
 
     def _combined(self, attributes: tuple[str, ...], columns: Sequence[Rows]) -> tuple[Rows, int]:
@@ -68,13 +68,13 @@ class Numbering:
 
     @property
     def _most(self) -> int:
-        """The greatest number worth an array of that length."""
+        """The greatest number that is worth an array of that length."""
         return max(4 * len(self.events), _FEW)
 
     def _renumbered(
         self, attributes: tuple[str, ...], numbers: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], int]:
-        """Numbers of the combinations that occur in some row, and which of the wanted ones do."""
+        """Renumber the combinations that occur in some row; also return which of the wanted ones occur."""
         slots = tuple(self.classes.get(name, name) for name in attributes)
         if slots not in self._occurring:
             members = [[name for name, of in self.classes.items() if of == slot] or [slot] for slot in slots]
@@ -91,7 +91,7 @@ class Numbering:
         return found, occurring[found] == numbers, len(occurring)
 
     def _number(self, attribute: str) -> None:
-        """Number the values of an attribute and of all that it is compared with."""
+        """Number the values of an attribute and of all attributes it is compared with."""
         own = self.classes.get(attribute, attribute)
         names = [name for name, of in self.classes.items() if of == own] or [attribute]
         vectors = [self.events.computed(name) for name in names]
@@ -117,14 +117,14 @@ def _encoded(values: pa.Array) -> tuple[Rows, int]:
     encoded = values.dictionary_encode()
     indices = np.array(
         encoded.indices.fill_null(-1), np.int32
-    )  # a copy: kernels take arrays they could write to
+    )  # a copy, because kernels take writable arrays
     return indices, len(encoded.dictionary)
 
 
 def _numbered(columns: list[npt.NDArray[Any]], most: int) -> tuple[Rows, int]:
-    """The number of each value of the columns, the same for numbers of equal value, whatever their kinds."""
+    """Number the values of the columns; numbers of equal value get the same number, whatever their types."""
     if len({column.dtype.kind for column in columns}) > 1 or columns[0].dtype.kind == "O":
-        seen: dict[Any, int] = {}  # equal numbers of Python's are one key: 1, 1.0 and Decimal("1.00")
+        seen: dict[Any, int] = {}  # equal Python numbers are one key: 1, 1.0 and Decimal("1.00")
         found = [seen.setdefault(value, len(seen)) for column in columns for value in column.tolist()]
         return np.array(found, np.int32), len(seen)
     values = columns[0] if len(columns) == 1 else np.concatenate(columns)
@@ -142,7 +142,7 @@ def _numbered(columns: list[npt.NDArray[Any]], most: int) -> tuple[Rows, int]:
 
 
 def key_classes(programs: Iterable[Scope]) -> dict[str, str]:
-    """The attributes that are compared with each other, each with the first of its class."""
+    """Map the attributes that are compared with each other to the first of their class."""
     parent: dict[str, str] = {}
 
     def find(name: str) -> str:

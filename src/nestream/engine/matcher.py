@@ -1,8 +1,9 @@
-"""The engine: ordered events in, matches out, up to a watermark; and what it must hold to go on.
+"""The engine: ordered events in, matches out, up to a watermark; and the state it needs to continue.
 
-A match is given when it is decided: with its last event, or when the time of its last event, or the window of
-its first, has passed. So the state is only the events that can still take part and how far was decided;
-nothing of a match is kept between two batches but, where the output is distinct, what was already given.
+A match is emitted when it is decided: with its last event, or once the time of its last event, or the window
+of its first, has passed. So the state is only the events that can still be part of a match, and how far
+matches are decided. Between batches, nothing of a match is kept except, where the output is distinct, what
+was emitted.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from nestream.engine.distinct import Given
-from nestream.engine.events import Events
+from nestream.engine.distinct import EmittedMatches
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.keeper import NEVER, Keeper
 from nestream.engine.kernels import Rows
 from nestream.engine.keys import key_classes
@@ -24,47 +25,50 @@ from nestream.engine.ordering import found_in_order, in_output_order, told_by_la
 from nestream.engine.program import Decided, Measure, Program
 from nestream.engine.retention import complete_since, forgettable
 from nestream.engine.slices import Slices
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 
 UNBOUND = -1
 _NO_ROWS = np.empty(0, np.int32)
 PIECE = 1 << 17
-"""How many partial matches are worked on at once: so few stay in the processor's caches, which makes matching
-nearly twice as fast as working on millions, and memory small."""
+"""How many partial matches are processed at once.
+
+This few stay in the processor's caches, which makes matching nearly twice as fast as processing millions, and
+keeps memory small.
+"""
 END = np.iinfo(np.int64).max
 """The watermark at the end of a finite input: all time has passed."""
 
 
 class Matcher:
-    """Runs a program over events that arrive in order; several may run over the same events."""
+    """Runs a program over events that arrive in order; several matchers may share the same events."""
 
-    def __init__(self, program: Program, events: Events) -> None:
+    def __init__(self, program: Program, events: EventBuffer) -> None:
         self.program = program
         self.events = events
-        self.store = Store(events, program)
+        self.store = WindowedEvents(events, program)
         self.decided = [0] * len(program.outlines)
-        """For each operator, the position up to which its matches were given, by last or first event."""
+        """For each operator, the position up to which its matches were emitted, by last or first event."""
         self.watermark: int | None = None
-        self.given = Given(program.kept) if program.distinct else None
+        self.emitted = EmittedMatches(program.kept) if program.distinct else None
         self._repeats = True
-        """Whether a match that was given may be found again later."""
+        """Whether an emitted match may be found again later."""
         width = max(len(outline.bound) for outline in program.outlines)
         self.budget = max(1, program.memory // (64 * (width + 1)))
-        """How many matches of one moment may be held."""
+        """The maximum number of matches of one moment held at once."""
         self.limit = min(PIECE, self.budget)
         self.execution = program.start(self.limit)
         self.keeper = Keeper(program, events) if program.keep is not None else None
 
     def go_on_with(self, program: Program) -> None:
-        """Run another program for the same query from here on; what was decided stays decided."""
+        """Run another program for the same query from now on; decided matches stay decided."""
         self.program = program
         self.execution = program.start(self.limit)
-        if program.distinct and self.given is None:
-            self.given = Given(program.kept)
+        if program.distinct and self.emitted is None:
+            self.emitted = EmittedMatches(program.kept)
 
     @cached_property
     def key_classes(self) -> Mapping[str, str]:
-        """The attributes that the program compares with each other, each with the first of its class."""
+        """Map the attributes that the program compares with each other to the first of their class."""
         return key_classes([self.program])
 
     # -- matches out ---------------------------------------------------------------------------------------
@@ -72,10 +76,10 @@ class Matcher:
     def advance(
         self, watermark: int, cache: EvaluationCache | None = None, *, in_order: bool = True
     ) -> Iterator[Matches]:
-        """Give the matches that are decided once no event earlier than the watermark can come.
+        """Emit the matches that are decided once no event earlier than the watermark can come.
 
-        With a `cache` this matcher is one of several over the same events, which are then not forgotten here.
-        Matches that are not found in the order of the output are held and sorted if `in_order` is set.
+        A `cache` means that several matchers share the events, which are then not forgotten here. With
+        `in_order`, matches that are not found in output order are held and sorted.
         """
         self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
         self.events.seal()
@@ -87,11 +91,11 @@ class Matcher:
             self._expire()
 
     def _cached(self, cache: EvaluationCache | None) -> AbstractContextManager[EvaluationCache]:
-        """The cache of several matchers, or one of its own of which nothing is left afterwards."""
+        """The shared cache of several matchers, or a fresh one that is emptied afterwards."""
         return EvaluationCache(self.events, self.key_classes) if cache is None else nullcontext(cache)
 
     def _completed(self, matches: Matches, cache: EvaluationCache) -> Iterator[Matches]:
-        """Matches with their groups."""
+        """The matches with their groups."""
         return self.execution.completed(matches, lambda: cache)
 
     def _emitted(self, cache: EvaluationCache, *, in_order: bool) -> Iterator[Matches]:
@@ -111,12 +115,12 @@ class Matcher:
                 self.decided = targets
                 yield from self._pieces(chosen)
         else:
-            found = iter(list(found))  # how far it is decided is known when all is found
+            found = iter(list(found))  # only after all are found is it known how far they are decided
             yield from self.keeper.up_to(found, self._frontier(), self.watermark)
 
     @property
     def frontier(self) -> int:
-        """A time: all the matches that end before it have been given."""
+        """A time before which all matches have ended and been emitted."""
         assert self.watermark is not None, "nothing was decided yet"
         if self.watermark == END:
             return END
@@ -124,16 +128,16 @@ class Matcher:
         return min([self._frontier(), *(match.end for match in held)])
 
     def _chosen(self, cache: EvaluationCache) -> list[Matches] | None:
-        """The matches that KEEP keeps of all there are, where they can be found without the others."""
+        """The matches that KEEP keeps, where they can be found without building the others."""
         keep = self.program.keep
-        if keep is None or self.given is not None or len(self.program.outlines) > 1:
+        if keep is None or self.emitted is not None or len(self.program.outlines) > 1:
             return None
         (operator,) = self.operators(cache, at_once=True)
         found = operator.chosen(keep)
         return None if found is None else self._sorted([found], repeated=False)
 
     def _frontier(self) -> int:
-        """A time: all the matches that end before it have been found."""
+        """A time before which all matches have ended and been found."""
         store, watermark = self.store, self.watermark
         assert watermark is not None
         if watermark == END:
@@ -146,9 +150,9 @@ class Matcher:
         return min(moments)
 
     def pass_over(self, watermark: int, *, several: bool = False) -> None:
-        """Take the matches that a watermark decides as emitted: they were found elsewhere.
+        """Treat the matches that a watermark decides as emitted: they were found elsewhere.
 
-        With `several` matchers over the same events, these are not forgotten here.
+        With `several` matchers over the same events, the events are not forgotten here.
         """
         self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
         self.events.seal()
@@ -158,9 +162,9 @@ class Matcher:
             self._expire()
 
     def between(self, first: int, end: int | None, cache: EvaluationCache | None = None) -> Iterator[Matches]:
-        """Give the matches that end from a time on and before another, all the events having arrived.
+        """Yield the matches that end from one time on and before another, after all events have arrived.
 
-        None is the end of the events. KEEP chooses among them alone.
+        None means the end of the events. KEEP chooses among these matches only.
         """
         self.watermark = END
         self.events.seal()
@@ -190,17 +194,17 @@ class Matcher:
         return found if self.keeper is None else self.keeper.all_of(found)
 
     def count(self) -> int:
-        """How many matches there are when all the events have arrived, without building what it need not."""
+        """Count all matches, after all events have arrived, building only what is needed."""
         return sum(self.counts())
 
     def counts(self) -> Iterator[int]:
-        """The same in parts, so that counting can be given up."""
+        """The same in parts, so that counting can be abandoned."""
         self.watermark = END
         self.events.seal()
         if not len(self.store):
             return
         with self._cached(None) as cache:
-            if self.given is not None or self.keeper is not None:
+            if self.emitted is not None or self.keeper is not None:
                 yield from (matches.count for matches in self._emitted(cache, in_order=False))
                 return
             length = int(self.store.pos[-1]) + 1
@@ -210,13 +214,13 @@ class Matcher:
     def operators(
         self, cache: EvaluationCache | None = None, *, at_once: bool, first: int = 0
     ) -> Sequence[Operator]:
-        """The operators of the program over the events held now, for the matches from a position on."""
+        """The operators of the program over the events held now, for matches from a position on."""
         cache = cache or EvaluationCache(self.events, self.key_classes)
         return self.execution.operators(cache, at_once=at_once, first=first)
 
     @property
     def _moments(self) -> Rows:
-        """For each row the first row with its time; empty where all differ."""
+        """For each row, the first row with its time; empty where all times differ."""
         return self.events.moments if self.events.ties else _NO_ROWS
 
     def _all_in_order(self, found: Iterable[Matches]) -> Iterator[Matches]:
@@ -228,7 +232,7 @@ class Matcher:
         yield from self._pieces([self._in_order(self._joined(parts))])
 
     def _joined(self, parts: list[Matches]) -> Rows:
-        """The kept rows of some matches, a column a match; -1 for a variable that a part does not bind."""
+        """The kept rows of some matches, a column per match; -1 for a variable that a part does not bind."""
         columns = np.empty((len(self.program.kept), sum(part.count for part in parts)), np.int32)
         for name, column in zip(self.program.kept, columns, strict=True):
             bound = [part.rows[name] if name in part.rows else np.full(part.count, UNBOUND) for part in parts]
@@ -236,7 +240,7 @@ class Matcher:
         return columns
 
     def _in_order(self, columns: Rows) -> Matches:
-        """The matches with these rows in the order of the output."""
+        """Sort the matches with these rows into output order."""
         columns = in_output_order(columns, self._moments)
         return Matches(dict(zip(self.program.kept, columns, strict=True)), columns.shape[1])
 
@@ -247,7 +251,7 @@ class Matcher:
         at_once: bool,
         cache: EvaluationCache,
     ) -> Iterator[Matches]:
-        """Give the matches up to the target positions, by their last events where all are decided at once."""
+        """Emit the matches up to the target positions, by their last events where all are decided at once."""
         base = self.store.base
         if all(done >= target for done, target in zip(self.decided, targets, strict=True)):
             return
@@ -256,7 +260,7 @@ class Matcher:
             return
         first = max(min(self.decided) - base, 0)
         operators = self.operators(cache, at_once=at_once, first=first)
-        self._repeats = self.given is not None and not told_by_last(self.program, at_once=at_once)
+        self._repeats = self.emitted is not None and not told_by_last(self.program, at_once=at_once)
         end = max(targets) - base
         slices = Slices(first, end, min(operator.promising(first, end) for operator in operators))
         for span in slices.cut(self._cut):
@@ -285,7 +289,7 @@ class Matcher:
                 yield from self._halved(operators, since, until, targets, at_once=at_once)
 
     def _nothing_new(self, targets: list[int], *, at_once: bool) -> bool:
-        """Whether no event that could be the last (or first) of a match is in what is now decided."""
+        """Whether what is now decided has no event that could be the last (or first) of a match."""
         store = self.store
         for outline, done, target in zip(self.program.outlines, self.decided, targets, strict=True):
             by_last = at_once or outline.decided is not Decided.WINDOW
@@ -297,7 +301,7 @@ class Matcher:
         return True
 
     def _cut(self, first: int, size: int, end: int) -> int:
-        """A position at most `size` on where the time changes, so that equal ends stay together."""
+        """A position at most `size` ahead where the time changes, so that equal ends stay together."""
         if first + size >= end:
             return end
         store = self.store
@@ -331,7 +335,7 @@ class Matcher:
     def _collect(
         self, operators: Sequence[Operator], first: int, end: int, targets: list[int], most: int
     ) -> list[Matches]:
-        """The matches decided in a range of positions, sorted; raises where there are more than `most`."""
+        """The matches decided in a range of positions, sorted; raises if there are more than `most`."""
         held: list[Matches] = []
         total = 0
         for found in self._parts(operators, first, end, targets):
@@ -344,8 +348,8 @@ class Matcher:
     def _at_one_moment(
         self, operators: Sequence[Operator], first: int, end: int, targets: list[int], *, at_once: bool
     ) -> Iterator[Matches]:
-        """The matches of a moment that has more than a piece holds, in pieces that are in order."""
-        if not at_once and Decided.WINDOW in self.program.decided:  # these are sorted when all are found
+        """The matches of a moment with more than a piece holds, in ordered pieces."""
+        if not at_once and Decided.WINDOW in self.program.decided:  # sorted once all are found
             for found in self._parts(operators, first, end, targets):
                 yield from self._sorted([found], repeated=True)
             return
@@ -367,7 +371,7 @@ class Matcher:
                 yield Matches(rows, some.stop - some.start)
 
     def _spans(self, first: int, end: int, targets: list[int]) -> list[tuple[int, int]]:
-        """The positions of a range at which each operator is still to be decided."""
+        """The ranges of positions in which each operator is still undecided."""
         base = self.store.base
         return [
             (max(first, done - base), min(end, target - base))
@@ -382,56 +386,56 @@ class Matcher:
                 yield from operator.run(since, until)
 
     def _sorted(self, held: list[Matches], *, repeated: bool) -> list[Matches]:
-        """The kept rows of the matches, distinct where asked, in the order of the output."""
+        """The kept rows of the matches, without duplicates where the output is distinct, in output order."""
         held = [bindings for bindings in held if bindings.count]
         if not held:
             return []
         columns = self._joined(held)
-        if self.given is not None:
+        if self.emitted is not None:
             some = columns[:, columns.max(axis=0) != UNBOUND]  # those that keep an event
-            columns = np.array(self.given.new(list(some), self.store, repeated=repeated), np.int32)
+            columns = np.array(self.emitted.new(list(some), self.store, repeated=repeated), np.int32)
         return [self._in_order(columns)] if columns.shape[1] else []
 
     # -- what is held --------------------------------------------------------------------------------------
 
     def _expire(self) -> None:
-        """Forget the events that can take part in no match that is still to be decided."""
+        """Forget the events that can no longer be part of an undecided match."""
         if self.events.drop_expired(self.forgettable()):
             self.forget_given()
 
     def forgettable(self) -> int:
-        """How many of the first events no match needs any more that is still to be decided or given."""
+        """How many of the first events no undecided or pending match needs."""
         held = None if self.keeper is None else self.keeper.first
-        watermark = None if self.watermark == END else self.watermark  # nothing is worth forgetting any more
+        watermark = None if self.watermark == END else self.watermark  # forgetting no longer pays
         return forgettable(self.program, self.store, self.decided, watermark, held)
 
     @property
     def remembers(self) -> bool:
-        """Whether KEEP remembers matches that were emitted, whose events may be gone."""
+        """Whether KEEP remembers emitted matches whose events may be gone."""
         return self.keeper is not None and bool(self.keeper.left)
 
     @property
     def complete_since(self) -> int:
-        """The time from which on every event that has come is held for this matcher."""
+        """The time from which this matcher holds every event that has arrived."""
         return complete_since(self.program, self.store, self.decided, self.watermark)
 
     def catch_up(self, cache: EvaluationCache) -> None:
-        """Take the matches that the watermark decides over the events held as emitted.
+        """Treat the matches that the watermark decides over the held events as emitted.
 
-        It is as if the matcher had been there all the time: what KEEP and a distinct output remember of these
-        matches is remembered.
+        The effect is as if the matcher had run all the time: KEEP and a distinct output remember these
+        matches.
         """
         assert self.watermark is not None
-        if self.given is None and self.keeper is None:
+        if self.emitted is None and self.keeper is None:
             self.pass_over(self.watermark, several=True)
         else:
             for _ in self.advance(self.watermark, cache):
                 pass
 
     def forget_given(self) -> None:
-        """Forget the matches given that no held event could give again."""
-        if self.given is not None:
-            self.given.forget_before(self.store.base if len(self.store) else self.events.seen)
+        """Forget the emitted matches that no held event could produce again."""
+        if self.emitted is not None:
+            self.emitted.forget_before(self.store.base if len(self.store) else self.events.seen)
 
 
 class _TooManyError(Exception):

@@ -1,8 +1,8 @@
-"""The matches of one moment in the order of the output, however many there are, within a budget.
+"""Yields the matches of one moment in output order, however many there are, within a budget.
 
-The positions of the kept events order the matches that end at one moment. So the events that the first kept
-variable can have are halved until the matches that are left fit the budget, then those of the next variable.
-Each part is found anew, and is complete before the next one: parts come in order, and only one is held.
+The positions of the kept events order the matches that end at one moment. So the events of the first kept
+variable are halved until the remaining matches fit the budget, then those of the next variable. Each part is
+found from scratch and is complete before the next: parts come in order, and only one is held.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.engine.operator import Matches, Operator, Span
 from nestream.engine.program import Program
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 
 
 @dataclass(frozen=True)
 class Moment:
-    """The matches of operators whose last events lie in `spans`, one an operator, all at one time."""
+    """The matches of operators whose last events lie in `spans`, one span per operator, all at one time."""
 
     operators: Sequence[Operator]
     program: Program
     spans: Sequence[Span]
-    store: Store
+    store: WindowedEvents
     budget: int
 
     def parts(self) -> Iterator[list[Matches]]:
-        """The matches in parts of at most the budget; each part comes before the next in the output."""
+        """The matches in parts of at most the budget, in output order."""
         yield from self._by_variable(list(range(len(self.operators))), {}, 0)
 
     def _bound(self, number: int) -> Mapping[str, int]:
@@ -44,7 +44,7 @@ class Moment:
             yield from ([found] for found in self._matches(numbers, within))
             return
         without = [number for number in numbers if kept[place] not in self._bound(number)]
-        if without:  # a match that leaves the variable unbound comes first
+        if without:  # a match with the variable unbound comes first
             found = self._held(without, within)
             if found is None:
                 yield from self._by_variable(without, within, place + 1)
@@ -57,7 +57,7 @@ class Moment:
     def _halved(
         self, numbers: list[int], within: Mapping[str, Span], place: int, positions: Ints
     ) -> Iterator[list[Matches]]:
-        """The parts by the positions that the variable at `place` can have."""
+        """Split by the positions that the variable at `place` can have."""
         middle = max(len(positions) // 2, 1)
         for some in (positions[:middle], positions[middle:]):
             if not len(some):
@@ -72,7 +72,7 @@ class Moment:
                 yield from self._by_variable(numbers, narrowed, place + 1)
 
     def _held(self, numbers: list[int], within: Mapping[str, Span]) -> list[Matches] | None:
-        """The matches within the spans, None where they are more than the budget."""
+        """The matches within the spans; None if they exceed the budget."""
         held, total = [], 0
         for found in self._matches(numbers, within):
             total += found.count

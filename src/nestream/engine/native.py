@@ -1,4 +1,4 @@
-"""The engine's own program: physical operators, and how they run over the events held."""
+"""The native program: physical operators, and how they run over the held events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from nestream.engine.block import has_groups
 from nestream.engine.evaluation import Evaluation, Window
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.explain import explain_native, explain_native_json
 from nestream.engine.operator import EvaluationCache, Execution, Matches, Measured, Operator, Span
 from nestream.engine.operators.chain import Chain
@@ -21,7 +21,7 @@ from nestream.engine.shown_groups import ShownGroups
 from nestream.model.keep import Keep
 
 _FEW = 4096
-"""How many events are not worth a sample: if they have too many matches, they are halved."""
+"""Up to this number of events, sampling does not pay: if they have too many matches, they are halved."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,16 @@ class NativeProgram(Program):
 
     @property
     def extent(self) -> Window:
-        """How far apart the events of a match may be."""
+        """The window: how far apart the events of a match may be."""
         return Window(self.measure, self.window, self.exclusive)
 
     @property
     def has_groups(self) -> bool:
-        """Whether there is a group anywhere in it."""
+        """Whether any of its blocks has a group."""
         return any(has_groups(one.block) for one in self.physical)
 
     def start(self, limit: int) -> NativeExecution:
-        """The program at work; it keeps nothing between batches but the events."""
+        """Start the program; between batches it keeps nothing but the events."""
         return NativeExecution(self, limit)
 
     def explain(self, measured: Sequence[Measured] = ()) -> str:
@@ -61,7 +61,7 @@ class NativeExecution(Execution):
         self.program = program
         self.limit = limit
         self.evaluation: Evaluation | None = None
-        """The last evaluation: matches are completed with their groups over the same events."""
+        """The last evaluation: groups are completed over the same events."""
         self._state = (0, 0)
 
     def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> list[Operator]:
@@ -77,7 +77,7 @@ class NativeExecution(Execution):
         ]
 
     def completed(self, matches: Matches, cache: Callable[[], EvaluationCache]) -> Iterator[Matches]:
-        """The matches with what the output shows of their groups."""
+        """Add the members and aggregates of groups that the output shows."""
         shown = self.program.shown
         if shown is None:
             return iter((matches,))
@@ -88,13 +88,13 @@ class NativeExecution(Execution):
         return shown.completed(evaluation, [one.block for one in program.physical], matches)
 
 
-def _state(events: Events) -> tuple[int, int]:
-    """What changes whenever events come or are forgotten."""
+def _state(events: EventBuffer) -> tuple[int, int]:
+    """A value that changes whenever events arrive or are forgotten."""
     return events.forgotten, events.seen
 
 
 class RunningOperator(Operator):
-    """A physical operator over one state of the events, asked by ranges of positions."""
+    """A physical operator over one state of the events, run by ranges of positions."""
 
     def __init__(self, physical: PhysicalOperator, evaluation: Evaluation, *, by_last: bool) -> None:
         self.physical = physical
@@ -109,14 +109,14 @@ class RunningOperator(Operator):
         return Asked(*self._rows((first, end)), self.by_last)
 
     def run(self, first: int, end: int) -> Iterator[Matches]:
-        """The matches that are decided in a range of positions."""
+        """The matches decided in a range of positions."""
         found = self.physical.run(self.evaluation, self._asked(first, end))
         return (Matches(part.rows, part.count) for part in found)
 
     def promising(self, first: int, end: int) -> int:
-        """How many positions at a time promise to stay within the budget."""
+        """How many positions at a time are expected to stay within the budget."""
         asked = self._asked(first, end)
-        if asked.end - asked.first <= _FEW:  # a round of a stream: looking at a sample takes as long as all
+        if asked.end - asked.first <= _FEW:  # a round of a stream: a sample would take as long as everything
             return end - first
         expected = self.physical.expected(self.evaluation, asked)
         if expected is None:
@@ -124,18 +124,18 @@ class RunningOperator(Operator):
         return max(1, int((end - first) * min(1.0, 0.7 * self.evaluation.limit / max(expected, 1.0))))
 
     def within(self, first: int, end: int, spans: Mapping[str, Span]) -> Iterator[Matches]:
-        """The same, of those whose variables have positions in some spans."""
+        """The same, limited to matches whose variables have positions in some spans."""
         rows = {name: self._rows(span) for name, span in spans.items()}
         join = LateralJoin(self.physical.block)
         found = join.within(self.evaluation, self._asked(first, end), rows)
         return (Matches(part.rows, part.count) for part in found)
 
     def chosen(self, keep: Keep) -> Matches | None:
-        """Of all matches those that KEEP keeps, where the others need not be built."""
+        """The matches that KEEP keeps, where the others need not be built."""
         physical = self.physical
         found = physical.chosen(self.evaluation, keep) if isinstance(physical, Chain) else None
         return None if found is None else Matches(found.rows, found.count)
 
     def counts(self, first: int, end: int) -> Iterator[int]:
-        """How many matches a range of positions has, in parts."""
+        """Count the matches of a range of positions, in parts."""
         return self.physical.counts(self.evaluation, self._asked(first, end))

@@ -1,8 +1,8 @@
 """The protocol between the matcher and the operators of a program.
 
-The matcher starts a program once and keeps its `Execution` from batch to batch. Each time something can be
-decided, it asks the execution for its operators over the events held now, and each operator for the matches
-in a range of positions.
+The matcher starts a program once and keeps its `Execution` from batch to batch. Whenever matches can be
+decided, it asks the execution for its operators over the held events, and each operator for the matches in a
+range of positions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.model.expression import Aggregate
 from nestream.model.keep import Keep
 from nestream.model.output import Members
@@ -23,30 +23,30 @@ from nestream.model.vector import Vector
 
 T = TypeVar("T")
 AnyRows = npt.NDArray[np.signedinteger[Any]]
-"""Row numbers of 32 or 64 bits."""
+"""Row numbers in 32 or 64 bits."""
 Span = tuple[int, int]
 """Positions `[first, end)`."""
 
 
 @dataclass
 class Matches:
-    """Some matches: for each variable the rows of its events in the store."""
+    """Some matches: for each variable, the rows of its events."""
 
     rows: Mapping[str, AnyRows]
     count: int
     members: Mapping[str, Members] = field(default_factory=dict, kw_only=True)
-    """The members of the groups that are shown, or that may reach beyond the other events."""
+    """The members of the groups that are shown, or that may extend beyond the other events."""
     aggregates: Mapping[Aggregate, Vector] = field(default_factory=dict, kw_only=True)
-    """The aggregates that RETURN computes, a value a match."""
+    """The aggregates that RETURN computes, one value per match."""
 
     def only(self, which: npt.NDArray[np.bool_]) -> Matches:
-        """Some of them, before their groups are known."""
+        """A selection of the matches, before their groups are known."""
         return Matches({name: rows[which] for name, rows in self.rows.items()}, int(np.count_nonzero(which)))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What running an operator once found, and the time it took."""
+    """What one run of an operator found, and how long it took."""
 
     matches: int
     seconds: float
@@ -55,47 +55,47 @@ class Measured:
 class Operator(ABC):
     """Finds matches over the events held, by the position of their last event, or of their first.
 
-    Positions are relative to the base of the store. An operator is made for one state of the events.
+    Positions are relative to the base of the event buffer. An operator is valid for one state of the events.
     """
 
     @abstractmethod
     def run(self, first: int, end: int) -> Iterator[Matches]:
-        """The matches that are decided in a range of positions, in pieces that stay within the budget."""
+        """The matches decided in a range of positions, in pieces that stay within the budget."""
 
     def promising(self, first: int, end: int) -> int:
-        """How many positions at a time promise to stay within the budget."""
+        """How many positions at a time are expected to stay within the budget."""
         return end - first
 
     @abstractmethod
     def within(self, first: int, end: int, spans: Mapping[str, Span]) -> Iterator[Matches]:
-        """The same, of those whose variables have positions in some spans."""
+        """The same, limited to matches whose variables have positions in some spans."""
 
     def counts(self, first: int, end: int) -> Iterator[int]:
-        """How many matches a range has, in parts; override it where counting need not build them."""
+        """Count the matches of a range, in parts; override it where counting need not build them."""
         size = max(1, self.promising(first, end))
         parts = (self.run(at, min(at + size, end)) for at in range(first, end, size))
         return (matches.count for part in parts for matches in part)
 
     def chosen(self, keep: Keep) -> Matches | None:
-        """Of all matches those that KEEP keeps, in any order; None where all must be built to know them."""
+        """The matches that KEEP keeps, in any order; None where all must be built to know them."""
         return None
 
 
 class EvaluationCache:
-    """What can be computed once for all the programs that are evaluated over the same state of the events.
+    """What is computed once for all programs evaluated over the same state of the events.
 
-    `key_classes` are the attributes that these programs compare, each with the first of its class; `several`
-    says that there is more than one program, so that work for others pays.
+    `key_classes` maps the attributes that these programs compare to the first of their class; `several` says
+    that there is more than one program, so that sharing work pays off.
     """
 
-    def __init__(self, events: Events, key_classes: Mapping[str, str], *, several: bool = False) -> None:
+    def __init__(self, events: EventBuffer, key_classes: Mapping[str, str], *, several: bool = False) -> None:
         self.events = events
         self.key_classes = key_classes
         self.several = several
         self._made: dict[Hashable, Any] = {}
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
-        """The value of that name, made when it is first asked for."""
+        """Return the value of that name, made on first use."""
         if name not in self._made:
             self._made[name] = make()
         found: T = self._made[name]
@@ -105,27 +105,27 @@ class EvaluationCache:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let go of what was made: it refers to this cache, so Python would free it much later."""
+        """Release what was made: it refers to this cache, so Python would free it much later."""
         self._made.clear()
 
 
 class Execution(ABC):
-    """A program at work in one matcher, with whatever it keeps from batch to batch."""
+    """A running program in one matcher, with whatever it keeps between batches."""
 
     @abstractmethod
     def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> Sequence[Operator]:
         """An operator for each outline of the program, over the events as they are now.
 
-        They are asked for matches that are decided by an event at the position `first` or later.
+        They yield matches that are decided by an event at position `first` or later.
 
-        Matches are asked for by their last event, unless their outline waits for the window of the first and
-        they are not decided all `at_once`.
+        Matches are selected by their last event, unless their outline waits for the window of the first event
+        and they are not all decided `at_once`.
         """
 
     def completed(self, matches: Matches, cache: Callable[[], EvaluationCache]) -> Iterator[Matches]:
-        """Matches over the events held now, with what is shown of their groups."""
+        """Add the members and aggregates of groups that the output shows to the matches."""
         return iter((matches,))
 
     def counters(self) -> list[tuple[tuple[str, ...], Any]]:
-        """What it counted since it started: the variables of each part that counts, and its counters."""
+        """What it has counted since the start: the variables of each counting part, with its counters."""
         return []

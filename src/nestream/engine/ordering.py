@@ -1,7 +1,7 @@
-"""Puts matches into the order of the output: by the time of their end, then by the rows of their events.
+"""Sorts matches into output order: by the time of their end, then by the rows of their events.
 
-Operators find the matches of one last event together. So these groups are sorted by counting, and each group
-alone.
+Operators find the matches of one last event together. So these groups are sorted by counting, and then each
+group on its own.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from nestream.engine.program import Decided, Program
 
 
 def in_output_order(columns: Rows, moment: Rows) -> Rows:
-    """The matches, a column each with the rows of its events (-1 for none), in the order of the output.
+    """Sort matches, a column each with the rows of its events (-1 for none), into output order.
 
-    `moment` is for each row the first row with the same time; it may be empty where all times differ.
+    `moment` holds for each row the first row with the same time; it may be empty where all times differ.
     """
     if columns.shape[1] < 2:
         return columns
@@ -31,7 +31,7 @@ def in_output_order(columns: Rows, moment: Rows) -> Rows:
 
 
 def told_by_last(program: Program, *, at_once: bool) -> bool:
-    """Whether equal matches have the same last event, by which all are decided: then they come together."""
+    """Whether equal matches have the same last event, which decides them, so that they come together."""
     decided = set(program.decided)
     if not at_once and (len(decided) > 1 or Decided.WINDOW in decided):
         return False
@@ -40,7 +40,7 @@ def told_by_last(program: Program, *, at_once: bool) -> bool:
 
 
 def found_in_order(program: Program, *, at_once: bool) -> bool:
-    """Whether matches are found in the order of the output: by the last events that they show."""
+    """Whether matches are found in output order: by the last events that they show."""
     if program.distinct:
         return told_by_last(program, at_once=at_once)
     return at_once or Decided.WINDOW not in program.decided

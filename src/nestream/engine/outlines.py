@@ -10,7 +10,7 @@ from nestream.engine.program import Decided, Outline
 
 
 def outline_of(block: Block, decided: Decided) -> Outline:
-    """The outline of a block whose matches are decided at some time."""
+    """The outline of a block, given when its matches are decided."""
     return Outline(
         decided=decided,
         bound=block.leaves,
@@ -24,14 +24,14 @@ def outline_of(block: Block, decided: Decided) -> Outline:
 
 
 def _all_leaves(block: Block) -> Iterator[tuple[str, int]]:
-    """The variables of a block with their leaves, those of its negations included."""
+    """The variables of a block with their leaves, including those of its negations."""
     yield from block.leaves.items()
     for negation in looking(block):
         yield from _all_leaves(negation.block)
 
 
 def looking(block: Block) -> list[Negation]:
-    """What looks at an interval of a match: its negations, and the alternatives of its groups."""
+    """The parts that search an interval of a match: its negations, and the alternatives of its groups."""
     return [*block.negations, *(one for group in block.groups for one in group.alternatives)]
 
 
@@ -71,12 +71,12 @@ def _keys(block: Block) -> set[str]:
 
 
 def _all_linked(block: Block, attribute: str) -> bool:
-    """Whether all the events of a block's negations equal the match in an attribute."""
+    """Whether all events of a block's negations equal the match in an attribute."""
     return all(_linked(negation, attribute, set(block.leaves)) for negation in looking(block))
 
 
 def _linked(negation: Negation, attribute: str, outer: set[str]) -> bool:
-    """Whether all the events of a negation, at any depth, equal the outer match in an attribute."""
+    """Whether all events of a negation, at any depth, equal the outer match in an attribute."""
     own = set(negation.block.leaves)
     equal = {
         name

@@ -1,4 +1,4 @@
-"""Cutting work into pieces of a bounded number of rows."""
+"""Cuts work into pieces of a bounded number of rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Counts = npt.NDArray[np.int64]
 
 
 def pieces(counts: Counts, limit: int) -> Iterator[slice]:
-    """Consecutive slices that add up to at most `limit` each, or hold a single count beyond it."""
+    """Consecutive slices that add up to at most `limit` each; a single count beyond it is its own slice."""
     ends = np.cumsum(counts)
     if len(ends) and ends[-1] <= limit:
         yield slice(0, len(counts))

@@ -1,7 +1,7 @@
-"""What the core must know of a program: which events it reads, what decides its matches, and how to start it.
+"""What the core needs to know of a program: the events it reads, what decides its matches, how to start it.
 
-A program is made by the planner of a strategy. Its operators find the matches; everything the matcher and the
-runtimes ask about them stands in their outlines, as plain data, so that no operator has to be known here.
+A program is made by the planner of a strategy. Its operators find the matches. All that the matcher and the
+runtimes need to know about them is in their outlines, as plain data, so that the core knows no operator.
 """
 
 from __future__ import annotations
@@ -30,57 +30,57 @@ MEMORY = 512 * 1024 * 1024
 
 @dataclass(frozen=True)
 class LeafSpec:
-    """The events of some types that pass single-event predicates; without types it has none."""
+    """The events of some types that pass single-event predicates; without types, none."""
 
     types: tuple[str, ...]
     filters: tuple[Expression, ...] = ()
 
     def since(self, time: int) -> LeafSpec:
-        """Those of its events that are not before a time."""
+        """This leaf, limited to events that are not before a time."""
         later = Comparison(">=", (Attribute(EVENT, TIME_ATTRIBUTE), Literal(time)))
-        return LeafSpec(self.types, (*self.filters, later))  # last, as leaves share the tests they begin with
+        return LeafSpec(self.types, (*self.filters, later))  # last: leaves share the first tests
 
     def before(self, time: int | None) -> LeafSpec:
-        """The leaf that this one was before `since` limited it to a time; itself for None."""
+        """The leaf that `since` limited to a time; itself for None."""
         return self if time is None else LeafSpec(self.types, self.filters[:-1])
 
     @classmethod
     def unused(cls, number: int) -> LeafSpec:
-        """A leaf without events, in the place of one whose queries have left."""
+        """A leaf without events, in place of one whose queries have left."""
         return cls((), (Literal(number),))
 
     def covers(self, other: LeafSpec) -> bool:
-        """Whether every event of another leaf is one of this."""
+        """Whether this leaf takes every event of another leaf."""
         takes_types = ANY_TYPE in self.types or set(self.types).issuperset(other.types)
         return takes_types and set(self.filters).issubset(other.filters)
 
 
 class LeavesSince(dict[LeafSpec, int]):
-    """The leaves of a set and their numbers, for a program that sees events from some time on."""
+    """The leaves of a set and their numbers, for a program that sees events only from some time on."""
 
     def __init__(self, leaves: Mapping[LeafSpec, int], time: int) -> None:
         super().__init__(leaves)
         self.time = time
 
     def setdefault(self, leaf: LeafSpec, number: int = 0) -> int:
-        """The number of the leaf that has only the later events of this one."""
+        """The number of the leaf that takes only the later events of this one."""
         return super().setdefault(leaf.since(self.time), number)
 
 
 class Edge(StrEnum):
-    """A limit of the root that a negation's interval inherits."""
+    """A limit that a negation's interval inherits from the root."""
 
     WINDOW_START = "window start"
     """Events that fit in a window ending with the match's last event."""
     WINDOW_END = "window end"
-    """Events that fit in a window starting with the match's first event: a trailing negation."""
+    """Events that fit in a window starting with the match's first event: for a trailing negation."""
     MATCH_END = "match end"
-    """Events not after the match's last event: the right limit of a root AND."""
+    """Events not after the match's last event: the right limit of an AND at the root."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Where a negation looks: after all of some variables and before all of others, or up to an edge."""
+    """Where a negation applies: after all of some variables and before all of others, or up to an edge."""
 
     after: tuple[str, ...] | Edge
     before: tuple[str, ...] | Edge
@@ -88,7 +88,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Equality:
-    """`left.attribute = right.attribute`, usable to look events up."""
+    """`left.attribute = right.attribute`, usable to look up events."""
 
     left: tuple[str, str]
     right: tuple[str, str]
@@ -103,7 +103,7 @@ class Measure(StrEnum):
 
 
 class Decided(StrEnum):
-    """When a match is known to be one."""
+    """When a match is decided."""
 
     LAST = "with its last event"
     CLOSED = "when the time of its last event has passed"
@@ -114,10 +114,10 @@ class Decided(StrEnum):
 class Outline:
     """What the matcher and the runtimes know of one operator of a program.
 
-    `bound` gives the leaf of each variable that its matches bind; one of the variables `last` is the last
-    event of a match, one of `first` the first. `read` are all its variables with their leaves, those of
-    negations included. `compared` are pairs of attributes that it compares by equality: their values get
-    one numbering.
+    `bound` maps each variable that its matches bind to its leaf; one of the variables `last` is the last
+    event of a match, one of `first` the first. `read` maps all its variables, including those of negations,
+    to their leaves. `compared` are pairs of attributes that it compares by equality: their values get one
+    numbering.
     """
 
     decided: Decided
@@ -129,7 +129,7 @@ class Outline:
     keys: frozenset[str] = frozenset()
     """Attributes that are equal in all events of a match and of its negations: Spark partitions by one."""
     null_keys: bool = True
-    """Whether an event without a value in such an attribute can be part of a match."""
+    """Whether an event with NULL in such an attribute can be part of a match."""
 
     @property
     def leaves(self) -> frozenset[int]:
@@ -143,9 +143,9 @@ class Outline:
 
 @dataclass(frozen=True)
 class Scope:
-    """The events that a program, or the programs of a query set, read: how to filter, split and forget them.
+    """What a program, or the programs of a query set, read: how to filter, split and forget events.
 
-    `attributes` are those that expressions read; `distinct` says that several operators, or several bindings
+    `attributes` are those that expressions read. `distinct` says that several operators, or several bindings
     of one, may find the same match. Times are integers in one resolution.
     """
 
@@ -158,10 +158,11 @@ class Scope:
     attributes: tuple[str, ...]
     distinct: bool
     looks_back: bool
-    """Whether a negation looks before the match: then two windows are held where matches wait for one."""
+    """Whether a negation looks before the match: two windows are then held where matches wait for one.
+    """
 
     keep_keys: frozenset[str] | None = field(default=None, kw_only=True)
-    """The keys that matches have in common which KEEP compares; None without KEEP."""
+    """The keys shared by all matches that KEEP compares; None without KEEP."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -189,11 +190,11 @@ class Program(Scope, ABC):
     kept: tuple[str, ...]
     memory: int
     keep: Keep | None = field(default=None, kw_only=True)
-    """Which of the matches are kept; a length of time in it is in the unit of the times."""
+    """Which matches are kept; a duration in it is in the unit of the times."""
 
     @abstractmethod
     def start(self, limit: int) -> Execution:
-        """The program at work in one matcher, which holds about `limit` partial matches at a time."""
+        """Start the program in one matcher, which holds about `limit` partial matches at a time."""
 
     @property
     def is_planned_by_statistics(self) -> bool:
@@ -201,12 +202,12 @@ class Program(Scope, ABC):
         return False
 
     def planned_for(self, events: pa.Table, schema: Schema) -> Program:
-        """The program for events like these: itself, or one with the same outlines that runs otherwise."""
+        """The program for events like these: itself, or one with the same outlines that runs differently."""
         return self
 
     @abstractmethod
     def explain(self, measured: Sequence[Measured] = ()) -> str:
-        """How the program runs, as indented text, with what was measured of each operator, if it has run."""
+        """How the program runs, as indented text, with the measurements of each operator if it has run."""
 
     @abstractmethod
     def explain_json(self, measured: Sequence[Measured] = ()) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Aggregates of members that are a range of a stack: tables are built once a stack and asked once a match.
+"""Aggregates members that are a range of a stack: tables are built once per stack and queried per match.
 
 A table holds the operand for every event of the stack, with prefix sums or the extremes of blocks. So the
-time that a match takes does not depend on the number of its members.
+time per match does not depend on the number of its members.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ Values = npt.NDArray[Any]
 _BITS = 5
 _BLOCK = 1 << _BITS
 _MEMBER = "\4"
-"""The variable of a member in the name of a table: queries that call it differently share the table."""
+"""The variable of a member in the name of a table: queries with other names for it share the table."""
 _EXACT = 2.0**-70
-"""More than a prefix sum of two floats may be wrong by for each value, times 1e9, as part of all values."""
+"""An upper limit of the error of a prefix sum of two floats per value, times 1e9, relative to all values."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """The members of each match: places of a stack."""
+    """The members of each match, as places of a stack."""
 
     variable: str
     stack: Stack
@@ -62,17 +62,17 @@ class Range:
     _asked: dict[tuple[Expression, bool], Asked] = field(default_factory=dict, repr=False, compare=False)
 
     def asked(self, table: Table, operand: Expression, *, looks_back: bool) -> Asked:
-        """The members of which aggregates of an operand are asked, the same for all that ask."""
+        """The ranges over which an operand is aggregated, shared by all aggregates of that operand."""
         found = self._asked.get((operand, looks_back))
         if found is None:
-            # A condition on the member before is asked only of members that have one.
+            # A condition on the previous member applies only to members that have one.
             first = np.minimum(self.first + 1, self.end) if looks_back else self.first
             found = self._asked[operand, looks_back] = Asked(table, first, self.end)
         return found
 
 
 def from_table(evaluation: Evaluation, over: Aggregate, members: Range) -> Vector | None:
-    """The aggregate of each match, None where no table answers it."""
+    """The aggregate of each match; None if no table answers it."""
     if over.operand == Literal(True) and over.function == "count":
         return Vector(np.subtract(members.end, members.first, dtype=np.int64))
     function = "different" if over.distinct and over.function == "count" else over.function
@@ -96,14 +96,14 @@ def from_table(evaluation: Evaluation, over: Aggregate, members: Range) -> Vecto
 
 @dataclass(frozen=True)
 class Table:
-    """The operand of aggregates for every event of a stack, with what answers questions about ranges."""
+    """The operand of aggregates for every event of a stack, with tables for questions about ranges."""
 
     vector: Vector
     count: int
 
     @classmethod
     def of(cls, evaluation: Evaluation, stack: Stack, operand: Expression) -> Table:
-        """The table of an operand; the members before are those of the same key."""
+        """The table of an operand; previous members are those of the same key."""
         if any(isinstance(part, Previous) for part in walk(operand)):
             keys = np.repeat(np.arange(len(stack.begin) - 1), np.diff(stack.begin))
         else:
@@ -123,12 +123,12 @@ class Table:
 
     @cached_property
     def counts(self) -> Ints:
-        """How many of the first values are not NULL."""
+        """For each prefix, how many values are not NULL."""
         return _prefixes(self.known)
 
     @cached_property
     def wrong(self) -> Ints:
-        """Of how many of the first members the condition does not hold."""
+        """For each prefix, for how many members the condition does not hold."""
         return _prefixes(~np.broadcast_to(np.asarray(holding(self.vector)), (self.count,)))
 
     @cached_property
@@ -157,12 +157,12 @@ class Table:
 
     @cached_property
     def totals(self) -> Ints | None:
-        """Prefix sums of integers, None where one could overflow."""
+        """Prefix sums of integers; None if one could overflow."""
         return _prefixes(self.values) if self.largest * self.count < 2**62 else None
 
     @cached_property
     def halves(self) -> tuple[Ints, Ints]:
-        """Prefix sums of the halves of integers, none of which can overflow."""
+        """Prefix sums of the halves of integers, which cannot overflow."""
         return exact_parts(self.values.astype(np.int64, copy=False))
 
     @cached_property
@@ -172,7 +172,7 @@ class Table:
 
     @cached_property
     def floats(self) -> tuple[Values, Values, Ints, float]:
-        """Prefix sums of floats with their errors, how many are not 0, and which sums may be wrong."""
+        """Prefix sums of floats with their errors, the non-zero counts, and which sums may be wrong."""
         total, error = prefix_sums(self.values)
         if not error.any():
             return total, error, _prefixes(self.values != 0), -1.0  # all are exact
@@ -182,12 +182,12 @@ class Table:
 
     @cached_property
     def least(self) -> tuple[Values, ...]:
-        """What answers for the least of a range."""
+        """The tables for the least value of a range."""
         return self._extremes(is_least=True)
 
     @cached_property
     def greatest(self) -> tuple[Values, ...]:
-        """What answers for the greatest of a range."""
+        """The tables for the greatest value of a range."""
         return self._extremes(is_least=False)
 
     def _extremes(self, *, is_least: bool) -> tuple[Values, ...]:
@@ -210,7 +210,7 @@ class Table:
 
     @cached_property
     def same_before(self) -> Rows:
-        """For each place the last one before it with the same value, as `different` takes it."""
+        """For each place, the last one before it with the same value, as `different` takes it."""
         numbers = np.full(self.count, -2, np.int64)
         places = np.flatnonzero(self.known)
         if len(places) and not self.vector.is_nothing:
@@ -220,19 +220,19 @@ class Table:
 
     @cached_property
     def following(self) -> Ints:
-        """For each place the first one from there on whose value is not NULL."""
+        """For each place, the first one from there on whose value is not NULL."""
         places = np.where(self.known, np.arange(self.count), self.count)
         return np.append(np.minimum.accumulate(places[::-1])[::-1], self.count)
 
     @cached_property
     def preceding(self) -> Ints:
-        """For each number of places the last one among them whose value is not NULL, -1 if none."""
+        """For each prefix, its last place whose value is not NULL; -1 if none."""
         places = np.where(self.known, np.arange(self.count), -1)
         return np.concatenate(([-1], np.maximum.accumulate(places)))
 
 
 def _prefixes(values: npt.NDArray[Any]) -> Ints:
-    """The sums of the first values, from that of none on."""
+    """The sums of all prefixes, starting with the empty one."""
     found = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=found[1:])
     return found
@@ -256,13 +256,13 @@ class Asked:
 
     @cached_property
     def some(self) -> Mask | None:
-        """Which ranges have a value; None if all."""
+        """Which ranges have a value; None if all do."""
         found = self.sizes > 0
         return None if found.all() else found
 
     @cached_property
     def sums(self) -> tuple[Values, Mask | None]:
-        """The sum of each range, and which of them are numbers that fit in 64 bits; None if all."""
+        """The sum of each range, and which sums fit in 64 bits; None if all do."""
         table = self.table
         if not table.is_whole:
             total = float_differences(table.values, *table.floats, self.first, self.end)
@@ -275,7 +275,7 @@ class Asked:
 
     @property
     def divisors(self) -> Ints:
-        """The sizes, with 1 for none."""
+        """The sizes, with 1 in place of 0."""
         return self.sizes if self.some is None else np.maximum(self.sizes, 1)
 
 
@@ -307,7 +307,7 @@ def _average(asked: Asked) -> Vector | None:
 
 
 def _deviation(asked: Asked) -> Vector | None:
-    """The sample standard deviation, where it follows from exact sums of integers and of their squares."""
+    """The sample standard deviation, where it follows from exact sums of integers and their squares."""
     table, sizes = asked.table, asked.sizes
     if not table.is_plain or not table.is_whole:
         return None

@@ -1,4 +1,4 @@
-"""Which events a matcher still needs: those within a window of anything that is still to be decided."""
+"""Decides which events a matcher still needs: those within a window of anything undecided."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from nestream.engine.program import Decided, Measure, Program
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 
 LEAST = -(2**63)
 
 
 def forgettable(
-    program: Program, store: Store, decided: Sequence[int], watermark: int | None, first: int | None
+    program: Program, store: WindowedEvents, decided: Sequence[int], watermark: int | None, first: int | None
 ) -> int:
-    """How many of the first events no match needs any more that is still to be decided or emitted.
+    """How many of the first events no undecided or pending match needs.
 
     `decided` is the position up to which the matches of each operator were emitted, and `first` the number of
-    the first row that a match needs which KEEP holds.
+    the first row that a match held by KEEP needs.
     """
     expired = _expired(program, store, decided, watermark)
     return (
@@ -26,8 +26,10 @@ def forgettable(
     )
 
 
-def complete_since(program: Program, store: Store, decided: Sequence[int], watermark: int | None) -> int:
-    """The time from which on every event that has come is held for the program, however it came."""
+def complete_since(
+    program: Program, store: WindowedEvents, decided: Sequence[int], watermark: int | None
+) -> int:
+    """The time from which every event that has arrived is held for the program."""
     if watermark is None or program.measure is Measure.NONE:
         return LEAST
     if program.measure is Measure.TIME:
@@ -38,8 +40,8 @@ def complete_since(program: Program, store: Store, decided: Sequence[int], water
     return 1 + (int(store.ts[first]) if first < len(store) else watermark)  # others of that time may be gone
 
 
-def _reached(program: Program, store: Store, row: int) -> int:
-    """The first row that a match which begins with a row needs: its leading groups look back."""
+def _reached(program: Program, store: WindowedEvents, row: int) -> int:
+    """The first row needed by a match that begins with a row: its leading groups look back."""
     if not program.looks_back or not 0 <= row < len(store):
         return row
     match program.measure:
@@ -52,8 +54,8 @@ def _reached(program: Program, store: Store, row: int) -> int:
             return int(np.searchsorted(store.ts, earliest, "left"))
 
 
-def _expired(program: Program, store: Store, decided: Sequence[int], watermark: int | None) -> int:
-    """How many of the first events can take part in no match that is still to be decided."""
+def _expired(program: Program, store: WindowedEvents, decided: Sequence[int], watermark: int | None) -> int:
+    """How many of the first events cannot be part of an undecided match."""
     if not len(store) or watermark is None or program.measure is Measure.NONE:
         return 0
     if program.measure is Measure.EVENTS:
@@ -66,8 +68,8 @@ def _windows(program: Program) -> int:
     return 2 if Decided.WINDOW in program.decided and program.looks_back else 1
 
 
-def _oldest_position(program: Program, store: Store, decided: Sequence[int]) -> int:
-    """The position of the first event that is needed, where windows count events."""
+def _oldest_position(program: Program, store: WindowedEvents, decided: Sequence[int]) -> int:
+    """The position of the first needed event, where windows count events."""
     oldest = store.events.seen - _windows(program) * (program.window - 1)
     if Decided.CLOSED in program.decided:
         oldest = min(oldest, min(decided) - (program.window - 1))

@@ -1,7 +1,7 @@
 """Finds the events of each leaf in a run of events: by type, then by the leaf's tests.
 
-Leaves share what they have in common: the rows of a type are found once, an attribute is taken for them once,
-and leaves that begin with the same tests make them once.
+Leaves share what they have in common: the rows of a type are found once, an attribute is read for them once,
+and leaves that begin with the same tests share them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Selection:
         self._tests = list(tests)
 
     def members(self, types: npt.NDArray[np.int16], column: Callable[[str], Vector]) -> dict[int, Rows]:
-        """For each leaf that has some, the rows of its events, given their types and attributes."""
+        """For each leaf with events, their rows, given the types and attributes."""
         found: dict[int, Rows] = {}
         for kinds, leaves in self._by_types.items():
             rows: Rows = of_types(types, self._wanted[kinds])
@@ -50,14 +50,14 @@ class Selection:
 
 
 def _marked(kinds: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    """By the number of a type whether it is one of some, last for all others; without some, any is."""
+    """For each type number, whether it is selected; the last place is for all other types."""
     wanted = np.full(max(kinds, default=-1) + 2, not kinds)
     wanted[list(kinds)] = True
     return wanted
 
 
 class _Tested:
-    """The events of some types, with the tests made on them so far."""
+    """The events of some types, with the tests done on them so far."""
 
     def __init__(
         self, evaluator: Evaluator, tests: list[Expression], rows: Rows, column: Callable[[str], Vector]
@@ -69,7 +69,7 @@ class _Tested:
         self.taken: dict[str, Vector] = {}
 
     def members(self, leaves: list[tuple[int, _Tests]]) -> dict[int, Rows]:
-        """The rows of each leaf that has some."""
+        """The rows of each leaf with events."""
         found = {leaf: self.rows(tests) for leaf, tests in leaves}
         return {leaf: rows for leaf, rows in found.items() if len(rows)}
 

@@ -1,4 +1,4 @@
-"""What the output shows of groups: the members of matches, and the aggregates that RETURN computes."""
+"""Adds what the output shows of groups: the members of matches, and the aggregates that RETURN computes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ShownGroups:
     def completed(
         self, evaluation: Evaluation, blocks: Sequence[Block], matches: Matches
     ) -> Iterator[Matches]:
-        """Matches with their groups, in pieces whose members can be held."""
+        """Complete matches with their groups, in pieces whose members can be held."""
         branches = list(_by_branch(blocks, matches))
         if len(branches) == 1:
             ((block, rows),) = branches
@@ -49,7 +49,7 @@ class ShownGroups:
         yield self._joined(matches, parts)
 
     def _of_branch(self, evaluation: Evaluation, finder: GroupFilter, matches: Matches) -> Matches:
-        """Matches of one block with its groups; the groups of other blocks are unbound."""
+        """Complete the matches of one block with its groups; the groups of other blocks are unbound."""
         own = {group.variable for group in finder.block.groups}
         rows = {name: matches.rows[name].astype(np.int32, copy=False) for name in finder.block.leaves}
         bindings = Bindings(rows, matches.count)
@@ -104,7 +104,7 @@ def _members(expanded: Expanded | None, count: int) -> Members:
 
 
 def _in_order(count: int, parts: Sequence[tuple[npt.NDArray[np.int64], Members]]) -> Members:
-    """The members of matches that were found apart, in the order of the matches."""
+    """Sort the members of matches that were found separately into the order of the matches."""
     counts = np.full(count, -1, np.int64)
     whose: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
     columns: dict[str, list[npt.NDArray[np.int64]]] = {}

@@ -1,4 +1,4 @@
-"""The slices in which a matcher goes through the events."""
+"""Cuts the events into the slices that a matcher works through."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from nestream.engine.operator import Span
 
 
 class Slices:
-    """Ranges of positions that follow one another, each of about as many matches as fit in a piece."""
+    """Consecutive ranges of positions, each with about as many matches as fit in a piece."""
 
     def __init__(self, first: int, end: int, size: int) -> None:
         self.first, self.end, self.size = first, end, size
 
     def cut(self, at: Callable[[int, int, int], int]) -> Iterator[Span]:
-        """The slices, each cut when it is asked for."""
+        """Yield the slices, each cut when it is needed."""
         while self.first < self.end:
             first, self.first = self.first, at(self.first, self.size, self.end)
             yield first, self.first
 
     def adapt(self, span: Span, count: int, limit: int) -> None:
-        """Take longer or shorter slices if one had far fewer or more matches than promised."""
+        """Make slices longer or shorter if one had far fewer or more matches than expected."""
         length = span[1] - span[0]
         if count >= limit:
             self.size = max(1, min(self.size, length // 2))

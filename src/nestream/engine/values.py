@@ -1,6 +1,6 @@
 """Computes expressions over columns: every node is one operation of a fixed table on whole arrays.
 
-Functions are those of `nestream.model.functions`. No text of a query is ever run as code.
+The functions are those of `nestream.model.functions`. The text of a query is never run as code.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from nestream.model.time import computed_constant
 from nestream.model.vector import Mask, Vector, by_rows, common_length, text_type
 
 _EXACT = 2**53
-"""Up to this size, integers are floats without loss."""
+"""Up to this size, integers are exact as floats."""
 
 
 Fetch = Callable[[str, str], Vector]
-"""Gives the values of an attribute for a variable, row by row."""
+"""Returns the values of an attribute for a variable, row by row."""
 
 
 class Evaluator:
-    """Evaluates expressions whose times are in a resolution: 1000 per microsecond for nanoseconds."""
+    """Evaluates expressions whose times are in a given resolution: 1000 per microsecond for nanoseconds."""
 
     def __init__(self, per_microsecond: int = 1) -> None:
         self.per_microsecond = per_microsecond
@@ -130,7 +130,7 @@ _COMPARE_STRINGS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _integer(constant: int) -> Vector:
-    """An integer; one beyond 64 bits, a time too far for nanoseconds, is still compared as what it is."""
+    """An integer; one beyond 64 bits, such as a time too far for nanoseconds, is still compared exactly."""
     return Vector(np.int64(constant) if fits(constant) else np.array(constant, dtype=object))
 
 
@@ -144,7 +144,7 @@ def _compare(operator: str, left: Vector, right: Vector) -> Mask:
 
 
 def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
-    """Numbers of two kinds so that they compare by their values, exactly."""
+    """Convert numbers of two types so that they compare exactly by value."""
     kinds = left.dtype.kind + right.dtype.kind
     if kinds[0] == kinds[1]:
         return left, right
@@ -227,7 +227,7 @@ def _integer_arithmetic(operator: str, a: Any, b: Any, valid: Any) -> Vector:
 
 
 def _product_overflows(a: Any, b: Any, product: Any) -> Any:
-    """Whether a 64-bit product wrapped: far from the limit by its size, near it by dividing back."""
+    """Whether a 64-bit product wrapped: judged by size far from the limit, by dividing back near it."""
     size = np.abs(a.astype(np.float64)) * np.abs(b.astype(np.float64))
     near = size >= 2.0**62
     if not np.any(near):

@@ -1,4 +1,4 @@
-"""An embedded job: a source, a stream and a sink in this process, with a checkpoint to go on from."""
+"""An embedded job: a source, a stream and a sink in this process, with a checkpoint to continue from."""
 
 from nestream.job.checkpoint import Checkpoint, CheckpointError
 from nestream.job.description import JobError

@@ -1,4 +1,4 @@
-"""Work that goes on beside the events: a disk may take long to write a checkpoint, and events do not wait."""
+"""Runs work beside the events: writing a checkpoint may take long, and events do not wait for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from threading import Thread
 
 
 class Background:
-    """One piece of work in a thread of its own. What goes wrong there is raised by `wait`."""
+    """One piece of work in its own thread. `wait` raises its errors."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
@@ -23,15 +23,15 @@ class Background:
 
     @property
     def is_done(self) -> bool:
-        """Whether the work has ended, well or not."""
+        """Whether the work has ended, successfully or not."""
         return not self._thread.is_alive()
 
     def end(self) -> None:
-        """Wait for the end of the work, whatever becomes of it."""
+        """Wait for the end of the work, ignoring errors."""
         self._thread.join()
 
     def wait(self) -> None:
-        """Wait for the end of the work, and raise what went wrong."""
+        """Wait for the end of the work, and raise its error."""
         self.end()
         if self._problem is not None:
             raise self._problem

@@ -1,6 +1,6 @@
 """The checkpoint of an embedded job: its state and the positions of its source and sinks, replaced together.
 
-One file holds all of it. A new one is written beside it and takes its name once it is on the disk, so at any
+One file holds all of it. A new one is written beside it and takes its name once it is on disk, so at any
 moment there is exactly one whole checkpoint: the old one or the new one.
 """
 
@@ -27,7 +27,7 @@ class CheckpointError(Exception):
 
 @dataclass(frozen=True)
 class Saved:
-    """What a checkpoint holds; positions are known to the source and the sinks alone."""
+    """What a checkpoint holds; only the source and the sinks can interpret positions."""
 
     state: bytes
     number: int
@@ -38,11 +38,11 @@ class Saved:
     aside: dict[str, Any] | None
     counts: dict[str, Any] = field(default_factory=dict)
     rules: dict[str, Any] | None = None
-    """The rules that run, where these may change."""
+    """The running rules, if they may change."""
 
 
 class Checkpoint:
-    """A folder with the checkpoint of one job, which nobody else uses meanwhile."""
+    """A folder with the checkpoint of one job, locked while it is used."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -50,7 +50,7 @@ class Checkpoint:
         self._lock: IO[bytes] | None = None
 
     def open(self) -> Saved | None:
-        """Take the folder, and read what it holds; None at the first start."""
+        """Lock the folder, and read the checkpoint; None at the first start."""
         try:
             self._lock = locked(self.folder)
         except LockError as error:
@@ -69,14 +69,14 @@ class Checkpoint:
         if not data.startswith(_MARK) or hashlib.sha256(body).digest() != digest:
             raise CheckpointError(
                 f"the checkpoint {self.path} is damaged, cut short or of another version\n"
-                "  hint: restore it from a copy, or remove it together with the matches to start anew"
+                "  hint: restore it from a copy, or remove it together with the matches to start over"
             )
         end = _LENGTH + int.from_bytes(body[:_LENGTH], "big")
         return Saved(state=body[end:], **json.loads(body[_LENGTH:end]))
 
     @staticmethod
     def packed(saved: Saved) -> bytes:
-        """What `write` writes; whatever happens to the values later, this stays."""
+        """The bytes that `write` writes, independent of later changes to the values."""
         fields = {name: value for name, value in vars(saved).items() if name != "state"}
         header = json.dumps(fields).encode()
         return len(header).to_bytes(_LENGTH, "big") + header + saved.state
@@ -96,16 +96,16 @@ class Checkpoint:
         )
 
     def close(self) -> None:
-        """Let the folder go."""
+        """Release the folder."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Replace a file as a whole: at any moment it has its old or its new content.
+    """Replace a file atomically: at any moment it has its old or its new content.
 
-    An OSError names the file, also if the disk is full.
+    Any OSError names the file, even if the disk is full.
     """
     beside = path.with_name(f".{path.name}.new")
     try:

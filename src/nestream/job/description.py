@@ -1,6 +1,6 @@
-"""job.json: what a job is called, where its parts are, and what of its matches is worth showing.
+"""job.json: the name of a job, the places of its parts, and what of its matches is worth showing.
 
-Whoever runs a job writes the file, and a person may edit it. Every key may be missing. A place is a path,
+Whoever runs a job writes the file, and a person may edit it. Every key is optional. A place is a path,
 relative to the folder of job.json, or an address with `://`.
 """
 
@@ -21,7 +21,7 @@ FILE = "job.json"
 PROGRESS = "progress.json"
 SEVERITIES = ("high", "medium", "low")
 LARGEST = 1 << 20
-"""The most bytes that are read of a file that describes something."""
+"""The maximum size of a file that describes something, in bytes."""
 PLACES = ("rules", "events", "matches", "late", "progress", "plan")
 TEXTS = ("title", "runtime", "time", "type", "format", "metrics", "spark", "entity", "place")
 MAPPINGS = ("titles", "severities")
@@ -45,23 +45,23 @@ class JobError(ValueError):
 
 @dataclass(frozen=True)
 class Description:
-    """What job.json says. Places are absolute paths or addresses."""
+    """The contents of job.json. Places are absolute paths or addresses."""
 
     folder: Path
     title: str
     runtime: str | None = None
-    """`spark` or `embedded`, where the one who runs the job says so."""
+    """`spark` or `embedded`, if known."""
     time: str = "ts"
     type: str = "type"
     format: str | None = None
-    """The format of the events, where no suffix tells it."""
+    """The format of the events, if there is no suffix."""
     schemas: tuple[str, ...] = ()
-    """The schemas of events in Avro, as `open_source` takes them."""
+    """The schemas of Avro events, as `open_source` takes them."""
     watermark: str = "0 seconds"
     lateness: float = 0.0
     """The watermark in seconds."""
     trigger: float | None = None
-    """The seconds from micro-batch to micro-batch; None where one begins when the one before has ended."""
+    """The seconds between two micro-batches; None if one begins when the previous one has ended."""
     rules: str | None = None
     events: str | None = None
     matches: str | None = None
@@ -84,7 +84,7 @@ class Description:
     titles: Mapping[str, str] = field(default_factory=dict)
     severities: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    """What a person should know of the file: keys that nobody reads."""
+    """Notes about the file for a person: keys that are not read."""
 
 
 def read_description(place: str | os.PathLike[str]) -> Description:
@@ -128,7 +128,7 @@ def read_description(place: str | os.PathLike[str]) -> Description:
 
 
 def update_description(folder: str | os.PathLike[str], decided: Mapping[str, Any]) -> Path:
-    """Write the keys that a run decides; None removes one. What else the file holds stays as it is."""
+    """Write the keys that a run decides; None removes one. All other keys stay as they are."""
     path = Path(folder) / FILE
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -143,7 +143,7 @@ def update_description(folder: str | os.PathLike[str], decided: Mapping[str, Any
 
 
 def placed(place: str, folder: Path) -> str:
-    """A place as job.json has it: relative to the folder if it is below, so that the folder can be moved."""
+    """A place as job.json writes it: relative if it is below the folder, so that the folder can be moved."""
     if "://" in place:
         return place
     path, root = Path(place).absolute(), folder.absolute()

@@ -25,18 +25,18 @@ class JobFolder:
         self._last: State | None = None
 
     def describe(self, **decided: Any) -> None:
-        """Write what the run decides into job.json; what a person wrote there stays. None removes a key."""
+        """Write the keys that the run decides to job.json; other keys stay. None removes a key."""
         places = {name: placed(str(decided[name]), self.path) for name in PLACES if decided.get(name)}
         update_description(self.path, {**decided, **places, "progress": PROGRESS})
 
     def tell(self, progress: Progress) -> None:
-        """Say how far the job is."""
+        """Write the progress of the job."""
         self._last = progress.state
-        with suppress(OSError):  # the disk may be full, and the job goes on
+        with suppress(OSError):  # the disk may be full, and the job continues
             progress.write(self.path / PROGRESS)
 
     def keep_rules(self, texts: Mapping[str, str]) -> Path:
-        """Write queries that are in no file, so that the console can show them; the folder."""
+        """Write queries that are in no file, so that the console can show them; return the folder."""
         folder = self.path / RULES
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ class JobFolder:
 
     @contextmanager
     def running(self, **decided: Any) -> Iterator[None]:
-        """Describe a job and say that it starts; if it fails before it can say so itself, say it for it."""
+        """Describe a starting job; if it fails before it can report that, report it."""
         self.describe(**decided)
         self.tell(Progress())
         try:

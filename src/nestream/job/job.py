@@ -1,9 +1,9 @@
 """Runs a stream from a source to a sink: batch after batch, with a checkpoint now and then.
 
 A checkpoint has the state of the stream and the positions of the source and the sinks, after the same batch.
-It is written in the background, one at a time, while the next events are taken.
-After a failure all of them go back to it, so each event is taken once and each match is written once,
-wherever the source can be read again and the sink can be cut back.
+It is written in the background, one at a time, while the next events are taken. After a failure, all of them
+go back to it. So each event is taken once and each match is written once, provided that the source can be
+read again and the sink can be cut back.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from nestream.sink import Sink, SinkError, plain
 from nestream.source import Batch, Source
 
 WAIT = 0.1
-"""The seconds that new events are waited for before the clock is looked at."""
+"""How many seconds to wait for new events before checking the clock."""
 TICK = 1.0
-"""The seconds between two checkpoints, and between two looks at the progress."""
+"""The seconds between two checkpoints, and between two updates of the progress."""
 LOOK = 1.0
-"""The seconds between two looks at the rules."""
+"""The seconds between two checks of the rules."""
 SHARE = 10
-"""Events wait for checkpoints at most one part in so many of the time."""
+"""Events wait for checkpoints at most this fraction of the time."""
 LONGEST = 10.0
-"""The seconds that a checkpoint may take before events wait for it, so that sinks do not hold ever more."""
+"""How many seconds a checkpoint may take before events wait for it, so that sinks stay bounded."""
 Start = Callable[..., Any]
 """Makes a stream: `push_batch`, `finish_batch`, `save`, `restore`, `describe`, and the counts."""
 
@@ -85,20 +85,20 @@ class Job:
         self._greatest: Any = None
         self._due = 0.0
         self._saving: Background | None = None
-        """The checkpoint that is being written."""
+        """The checkpoint in progress."""
         self._begun = 0.0
-        """When it was begun."""
+        """When it began."""
         self._committed: dict[str, Any] = {}
-        """The place of the source that it has."""
+        """The position of the source in it."""
         self._is_told = True
-        """Whether progress.json could be written last."""
+        """Whether progress.json could be written last time."""
         self._ticked, self._counted, self._worked = 0.0, 0, 0.0
         self.progress = Progress()
         self.first_problem: str | None = None
         """What was wrong with the first event that was left out."""
 
     def run(self, stop: Event) -> Progress:
-        """Run until the source ends, the limit of the query is reached, or `stop` is set."""
+        """Run until the source ends, the LIMIT of the query is reached, or `stop` is set."""
         try:
             self._begin()
             self._tick()
@@ -151,7 +151,7 @@ class Job:
         place = self._place()
         if saved.place != place:
             raise CheckpointError(
-                f"the checkpoint reads events from {saved.place}, and not from {place}\n"
+                f"the checkpoint reads events from {saved.place}, not from {place}\n"
                 "  hint: name the same source, or give this job a checkpoint of its own"
             )
         self._stream.restore(saved.state)
@@ -167,7 +167,7 @@ class Job:
         return os.path.abspath(where) if self._source.repeatable and "://" not in where else where
 
     def _end(self, *, stopped: bool) -> None:
-        """Say what is pending, or decide it with `flush`; then save for the last time."""
+        """Report the pending matches, or emit them with `flush`; then save for the last time."""
         if self._flush and not stopped:
             self._write(self._stream.finish_batch())
             self.progress.flushed = True
@@ -178,14 +178,14 @@ class Job:
         self._tick()
 
     def _count_pending(self) -> int:
-        """How many matches would come if no more events did: a copy of the stream is finished to see."""
+        """Count the matches that would follow if the input ended, by finishing a copy of the stream."""
         copy = self._start(late=None, dead_letter=None).restore(self._stream.save())
         return int(copy.finish_batch().num_rows)
 
     # -- rules ---------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Look at the rules; a change is a checkpoint, so that whoever goes on from it has changed too."""
+        """Check the rules; a change is a checkpoint, so that a restart applies it too."""
         assert self._rules is not None
         change = self._rules.look(self._stream)
         self._rules.show(self.progress)
@@ -195,7 +195,7 @@ class Job:
         self._looked = clock.monotonic()
 
     def _changed(self, rules: LiveRules, change: Change) -> None:
-        """Tell of a change."""
+        """Report a change."""
         if self._aside is not None:
             self._put_aside += [
                 {"rule": name, "version": change.version, "reason": reason}
@@ -229,11 +229,11 @@ class Job:
         self._write_aside()
 
     def _push(self, events: pa.Table) -> None:
-        """Push the events; where they do not fit together, those that fit."""
+        """Push the events; if they do not fit together, those that fit."""
         if self.progress.flushed:
             raise CheckpointError(
-                "more events came after a run with --flush, which said that all time had passed\n"
-                "  hint: remove the checkpoint and the matches, and start anew without --flush"
+                "new events arrived after a run with --flush, which ended the input\n"
+                "  hint: remove the checkpoint and the matches, and start over without --flush"
             )
         try:
             found = self._stream.push_batch(events)
@@ -255,7 +255,7 @@ class Job:
             self._note_time(events.column(self._time))
 
     def _suspended(self, problem: QueryError) -> bool:
-        """Whether the job goes on without the rules that an event does not fit, where there are others."""
+        """Whether the job can continue without the rules that an event does not fit."""
         change = None if self._rules is None else self._rules.suspend(self._stream, problem)
         if self._rules is None or change is None:
             return False
@@ -274,13 +274,16 @@ class Job:
     def _note_time(self, column: pa.ChunkedArray) -> None:
         try:
             greatest = pc.max(column).as_py()
-        except (ValueError, OverflowError):  # beyond the years that Python knows
+        except (ValueError, OverflowError):  # beyond the years that Python supports
             return
         if greatest is not None and (self._greatest is None or greatest > self._greatest):
             self._greatest = greatest
 
     def _without_future(self, events: pa.Table) -> pa.Table:
-        """The events up to now and a while. The others are put aside: one would move the watermark far on."""
+        """The events up to now plus the tolerance.
+
+        The others are set aside: one would move the watermark far ahead.
+        """
         assert self._future is not None
         if self._time not in events.column_names:
             return events
@@ -330,7 +333,7 @@ class Job:
         self._finish_saving()
 
     def _save_in_time(self) -> None:
-        """Begin a checkpoint if it is time, and end one that is written or takes too long."""
+        """Begin a checkpoint if it is due, and end one that is written or takes too long."""
         now = clock.monotonic()
         if self._saving is None:
             if now >= self._due:
@@ -339,9 +342,9 @@ class Job:
             self._finish_saving()
 
     def _begin_saving(self) -> None:
-        """Note the state and the positions; what waits for disks and brokers is done in the background.
+        """Record the state and the positions; the background work waits for disks and brokers.
 
-        What is written from here on belongs to the next checkpoint.
+        What is written from now on belongs to the next checkpoint.
         """
         self._begun = clock.monotonic()
         sinks = [(sink, sink.prepare()) for sink in (self._sink, self._aside) if sink is not None]
@@ -378,7 +381,7 @@ class Job:
         self._due = self._begun + max(self._interval, SHARE * taken)
 
     def _finish_saving(self) -> None:
-        """Wait for the checkpoint that is being written."""
+        """Wait for the checkpoint in progress."""
         if self._saving is None:
             return
         begin = clock.monotonic()
@@ -391,7 +394,7 @@ class Job:
         self.progress.checkpoint_seconds = now - self._begun
 
     def _tick(self) -> None:
-        """Bring the progress up to date, and tell."""
+        """Update the progress, and report it."""
         progress, now = self.progress, clock.monotonic()
         if self._ticked:
             passed = max(now - self._ticked, 1e-3)
@@ -413,18 +416,18 @@ class Job:
             self._on_tick(progress)
 
     def _tell(self, path: Path) -> None:
-        """Replace progress.json; where that fails the job goes on, and says so once."""
+        """Replace progress.json; if that fails, the job continues and reports it once."""
         try:
             self.progress.write(path)
             self._is_told = True
         except OSError as error:
             if self._is_told:
-                warnings.warn(f"cannot write {path}: {error.strerror}; the job goes on", stacklevel=2)
+                warnings.warn(f"cannot write {path}: {error.strerror}; the job continues", stacklevel=2)
             self._is_told = False
 
 
 def _length(given: Any, what: str) -> Any:
-    """A length of time as something to add to a time."""
+    """A duration that can be added to a time."""
     length = length_of_time(given, what)
     return timedelta(microseconds=length.microseconds) if isinstance(length, Duration) else length
 

@@ -1,7 +1,7 @@
-"""Changes the rules of a job while it runs: what is bound, what is refused, and what a checkpoint keeps.
+"""Changes the rules of a running job: what is bound, what is refused, and what a checkpoint keeps.
 
-A rule that does not parse, bind or fit the events is refused: the job goes on with the others, and with the
-version of that rule that it had. A rule that stops fitting the events, since a column turns out to be of
+A rule that does not parse, bind or fit the events is refused: the job continues with the others, and with the
+previous version of that rule. A rule that stops fitting the events, because a column turns out to be of
 another kind, is suspended.
 """
 
@@ -17,23 +17,23 @@ import pyarrow as pa
 from nestream.job.progress import Progress
 from nestream.job.rules import RulesError, RuleSet, RuleSource
 from nestream.model.diagnostics import QueryError, QuerySetError
+from nestream.model.query_set_table import with_versions
 from nestream.model.schema import EventError
-from nestream.model.together import with_versions
 from nestream.sink import plain
 
 
 @dataclass(frozen=True)
 class Change:
-    """What became of a change of the rules."""
+    """The outcome of a change of the rules."""
 
     version: int
     joined: dict[str, Any]
-    """The rules with a new text, each with the time since which it sees events, None for all."""
+    """The rules with a new text, each with the time since which it sees events; None for all."""
     replaced: tuple[str, ...]
-    """Those of them that were there before."""
+    """Those of them that existed before."""
     left: tuple[str, ...]
     refused: dict[str, str]
-    """The rules that are not taken, and why, where that is new."""
+    """The rules that are newly refused, and why."""
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def json(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class Change:
 class LiveRules:
     """The rules of a job, as they run and as their source has them.
 
-    `bind` makes a query set of texts, and raises where they are no queries; `start` makes a stream of it.
+    `bind` makes a query set from texts, and raises if they are not queries; `start` makes a stream of it.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class LiveRules:
         self._source, self._bind, self._start = source, bind, start
         self.running = RuleSet()
         self.refused: dict[str, str] = {}
-        """The rules whose text, as their source has it, does not run, and why."""
+        """The rules whose current text does not run, and why."""
         self._seen = RuleSet()
         self.problem: str | None = None
         """Why the rules cannot be read now."""
 
     def start(self, **handlers: Any) -> Any:
-        """A stream of the rules that run."""
+        """Start a stream of the running rules."""
         return self._start(self._bind(self.running.texts), **handlers)
 
     def with_versions(self, matches: pa.Table) -> pa.Table:
@@ -68,14 +68,14 @@ class LiveRules:
         return with_versions(matches, self.running.versions)
 
     def show(self, progress: Progress) -> None:
-        """Say which rules run, which are refused, and why they cannot be read."""
+        """Record which rules run, which are refused, and why rules cannot be read."""
         progress.version, progress.rules = self.running.version, self.running.versions
         progress.refused, progress.rules_problem = self.refused, self.problem
 
     # -- checkpoints ---------------------------------------------------------------------------------------
 
     def begin(self, saved: Mapping[str, Any] | None) -> None:
-        """Begin with the rules of a checkpoint, or with those that are there."""
+        """Begin with the rules of a checkpoint, or with the current ones."""
         if saved is None:
             self.running = self._seen = self._source.read(None)
             return
@@ -91,10 +91,10 @@ class LiveRules:
     # -- changes -------------------------------------------------------------------------------------------
 
     def look(self, stream: Any) -> Change | None:
-        """Look at the rules, and let the stream go on with what has changed; None where nothing has."""
+        """Check the rules, and apply what has changed to the stream; None if nothing has."""
         try:
             found = self._source.read(self._seen)
-        except RulesError as problem:  # as while a disk is away: nothing is known to have changed
+        except RulesError as problem:  # such as while a disk is away: nothing is known to have changed
             self.problem = str(problem)
             return None
         self.problem = None
@@ -114,7 +114,7 @@ class LiveRules:
         return Change(found.version, joined, replaced, left, new)
 
     def _take(self, stream: Any, found: RuleSet, names: list[str], joined: dict[str, Any]) -> dict[str, str]:
-        """Take some rules as they were found, all that can be taken; the others, and why they cannot."""
+        """Apply all of some rules that can be applied; return the others, and why."""
         if not names:
             return {}
         wanted = self.running.taking(found, names)
@@ -122,7 +122,7 @@ class LiveRules:
             joined |= stream.change(self._bind(wanted.texts))
         except (
             Exception
-        ) as problem:  # whatever is wrong with a rule, a defect of nestream's too, stops no other
+        ) as problem:  # whatever is wrong with a rule, even a defect of nestream, stops no other
             refused = {name: str(error) for name, error in _errors(problem).items() if name in names}
             rest = [name for name in names if name not in refused]
             if refused:
@@ -130,14 +130,14 @@ class LiveRules:
             if len(names) == 1:
                 known = isinstance(problem, ValueError | EventError)
                 return {names[0]: str(problem) if known else f"internal error: {problem!r}"}
-            half = len(names) // 2  # nobody knows whose fault it is
+            half = len(names) // 2  # it is unknown which one is at fault
             refused = self._take(stream, found, names[:half], joined)
             return {**refused, **self._take(stream, found, names[half:], joined)}
         self.running = wanted
         return {}
 
     def suspend(self, stream: Any, problem: QueryError) -> Change | None:
-        """Let the stream go on without the rules that an event does not fit; None if none would be left."""
+        """Continue the stream without the rules that an event does not fit; None if none would be left."""
         errors = _errors(problem)
         left = self.running.without(errors)
         if not errors or not left.rules:
@@ -150,5 +150,5 @@ class LiveRules:
 
 
 def _errors(problem: Exception) -> dict[str, QueryError]:
-    """What is wrong with each rule, where that is known."""
+    """What is wrong with each rule, where known."""
     return problem.errors if isinstance(problem, QuerySetError) else {}

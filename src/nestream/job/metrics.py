@@ -1,4 +1,4 @@
-"""The progress of a job on `/metrics`, for Prometheus; needs the package prometheus-client."""
+"""Serves the progress of a job on `/metrics` for Prometheus; needs the package prometheus-client."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nestream.job.progress import Progress, State
+from nestream.model.extras import needs
 
 COUNTERS = {
-    "events": "Events read, those that were left out included",
-    "late": "Events that were left out as they are behind the watermark",
+    "events": "Events read, including those that were left out",
+    "late": "Events left out because they are behind the watermark",
     "malformed": "Rows and events that cannot be used",
-    "future": "Events that were put aside as they are too far ahead of the clock",
+    "future": "Events set aside because they are too far ahead of the clock",
 }
 GAUGES = {
     "lag_seconds": "Seconds from the watermark to the last batch of events",
     "batch_seconds": "Seconds that the last batch of events took",
-    "busy": "Share of the time that batches and checkpoints take; at 1 the job cannot keep up",
+    "busy": "Share of the time spent on batches and checkpoints; at 1 the job cannot keep up",
     "checkpoint_seconds": "Seconds that the last checkpoint took",
     "state_bytes": "Size of the state",
     "state_rows": "Events held",
@@ -27,8 +28,8 @@ GAUGES = {
 
 
 BY_RULE: dict[str, tuple[str, Callable[[Progress], dict[str, Any]]]] = {
-    "seconds": ("Seconds that matches of a rule were looked for", lambda one: dict(one.seconds_by_rule)),
-    "version": ("Version of a rule that runs", lambda one: dict(one.rules)),
+    "seconds": ("Seconds spent looking for matches of a rule", lambda one: dict(one.seconds_by_rule)),
+    "version": ("Version of a running rule", lambda one: dict(one.rules)),
     "refused": ("1 for a rule that does not run", lambda one: dict.fromkeys(one.refused, 1)),
 }
 
@@ -83,17 +84,14 @@ class Metrics:
 
 
 def serve_metrics(address: str, progress: Callable[[], Progress]) -> tuple[int, Callable[[], None]]:
-    """Serve the metrics on `PORT` or `HOST:PORT`, by default of this machine; the port, and how to stop."""
+    """Serve the metrics on `PORT` (of this machine) or `HOST:PORT`; return the port, and how to stop."""
     host, _, port = address.rpartition(":")
     if not port.isdigit() or int(port) > 65_535:
         raise ValueError(f"{address!r} is not an address; write PORT or HOST:PORT")
     try:
         from prometheus_client import CollectorRegistry, start_http_server
     except ModuleNotFoundError:
-        raise MetricsError(
-            "metrics need the package prometheus-client, which is not installed\n"
-            "  hint: run ./scripts/setup, or pip install '.[metrics]' in the checkout"
-        ) from None
+        raise MetricsError(needs("--metrics", "prometheus-client", "metrics")) from None
     registry = CollectorRegistry()
     registry.register(Metrics(progress))
     server, thread = start_http_server(int(port), addr=host or "127.0.0.1", registry=registry)

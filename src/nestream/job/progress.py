@@ -1,4 +1,4 @@
-"""How far an embedded job is: its state, its counts, its watermark and what it holds."""
+"""The progress of an embedded job: its state, its counts, its watermark and what it holds."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from nestream.job.checkpoint import replace_file
 
 FILE = "progress.json"
 CHANGES = 100
-"""So many changes of the rules are told, the last ones."""
+"""How many of the last changes of the rules are shown."""
 STALLED = 30.0
-"""After so many seconds without a word a job that says it runs has stalled."""
+"""After this many seconds without an update, a running job counts as stalled."""
 
 
 class State(StrEnum):
@@ -31,7 +31,7 @@ class State(StrEnum):
 
 @dataclass
 class Progress:
-    """Counts since the first start, and what is so now."""
+    """Counts since the first start, and the current state."""
 
     state: State = State.STARTING
     events: int = 0
@@ -42,14 +42,14 @@ class Progress:
     by_rule: dict[str, int] = field(default_factory=dict)
     """Matches of each query of a set."""
     seconds_by_rule: dict[str, float] = field(default_factory=dict)
-    """How long matches of each query of a set were looked for, since this start."""
+    """The seconds spent on finding the matches of each query of a set, since this start."""
     batches: int = 0
     batch: int = -1
     """The number of the last checkpoint."""
     at: datetime | None = None
-    """When the last batch of events came."""
+    """When the last batch of events arrived."""
     watermark: Any = None
-    """Up to where events are decided: a time, or an integer where times are integers."""
+    """The time up to which events are decided; an integer if times are integers."""
     lag: float | None = None
     """The seconds from the watermark to the last batch."""
     batch_seconds: float = 0.0
@@ -57,17 +57,18 @@ class Progress:
     checkpoint_seconds: float = 0.0
     """How long the last checkpoint took."""
     rate: float = 0.0
-    """Events a second since the last look."""
+    """Events per second since the last update."""
     busy: float = 0.0
-    """The share of the time since the last look that batches and checkpoints took: at 1 it cannot keep up."""
+    """The share of time spent on batches and checkpoints since the last update; at 1 it cannot keep up.
+    """
     looked: datetime = field(default_factory=lambda: datetime.now(UTC))
-    """When the job last looked at itself."""
+    """When the job last updated its progress."""
     state_bytes: int = 0
     state_rows: int = 0
     version: int | None = None
-    """The version of the rules, where these may change."""
+    """The version of the rules, if they may change."""
     rules: dict[str, int] = field(default_factory=dict)
-    """The rules that run, each with the version in which it came."""
+    """The running rules, each with the version that brought it."""
     refused: dict[str, str] = field(default_factory=dict)
     """The rules that do not run, and why."""
     rules_problem: str | None = None
@@ -75,9 +76,9 @@ class Progress:
     changes: list[dict[str, Any]] = field(default_factory=list)
     """The last changes of the rules."""
     pending: int | None = None
-    """At the end, the matches that would come if no more events did."""
+    """At the end, the matches that would follow if the input ended."""
     flushed: bool = False
-    """Whether the input was ended for good, so that all time has passed."""
+    """Whether the input was ended for good."""
     error: str | None = None
 
     def counts(self) -> dict[str, Any]:
@@ -86,14 +87,14 @@ class Progress:
         return {name: getattr(self, name) for name in names}
 
     def changed(self, change: dict[str, Any]) -> None:
-        """Note a change of the rules, and how many events came before it."""
+        """Record a change of the rules, and how many events came before it."""
         self.changes = [*self.changes, {**change, "events": self.events}][-CHANGES:]
 
     def seen(self, greatest: Any, lateness: Any, now: datetime) -> None:
-        """Note the greatest time seen, and with it the watermark."""
+        """Record the greatest time seen, and with it the watermark."""
         try:
             self.watermark = greatest - lateness if lateness else greatest
-        except (TypeError, OverflowError):  # a number of units of the time column, or before all time
+        except (TypeError, OverflowError):  # a number in the unit of the time column, or before all time
             self.watermark = greatest
         if isinstance(self.watermark, datetime):
             zoned = self.watermark if self.watermark.tzinfo else self.watermark.replace(tzinfo=UTC)
@@ -113,16 +114,16 @@ class Progress:
         return {"written": datetime.now(UTC).isoformat(), **shown}
 
     def state_now(self, now: datetime | None = None) -> State:
-        """The state, seen by whoever asks: a job that does nothing for long has stalled."""
+        """The current state, as an observer sees it: a job without activity for long has stalled."""
         return _state_at(self.state, self.looked, now)
 
     def write(self, path: Path) -> None:
-        """Replace the file that tells others."""
+        """Replace the file that informs others."""
         replace_file(path, json.dumps(self.json()).encode() + b"\n", durable=False)
 
 
 def state_of(told: dict[str, Any], now: datetime | None = None) -> State:
-    """The state that progress.json tells, seen from outside: a job that says nothing has stalled."""
+    """The state in progress.json, seen from outside: a job without updates has stalled."""
     return _state_at(State(told["state"]), datetime.fromisoformat(told["written"]), now)
 
 

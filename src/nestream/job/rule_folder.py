@@ -1,8 +1,8 @@
-"""A folder of rules and its history: `.neel` files, and in `.nestream` what they were before.
+"""A folder of rules and its history: `.neel` files, and their earlier versions in `.nestream`.
 
 The history is a file of JSON lines: a version, its time, what was done, and the text of each rule that it
-changed (null for one that it removed). A change of several files is one change for whoever reads: it is made
-under a lock, and if whoever makes it dies on the way, the next to take the lock completes it.
+changed (null for a removed rule). A change of several files is one change for readers: it is made under a
+lock, and if the process dies on the way, the next one to take the lock completes it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FOUND = "found"
 class RuleFolder:
     """The rules of a folder: for a job that reads them, and for a command that changes them.
 
-    A job that will be started again has the rules that it begins with `noted` in the history.
+    With `noted`, the rules that a job begins with are recorded in the history, for a later restart.
     """
 
     forgets = False
@@ -40,7 +40,7 @@ class RuleFolder:
         self._history = self._kept / "history.jsonl"
         self._begun = self._kept / "change.json"
         self._last: tuple[Any, RuleSet] | None = None
-        """How the files looked when they were last read, and what they held."""
+        """How the files looked when they were last read, and their contents."""
         self._seen: Any = None
         with suppress(OSError):
             self._seen = self._looks()
@@ -48,7 +48,7 @@ class RuleFolder:
     # -- reading -------------------------------------------------------------------------------------------
 
     def read(self, known: RuleSet | None) -> RuleSet:
-        """The rules as of now. What was edited by hand is taken when the files have come to rest."""
+        """The current rules. Manual edits are taken once the files have settled."""
         try:
             return self._read(known)
         except BlockingIOError:  # they are being changed, and a job does not wait
@@ -90,7 +90,7 @@ class RuleFolder:
         return before.changed(before.differences(texts))
 
     def _edited(self, known: RuleSet, texts: Mapping[str, str]) -> RuleSet:
-        """The next version after somebody edited the files, in the history if that can be written."""
+        """The next version after a manual edit; in the history if that can be written."""
         try:
             with self._locked(wait=False):
                 before = self._latest()
@@ -103,7 +103,7 @@ class RuleFolder:
                     return before.changed(changes)
         except BlockingIOError:
             raise
-        except OSError:  # a folder that cannot be written: the job counts on its own
+        except OSError:  # the folder is read-only: the job numbers versions by itself
             pass
         return known.changed(known.differences(texts))
 
@@ -115,7 +115,7 @@ class RuleFolder:
                 texts[file.stem] = file.read_text(encoding="utf-8-sig")
             except UnicodeDecodeError:
                 raise RulesError(f"the file {file} is not UTF-8 text") from None
-        for name, text in begun.items():  # only where it cannot be completed
+        for name, text in begun.items():  # only if it cannot be completed
             texts.pop(name, None)
             if text is not None:
                 texts[name] = text
@@ -124,7 +124,7 @@ class RuleFolder:
         return dict(sorted(texts.items()))
 
     def _looks(self) -> Any:
-        """What changes whenever a file does."""
+        """A value that changes whenever a file does."""
         with os.scandir(self.folder) as entries:
             files = [(one.name, one.stat()) for one in entries if one.name.endswith(SUFFIX)]
         found = [(name, stat.st_mtime_ns, stat.st_size, stat.st_ino) for name, stat in files]
@@ -138,7 +138,7 @@ class RuleFolder:
     # -- history -------------------------------------------------------------------------------------------
 
     def history(self) -> list[Version]:
-        """All versions, the oldest first; none where nothing was changed yet."""
+        """All versions, oldest first; none if nothing was changed yet."""
         try:
             lines = self._history.read_text(encoding="utf-8").splitlines()
         except (FileNotFoundError, NotADirectoryError):
@@ -162,7 +162,7 @@ class RuleFolder:
         return folded(versions) if versions else None
 
     def _note(self, version: int, what: str, rules: Mapping[str, str | None]) -> None:
-        """Append a version, after a line that was cut off if there is one."""
+        """Append a version, after a truncated line if there is one."""
         time = datetime.now(UTC).isoformat(timespec="seconds")
         line = json.dumps({"version": version, "time": time, "what": what, "rules": rules})
         kept = self._history.read_bytes() if self._history.exists() else b""
@@ -176,9 +176,9 @@ class RuleFolder:
         changes: Callable[[RuleSet], Changes],
         check: Callable[[Mapping[str, str], Changes], None],
     ) -> RuleSet:
-        """Change the rules all at once; what has to change is told by their present state.
+        """Change the rules atomically; their current state decides what has to change.
 
-        `check` is called with the texts as they will be and the changes, and raises where they must not.
+        `check` is called with the future texts and the changes, and raises to prevent them.
         """
         with self._locked():
             known = self._noted()
@@ -195,7 +195,7 @@ class RuleFolder:
             return new
 
     def _noted(self) -> RuleSet:
-        """The rules as they are: as the history has them, or edited by hand since."""
+        """The current rules: as in the history, or edited by hand since."""
         latest = self._latest()
         if latest is None and not any(self.folder.glob(f"*{SUFFIX}")):
             return RuleSet()
@@ -218,7 +218,7 @@ class RuleFolder:
         self._begun.unlink()
 
     def _unfinished(self) -> dict[str, str | None]:
-        """Complete a change that is in the history and not yet in the files; what cannot be completed."""
+        """Complete a change that is in the history but not in the files; return what cannot be completed."""
         try:
             begun = json.loads(self._begun.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
@@ -229,15 +229,15 @@ class RuleFolder:
             changes = begun["rules"]
         try:
             self._complete(changes)
-        except OSError:  # whoever only reads sees the change nevertheless
+        except OSError:  # readers see the change nevertheless
             return changes
         return {}
 
     @contextmanager
     def _locked(self, *, write: bool = True, wait: bool = True) -> Iterator[None]:
-        """Hold the lock of the folder; whoever only reads does without where there is none.
+        """Hold the lock of the folder; readers do without if there is none.
 
-        Raises a `BlockingIOError` where another holds it and this one does not wait.
+        Raises a `BlockingIOError` if another process holds it and this one does not wait.
         """
         if write:
             self._kept.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Where rules are kept by what it is called: a folder, or a Kafka topic."""
+"""Opens a store of rules by name: a folder, or a Kafka topic."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def is_rules(place: str) -> bool:
 
 
 def open_rules(place: str, *, noted: bool = False) -> RuleStore:
-    """The rules of a place. A job that will be started again has those that it begins with `noted`."""
+    """The rules of a place. With `noted`, the rules that a job begins with are recorded."""
     if is_kafka(place):
-        from nestream.job.rule_topic import RuleTopic  # only those who use Kafka load it
+        from nestream.job.rule_topic import RuleTopic  # loaded only by those who use Kafka
 
         return RuleTopic(place)
     return RuleFolder(place, noted=noted)

@@ -1,7 +1,7 @@
 """The rules of a Kafka topic: the key of a message names a rule, the value is its text, no value removes it.
 
 The topic has one partition, so its messages have one order. The version of a rule is one more than the offset
-of its message, which is the same for all who read it and which compaction leaves as it is.
+of its message, which is the same for all readers and survives compaction.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from nestream.model.kafka import (
 
 OPTIONS = ("config",)
 SENT = "sent"
-"""What a version says that another program has brought."""
+"""What the history says of a version that another program wrote."""
 HEADER = "nestream"
-"""The header with what was done."""
+"""The header that says what was done."""
 AGAIN = 5.0
-"""The seconds between two looks at brokers that are away."""
+"""The seconds between two attempts to reach brokers that are away."""
 BRIEFLY = 0.2
-"""The seconds that a running job waits for brokers that were away."""
+"""How many seconds a running job waits for brokers that were away."""
 _MOST = 1000
 _KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
@@ -62,7 +62,7 @@ class RuleTopic:
         self._consumer: Any = None
         self._tried: float | None = None
         self._away: str | None = None
-        """Why no broker could be reached, if that was so."""
+        """Why no broker could be reached, if that happened."""
         self._rules: dict[str, Rule] = {}
         self._version, self._end = 0, 0
         self._at_end = False
@@ -71,7 +71,7 @@ class RuleTopic:
     # -- reading -------------------------------------------------------------------------------------------
 
     def read(self, known: RuleSet | None) -> RuleSet:
-        """The rules as of now; a running job waits for brokers only at its first look."""
+        """The current rules; a running job waits for brokers only the first time."""
         try:
             self._open()
             self._take()
@@ -85,8 +85,8 @@ class RuleTopic:
             return known
         if known is not None and self._end < known.version:
             raise RulesError(
-                f"{self.where} ends before version {known.version}: it was emptied or made anew\n"
-                "  hint: start anew with a new checkpoint, or name the topic that the rules were read from"
+                f"{self.where} ends before version {known.version}: it was emptied or recreated\n"
+                "  hint: start over with a new checkpoint, or name the topic that the rules were read from"
             )
         if not self._rules:
             raise RulesError(f"there is no rule in {self.where}\n  hint: nestream rules {self.where} add ...")
@@ -94,7 +94,7 @@ class RuleTopic:
         return RuleSet(max(self._version, least), dict(sorted(self._rules.items())))
 
     def _open(self) -> None:
-        """Begin to read. Brokers that are away are waited for at the first time, and then looked for."""
+        """Start reading. Brokers that are away are waited for the first time, and then retried."""
         if self._consumer is not None:
             return
         now, patience = clock.monotonic(), PATIENCE if self._tried is None else BRIEFLY
@@ -111,7 +111,7 @@ class RuleTopic:
                 )
             if (count := len(found[self._topic].partitions)) > 1:
                 raise ValueError(
-                    f"the topic {self._topic} has {count} partitions, so its messages have no order\n"
+                    f"the topic {self._topic} has {count} partitions, so its messages have no total order\n"
                     "  hint: use a topic with one partition for rules"
                 )
             self._check_kept()
@@ -134,7 +134,7 @@ class RuleTopic:
             self._away = f"no Kafka broker answers at {self._place.brokers}"
 
     def _take(self, wait: float = 0.0) -> None:
-        """Take the messages that are there."""
+        """Take the messages that have arrived."""
         while messages := self._consumer.consume(_MOST, timeout=wait):
             wait = 0.0
             for message in messages:
@@ -150,7 +150,7 @@ class RuleTopic:
             self._look_again()
 
     def _look_again(self) -> None:
-        """Raise while no broker answers; the client itself connects again."""
+        """Raise while no broker answers; the client reconnects by itself."""
         assert self._tried is not None
         if clock.monotonic() >= self._tried + AGAIN:
             self._tried = clock.monotonic()
@@ -170,7 +170,7 @@ class RuleTopic:
     # -- what the topic keeps ------------------------------------------------------------------------------
 
     def _configured(self) -> dict[str, str]:
-        """How the topic keeps messages; nothing where that may not be known."""
+        """How the topic keeps messages; empty if that cannot be known."""
         from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it does not say what it exports
             AdminClient,
             ConfigResource,
@@ -186,28 +186,28 @@ class RuleTopic:
         return {name: found[name].value for name in _KEPT_FOR_EVER if name in found}
 
     def _check_kept(self) -> None:
-        """Raise where messages are deleted some time: rules would be gone at the next start."""
+        """Raise if the topic deletes messages over time: rules would be gone at the next start."""
         known = self._configured()
         if not known or "compact" in known["cleanup.policy"]:
             return
         limits = [name for name in ("retention.ms", "retention.bytes") if known.get(name, "-1") != "-1"]
         if limits:
             raise ValueError(
-                f"the topic {self._topic} deletes messages, and rules with them: "
+                f"the topic {self._topic} deletes messages, including rules: "
                 f"{limits[0]} is {known[limits[0]]}\n"
                 "  hint: set cleanup.policy=compact of the topic, or retention.ms=-1 to keep its history too"
             )
 
     @property
     def forgets(self) -> bool:
-        """Whether earlier versions may be gone, as the topic is compacted or was cut off."""
+        """Whether earlier versions may be gone, because the topic is compacted or was truncated."""
         policy = self._configured().get("cleanup.policy", "")
         place = self._kafka.TopicPartition(self._topic, 0)
         low, _ = self._consumer.get_watermark_offsets(place, timeout=PATIENCE)
         return "compact" in policy or low > 0
 
     def history(self) -> list[Version]:
-        """The versions that the topic still has, the oldest first."""
+        """The versions that the topic still has, oldest first."""
         try:
             self.read(None)
         except RulesError:
@@ -220,8 +220,8 @@ class RuleTopic:
         known = self.history()
         if self.forgets:
             raise RulesError(
-                f"{self.where} does not keep all versions, as it is compacted or old messages were deleted\n"
-                "  hint: replace the rules by their earlier texts. A topic with cleanup.policy=delete and "
+                f"{self.where} does not keep all versions: it is compacted, or old messages were deleted\n"
+                "  hint: replace the rules with their earlier text. A topic with cleanup.policy=delete and "
                 "retention.ms=-1 keeps all versions"
             )
         return rules_of(known, version, self.where)
@@ -234,7 +234,7 @@ class RuleTopic:
         changes: Callable[[RuleSet], Changes],
         check: Callable[[Mapping[str, str], Changes], None],
     ) -> RuleSet:
-        """Change the rules all at once; what has to change is told by their present state."""
+        """Change the rules atomically; their current state decides what has to change."""
         self._make_topic()
         self.history()
         known = RuleSet(self._version, dict(self._rules))
@@ -252,7 +252,7 @@ class RuleTopic:
         return self.read(None)
 
     def _make_topic(self) -> None:
-        """Make the topic, so that it keeps all versions, if there is none."""
+        """Create the topic, keeping all versions, if it does not exist."""
         from confluent_kafka.admin import AdminClient
         from confluent_kafka.cimpl import NewTopic
 
@@ -298,7 +298,7 @@ class RuleTopic:
 
 
 def _read(message: Any) -> _Message:
-    """A message as a change of a rule; one that is no rule becomes one that is refused, and so is shown."""
+    """A message as a change of a rule; one that is not a rule becomes a refused one, so that it is shown."""
     offset, value = message.offset(), message.value()
     _, moment = message.timestamp()
     headers = dict(message.headers() or ())

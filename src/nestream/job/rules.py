@@ -1,7 +1,7 @@
-"""The rules of a job as of now: texts by name, each with the version in which it came.
+"""The current rules of a job: texts by name, each with the version that brought it.
 
-A change of a set has a number, its version, and a rule has that of the change that brought its present text.
-Where rules come from is a `RuleSource`: a folder, or a Kafka topic.
+A change of a set has a number, its version; a rule has the version of the change that brought its current
+text. Rules come from a `RuleSource`: a folder, or a Kafka topic.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 LONGEST_NAME = 200
 Changes = Mapping[str, str | None]
-"""The rules that change, with their new texts; None for one that goes."""
+"""The rules that change, with their new texts; None for a removed rule."""
 
 
 class RulesError(Exception):
@@ -29,7 +29,7 @@ def check_name(name: str) -> None:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of a set, and the version of the set in which it came."""
+    """A rule of a set, and the version of the set that brought it."""
 
     text: str
     version: int
@@ -44,12 +44,12 @@ class RuleSet:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The texts by the names of the rules."""
+        """The texts by rule name."""
         return {name: rule.text for name, rule in self.rules.items()}
 
     @property
     def versions(self) -> dict[str, int]:
-        """The versions by the names of the rules."""
+        """The versions by rule name."""
         return {name: rule.version for name, rule in self.rules.items()}
 
     def without(self, names: Iterable[str]) -> RuleSet:
@@ -57,7 +57,7 @@ class RuleSet:
         return RuleSet(self.version, {name: rule for name, rule in self.rules.items() if name not in names})
 
     def changed(self, changes: Mapping[str, str | None], version: int | None = None) -> RuleSet:
-        """The set with other texts for some rules, None to remove one; by default as the next version."""
+        """The set with new texts for some rules, None to remove one; by default as the next version."""
         number = self.version + 1 if version is None else version
         kept = {name: rule for name, rule in self.rules.items() if name not in changes}
         new = {name: Rule(text, number) for name, text in changes.items() if text is not None}
@@ -66,7 +66,7 @@ class RuleSet:
     def taking(self, other: RuleSet, names: Iterable[str]) -> RuleSet:
         """The set with some rules of another, or without those that it lacks; it has the other's version.
 
-        A rule that is the same in both has the version that it has in the other.
+        A rule that is the same in both has the version it has in the other.
         """
         names = set(names)
         rules = {name: rule for name, rule in self.rules.items() if name not in names}
@@ -77,7 +77,7 @@ class RuleSet:
         return RuleSet(other.version, dict(sorted(rules.items())))
 
     def differences(self, texts: Mapping[str, str]) -> dict[str, str | None]:
-        """What has to change so that the rules have these texts; None for a rule that goes."""
+        """What has to change so that the rules have these texts; None for a removed rule."""
         known = self.texts
         new = {name: text for name, text in texts.items() if known.get(name) != text}
         return {**new, **{name: None for name in known if name not in texts}}
@@ -89,7 +89,7 @@ class RuleSet:
 
     @classmethod
     def of(cls, saved: Mapping[str, Any]) -> RuleSet:
-        """The set back from plain data."""
+        """The set from plain data."""
         rules = {name: Rule(text, version) for name, (version, text) in saved["rules"].items()}
         return cls(saved["version"], rules)
 
@@ -100,17 +100,17 @@ class RuleSource(Protocol):
     where: str
 
     def read(self, known: RuleSet | None) -> RuleSet:
-        """The rules as of now; `known` are those that were read last, or that a checkpoint has.
+        """The current rules; `known` are those read last, or those of a checkpoint.
 
-        Cheap where nothing has changed: a job asks about once a second. Raises a `RulesError` where there are
-        no rules to be had.
+        This is cheap if nothing has changed: a job calls it about once a second. Raises a `RulesError` if the
+        rules cannot be read.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Version:
-    """A change of a set: its number, when it was, what was done, and the rules with their new texts."""
+    """A change of a set: its number, its time, what was done, and the rules with their new texts."""
 
     version: int
     time: str
@@ -122,7 +122,7 @@ class RuleStore(RuleSource, Protocol):
     """Where rules are kept, and changed."""
 
     def history(self) -> list[Version]:
-        """The versions, the oldest first; none where nothing was changed yet."""
+        """The versions, oldest first; none if nothing was changed yet."""
         ...
 
     @property
@@ -131,7 +131,7 @@ class RuleStore(RuleSource, Protocol):
         ...
 
     def at(self, version: int) -> RuleSet:
-        """The rules of a version; raises a `RulesError` where they are not known."""
+        """The rules of a version; raises a `RulesError` if they are not known."""
         ...
 
     def change(
@@ -140,9 +140,9 @@ class RuleStore(RuleSource, Protocol):
         changes: Callable[[RuleSet], Changes],
         check: Callable[[Mapping[str, str], Changes], None],
     ) -> RuleSet:
-        """Change the rules all at once; what has to change is told by their present state.
+        """Change the rules atomically; their current state decides what has to change.
 
-        `check` is called with the texts as they will be and the changes, and raises where they must not.
+        `check` is called with the future texts and the changes, and raises to prevent them.
         """
         ...
 
@@ -156,7 +156,7 @@ def folded(versions: Iterable[Version]) -> RuleSet:
 
 
 def rules_of(versions: list[Version], version: int, where: str) -> RuleSet:
-    """The rules of a version, given all of them."""
+    """The rules of a version, given all versions."""
     if version not in [one.version for one in versions]:
         first, last = (versions[0].version, versions[-1].version) if versions else (0, 0)
         known = f"there are {first} to {last}" if versions else "nothing was changed yet"

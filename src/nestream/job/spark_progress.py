@@ -1,6 +1,6 @@
-"""The progress of a query that somebody started on Spark, as Spark itself reports it.
+"""The progress of a query started on Spark, as Spark reports it.
 
-The query is used by its public attributes alone, so that this works with any Spark, and without pyspark here.
+Only public attributes of the query are used, so this works with any Spark, and without pyspark here.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from nestream.job.progress import Progress, State
 
 METRICS = "nestream"
-"""The name under which a query of nestream counts its events, matches, late and malformed events."""
+"""The name under which a nestream query counts its events, matches, late and malformed events."""
 
 
 class SparkProgress:
-    """Reads the progress of a query whenever it is looked at."""
+    """Reads the progress of a query on demand."""
 
     def __init__(self, query: Any, progress: Progress) -> None:
         self._query, self._progress = query, progress
@@ -25,7 +25,7 @@ class SparkProgress:
         """The run and the number of the last micro-batch that was counted."""
 
     def look(self) -> bool:
-        """Bring the progress up to date; whether the query still runs."""
+        """Update the progress; return whether the query still runs."""
         active = bool(self._query.isActive)
         for one in self._query.recentProgress:
             self._take(_plain(one))
@@ -65,7 +65,7 @@ def _counts(told: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _plain(told: Any) -> Mapping[str, Any]:
-    """A report of Spark as JSON: a mapping, or an object that has it as text."""
+    """A Spark report as JSON data: a mapping, or an object that has it as text."""
     if isinstance(told, dict):
         return told
     text = told.json

@@ -1,7 +1,7 @@
-"""Records the events and matches of a stream in one's own program, so that the console can show them.
+"""Records the events and matches of a stream in your own program, so that the console can show them.
 
-About once a second a file of each appears in the folder of the job. Of events the last files are kept: they
-are for looking at, and the program has its own.
+About once a second, a file of each appears in the folder of the job. Only the last files of events are kept:
+they are for viewing, and the program has its own.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from nestream.model.time import Duration
 from nestream.sink import Sink, first_column, open_sink, plain
 
 KEPT = 300
-"""So many files of events are kept."""
+"""How many files of events are kept."""
 NAMES = ("events", "matches", "late")
 
 
 class StreamRecord:
-    """What a stream took and found, in files that appear whole."""
+    """What a stream took and found, in files that appear as a whole."""
 
     def __init__(self, folder: JobFolder, time: str, lateness: Any, progress: Progress) -> None:
         self.places = {name: str(folder.path / name) for name in NAMES}
@@ -48,7 +48,7 @@ class StreamRecord:
         return clock.perf_counter()
 
     def took(self, events: Any, found: Any, begin: float, stream: Any) -> None:
-        """Note events that were taken since, and the matches that they decided."""
+        """Record events that were taken since, and the matches they decided."""
         took = clock.perf_counter() - begin
         taken, matches = _rows(events), [self._versioned(match) for match in _rows(found)]
         with self._lock:
@@ -94,7 +94,7 @@ class StreamRecord:
                 self._progress.changed(change.json())
 
     def late(self, then: Callable[[dict[str, Any]], None] | None) -> Callable[[dict[str, Any]], None]:
-        """What to call with a late event; it is passed on to one's own."""
+        """A handler for late events, which also calls your own."""
 
         def note(event: dict[str, Any]) -> None:
             with self._lock:
@@ -106,7 +106,7 @@ class StreamRecord:
         return note
 
     def dead(self, then: Callable[[Any, str], None] | None) -> Callable[[Any, str], None]:
-        """What to call with an event that cannot be used, and why; it is passed on to one's own."""
+        """A handler for events that cannot be used, with the reason, which also calls your own."""
 
         def note(event: Any, reason: str) -> None:
             shown = event if isinstance(event, dict) else {"raw": repr(event)}
@@ -122,7 +122,7 @@ class StreamRecord:
         self._waiting[name] += [json.dumps(plain(dict(row)), ensure_ascii=False, default=str) for row in rows]
 
     def publish(self) -> bool:
-        """Let the files appear of what came since; False, as there will be more."""
+        """Publish the files of what came since; returns False, because more will come."""
         with self._lock:
             for name, sink in self._sinks.items():
                 rows, self._waiting[name] = self._waiting[name], []
@@ -136,7 +136,7 @@ class StreamRecord:
         return False
 
     def _look(self) -> None:
-        """Bring the progress up to date."""
+        """Update the progress."""
         progress, now = self._progress, clock.monotonic()
         passed = max(now - self._published, 1e-3)
         progress.rate = (progress.events - self._counted) / passed
@@ -151,13 +151,13 @@ class StreamRecord:
 
 
 def _length(lateness: Any) -> Any:
-    """A lateness as something to take off a time."""
+    """A lateness that can be subtracted from a time."""
     length = length_of_time(lateness, "lateness")
     return timedelta(microseconds=length.microseconds) if isinstance(length, Duration) else length
 
 
 def _opened(place: str) -> Sink:
-    """A folder of lines, which goes on after the files that are there."""
+    """A folder of lines, which continues after the existing files."""
     sink = open_sink(place, "jsonl", encode=first_column)
     there = [path.stem.rpartition("-")[2] for path in Path(place).glob("part-*")]
     number = max((int(name) for name in there if name.isdigit()), default=-1) + 1
@@ -166,7 +166,7 @@ def _opened(place: str) -> Sink:
 
 
 def _rows(given: Any) -> list[dict[str, Any]]:
-    """Events or matches as rows: a list of them, or whatever becomes a table."""
+    """Events or matches as rows: a list of them, or anything that converts to a table."""
     if isinstance(given, list):
         return given
     if isinstance(given, pa.Table | pa.RecordBatch):

@@ -1,4 +1,4 @@
-"""The language: one grammar for the three spellings, one syntax tree, one printer."""
+"""The language: one grammar for the three dialects, one syntax tree, one printer."""
 
 from nestream.language.ast import Dialect, Query
 from nestream.language.parser import parse

@@ -1,6 +1,6 @@
-"""The syntax tree: what a query says, in any of the three spellings, before its names are resolved.
+"""The syntax tree of a query, in any of the three dialects, before its names are resolved.
 
-Spans point into the query text and take no part in comparison, so `parse(print(tree)) == tree`.
+Spans point into the query text and are ignored in comparisons, so `parse(print(tree)) == tree`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nestream.model.time import Window
 
 
 class Dialect(StrEnum):
-    """The three spellings of the language."""
+    """The three dialects of the language."""
 
     NEEL = "neel"
     NEEL_PLUS = "neel+"
@@ -38,14 +38,14 @@ class Step(StrEnum):
     ANY = ""
     """Anything."""
     NEXT = "NEXT"
-    """No other event that could serve in its place."""
+    """No other event that could take its place."""
     DIRECTLY = "DIRECTLY"
     """No event at all."""
 
 
 @dataclass(frozen=True)
 class WindowParameter:
-    """A window whose length is given with the query: `WITHIN $length`, `WITHIN $count EVENTS`."""
+    """A window whose length comes with the query: `WITHIN $length`, `WITHIN $count EVENTS`."""
 
     parameter: Parameter
     unit: str | None = None
@@ -61,7 +61,7 @@ AnyWindow: TypeAlias = Window | WindowParameter
 class Primitive:
     """`A x : p`: an event of a type, with `ANY(A, B) x` of one of several types, with `ANY x` of any type.
 
-    `types` is `ANY_TYPE` alone for an event of any type. `variable` is None where the query leaves it out.
+    `types` is just `ANY_TYPE` for an event of any type. `variable` is None if the query omits it.
     `predicates` are the formulas written with it.
     """
 
@@ -76,7 +76,7 @@ class Primitive:
 class Composite:
     """`SEQ(...)`, `AND(...)`, `OR(...)` or infix `A a OR B b`, with the predicates after its components.
 
-    `windows` are the windows of its own: `(SEQ(...) WITHIN 10 s)`. `variable` is its name: `SEQ(...) s`.
+    `windows` are its own windows: `(SEQ(...) WITHIN 10 s)`. `variable` is its name: `SEQ(...) s`.
     """
 
     operator: Operator
@@ -97,10 +97,10 @@ class InnerWindow:
 
 @dataclass(frozen=True)
 class Repeated:
-    """A group: `A+ a`, `A{2,5} a`, or with an expression for a body `(SEQ(B b, C c))+ p`.
+    """A group: `A+ a`, `A{2,5} a`, or an expression that repeats, `(SEQ(B b, C c))+ p`.
 
-    The variable of a primitive that repeats is its own, and `variable` is None; `variable` names a group of
-    matches. `most` is None without an upper limit. Predicates written with the group are the body's.
+    A primitive that repeats keeps its own variable, and `variable` is None; `variable` names a group of
+    matches. `most` is None without an upper limit. Predicates written with the group belong to the body.
     """
 
     body: Pattern
@@ -112,7 +112,7 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Negation:
-    """`! body`. The predicates written with the negation are the body's."""
+    """`! body`. Predicates written with the negation belong to the body."""
 
     body: Pattern
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -140,7 +140,7 @@ class ReturnVariable:
 
 @dataclass(frozen=True)
 class ReturnExpression:
-    """`expression AS name` in RETURN; `name` is None where the query gives none (binding rejects that)."""
+    """`expression AS name` in RETURN; `name` is None if the query has none (binding rejects that)."""
 
     expression: Expression
     name: str | None
@@ -157,7 +157,7 @@ class IntoType:
 
 @dataclass(frozen=True)
 class KeepClause:
-    """`KEEP FIRST PER a, b.x EVERY 1 hour`; a text in `per` is a variable."""
+    """`KEEP FIRST PER a, b.x EVERY 1 hour`; a string in `per` is a variable."""
 
     kind: Kept
     per: tuple[str | Expression, ...] = ()
@@ -169,8 +169,8 @@ class KeepClause:
 class Query:
     """A whole query.
 
-    `sase` says that the text is in the SASE spelling, which changes the meaning of the window; `dialect` is
-    the spelling as recognised. `window` is None without WITHIN, `returns` is empty without RETURN.
+    `sase` says that the text is in the SASE dialect, which changes the meaning of the window; `dialect` is
+    the recognised dialect. `window` is None without WITHIN, `returns` is empty without RETURN.
     """
 
     pattern: Pattern
@@ -188,14 +188,14 @@ class Query:
 
 @runtime_checkable
 class HasTree(Protocol):
-    """What stands for a query and is not text, such as the objects of `nestream.objects`."""
+    """Represents a query without being text, such as the objects of `nestream.objects`."""
 
     def __nestream_query__(self) -> Query:
         """The syntax tree of the query."""
 
 
 def parts(pattern: Pattern) -> Iterator[Pattern]:
-    """The pattern and all the patterns nested in it, outermost first, from left to right."""
+    """The pattern and all patterns nested in it, outermost first, from left to right."""
     yield pattern
     match pattern:
         case Composite(components=components):

@@ -1,4 +1,4 @@
-"""Builds the syntax tree of a query while the parser reads: its clauses, and the query of them."""
+"""Builds the syntax tree of a query during parsing: its clauses, and the query from them."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from nestream.model.keep import Kept
 from nestream.model.text import print_expression, print_name
 
 CLAUSES = ("WHERE", "WITHIN", "RETURN", "KEEP", "LIMIT")
-"""The clauses after the pattern, in their order."""
+"""The clauses after the pattern, in order."""
 
 
 @dataclass(frozen=True)
 class Clause:
-    """A clause that was read: its keyword, its value and its place."""
+    """A parsed clause: its keyword, its value and its place."""
 
     keyword: Token
     value: Any
@@ -51,14 +51,14 @@ class Clause:
 
 
 class Length(NamedTuple):
-    """The length of time after EVERY."""
+    """The duration after EVERY."""
 
     value: Literal | Parameter
     span: Span
 
 
 class QueryBuilder(PatternBuilder):
-    """The tree of one query, with everything that is wrong with it in `diagnostics`."""
+    """The tree of one query; its problems are in `diagnostics`."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -71,7 +71,7 @@ class QueryBuilder(PatternBuilder):
         return Clause(keyword, formula, span_over(children))
 
     def _check_equivalences(self, formula: Expression) -> None:
-        """`[id]` is a condition of its own: it stands alone, or is joined by AND, OR and NOT."""
+        """Check that `[id]` is a condition of its own, alone or joined by AND, OR and NOT."""
         match formula:
             case Equivalence():
                 return

@@ -1,7 +1,7 @@
-"""Builds the formulas of the syntax tree while the parser reads: one method for each rule of the grammar.
+"""Builds the formulas of the syntax tree during parsing: one method for each rule of the grammar.
 
-A constant or a chain that has no meaning is reported and replaced by a harmless one, so that the rest of
-the query is still checked. The depth of every part is counted as it is built: nothing recurses.
+A constant or chain without a meaning is reported and replaced by a harmless one, so that the rest of the
+query is still checked. The depth of every part is counted as it is built, without recursion.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from nestream.model.text import print_expression, print_name
 from nestream.model.time import Duration
 
 DEEPEST = 100
-"""The greatest number of levels that a query may nest."""
+"""The maximum nesting depth of a query."""
 
 _COMPARATORS = {"==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
 
@@ -61,14 +61,14 @@ Node = TypeVar("Node")
 
 
 class Name(NamedTuple):
-    """A name and where it stands."""
+    """A name and its place."""
 
     text: str
     span: Span
 
 
 def span_of(part: Any) -> Span:
-    """Where a token, a name or a node of the tree stands."""
+    """The place of a token, a name or a node of the tree."""
     if isinstance(part, Token):
         return Span(part.start_pos or 0, part.end_pos or 0)
     span: Span = part.span
@@ -81,18 +81,18 @@ def span_over(parts: Sequence[Any]) -> Span:
 
 
 def too_deep(span: Span) -> Diagnostic:
-    """What to say of a query that nests too deep."""
+    """Report a query that is nested too deeply."""
     return Diagnostic(
         "nested-too-deep",
         f"the query is nested more than {DEEPEST} levels deep",
         span,
-        detail="each parenthesis, operator, negation, minus sign and arithmetic term counts as a level",
+        detail="every parenthesis, operator, negation, minus sign and arithmetic term adds a level",
         hint="split the query, or nest less deeply",
     )
 
 
 class FormulaBuilder:
-    """The formulas and values of one query, with what is wrong with them in `diagnostics`."""
+    """The formulas and values of one query; their problems are in `diagnostics`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -105,11 +105,11 @@ class FormulaBuilder:
     def report(
         self, code: str, message: str, span: Span, hint: str | None = None, suggestion: str | None = None
     ) -> None:
-        """Notes a problem and goes on."""
+        """Record a problem and continue."""
         self.diagnostics.append(Diagnostic(code, message, span, hint=hint, suggestion=suggestion))
 
     def finish(self) -> None:
-        """Reports what only the whole text decides: 9223372036854775808 is an integer only after a minus."""
+        """Report what only the whole text decides: 9223372036854775808 is an integer only after a minus."""
         for span, token in self._lowest_integers.items():
             self._report_unreadable(integer_too_large(token), span)
         self._lowest_integers.clear()
@@ -121,7 +121,7 @@ class FormulaBuilder:
         return self._depths.get(id(part), 1)
 
     def nested(self, node: Node, children: Iterable[object], levels: int = 1) -> Node:
-        """The node, with its depth noted: that of its deepest child and `levels` more."""
+        """The node, with its depth recorded: that of its deepest child plus `levels`."""
         depth = levels + max((self.depth(child) for child in children), default=0)
         if depth > DEEPEST:
             raise QueryError([*self.diagnostics, too_deep(span_of(node))], self.text)
@@ -185,7 +185,8 @@ class FormulaBuilder:
                     hint="names may contain hyphens: put spaces around a minus",
                     suggestion=f"{before.text}.{left} - {right}.{name.text}",
                 )
-        # of a group of matches the first part after it is their variable, else all are fields of a struct
+        # for a group of matches, the first part after it is their variable; otherwise all are fields of a
+        # struct
         path = PATH_MARK.join(part.text for part in (*inner[1:], name))
         return Attribute(variable.text, path, span_over(children), inner[0].text if inner else None)
 

@@ -1,6 +1,6 @@
-"""Builds the patterns of the syntax tree while the parser reads: components, operators, groups, negations.
+"""Builds the patterns of the syntax tree during parsing: components, operators, groups, negations.
 
-Where the grammar accepts more than the language, the mistake is reported here and the building goes on.
+Where the grammar accepts more than the language, the mistake is reported here and building continues.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from nestream.model.expression import (
 from nestream.model.text import print_expression, print_name, print_string
 
 MOST_PARTS = 10_000
-"""The greatest number of components and predicates that a query may have."""
+"""The maximum number of components and predicates in a query."""
 
 UNREADABLE = Primitive(("",))
-"""Stands for a component that could not be read; a tree with it is never handed out."""
+"""Stands for a component that could not be parsed; a tree with it is never returned."""
 
 
 def is_unreadable(pattern: Pattern) -> bool:
-    """Whether the pattern stands for one that could not be read; no text gives a type without a name."""
+    """Whether the pattern stands for one that could not be parsed; no text has a type without a name."""
     return isinstance(pattern, Primitive) and pattern.types == UNREADABLE.types
 
 
@@ -64,12 +64,12 @@ class Several:
 
 
 def is_pattern(part: object) -> TypeGuard[Pattern | Several]:
-    """Whether an element of a list is a component, rather than a predicate."""
+    """Whether an element of a list is a component and not a predicate."""
     return isinstance(part, Primitive | Composite | Repeated | Negation | Exists | Several)
 
 
 class PatternBuilder(FormulaBuilder):
-    """The patterns of one query. The first sign of NEEL+ is kept for recognising the dialect."""
+    """The patterns of one query. The first sign of NEEL+ is kept to recognise the dialect."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -77,7 +77,7 @@ class PatternBuilder(FormulaBuilder):
         self.formula_on_component = False
         self._parts = 0
         self.blamed: dict[Diagnostic, Span] = {}
-        """The predicate that each late component comes after."""
+        """The predicate that precedes each misplaced component."""
 
     def _count_part(self, span: Span) -> None:
         self._parts += 1
@@ -128,7 +128,7 @@ class PatternBuilder(FormulaBuilder):
         return self.nested(Repeated(body, least, most, named, span), [children[0]])
 
     def _quantity(self, signs: Children) -> tuple[int, int | None]:
-        """The least and the greatest number of members that `+`, `*` or `{m,n}` says."""
+        """The least and greatest number of members that `+`, `*` or `{m,n}` allows."""
         if signs[0].type == "REPEAT":
             return (1, None) if signs[0] == "+" else (0, None)
         span = span_over(signs)
@@ -174,7 +174,7 @@ class PatternBuilder(FormulaBuilder):
         return self.nested(self._named(composite, names), elements)
 
     def _named(self, body: Pattern, names: Sequence[Name]) -> Pattern:
-        """An expression with its variable; that of a negation or a projection is its body's."""
+        """An expression with its variable; for a negation or a projection, it goes to the body."""
         if not names or is_unreadable(body):
             return body
         (name,) = names
@@ -320,7 +320,7 @@ class PatternBuilder(FormulaBuilder):
         return self.nested(self._named(with_predicates(body, tuple(predicates), span), names), elements)
 
     def _with_window(self, body: Pattern | Several, window: InnerWindow) -> Pattern | Several:
-        """An expression with a window of its own; that of a negation or a projection is its body's."""
+        """An expression with its own window; for a negation or a projection, it goes to the body."""
         match body:
             case Composite():
                 return replace(body, windows=(*body.windows, window))
@@ -342,7 +342,7 @@ class PatternBuilder(FormulaBuilder):
         return body
 
     def _check_closed(self, formula: Expression, place: str) -> None:
-        """Only a WHERE clause may leave the variable out or test an equivalence."""
+        """Report a missing variable or an equivalence test, which only a WHERE clause may have."""
         counted = [id(part.operand) for part in walk(formula) if isinstance(part, Aggregate)]
         for part in walk(formula):
             if isinstance(part, Attribute) and part.variable is None:
@@ -361,7 +361,7 @@ class PatternBuilder(FormulaBuilder):
     def _report_bare_name(self, part: Attribute, name: str) -> None:
         if part.name in self._variables:
             message, hint = (
-                f"`{shortened(name)}` is a variable, and a value is needed here",
+                f"`{shortened(name)}` is a variable, but a value is needed here",
                 f"write one of its attributes, as in `{shortened(name)}.id`",
             )
         else:
@@ -375,7 +375,7 @@ class PatternBuilder(FormulaBuilder):
 
 
 def with_predicates(pattern: Pattern, predicates: tuple[Expression, ...], span: Span) -> Pattern:
-    """The pattern with more predicates; those of a negation or a projection are its body's."""
+    """The pattern with more predicates; for a negation or a projection, they go to the body."""
     match pattern:
         case Primitive() | Composite():
             return replace(pattern, predicates=pattern.predicates + predicates, span=span)
@@ -391,7 +391,7 @@ def _step(children: Children) -> tuple[Step, Children]:
 
 
 def _is_bare(formula: object) -> bool:
-    """Whether a formula is a name alone."""
+    """Whether a formula is just a name."""
     return isinstance(formula, Attribute) and formula.variable is None
 
 
@@ -400,7 +400,7 @@ def _begins_quantity(token: Token) -> bool:
 
 
 def misplaced_repetition(span: Span) -> Diagnostic:
-    """What to say of `A a+`, `A a[]` and `A a{3}`."""
+    """Report `A a+`, `A a[]` and `A a{3}`."""
     return Diagnostic(
         "misplaced-repetition",
         "a group is marked after its type",

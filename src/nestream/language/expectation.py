@@ -13,9 +13,9 @@ from lark import Token
 
 from nestream.language.build import QueryBuilder
 from nestream.language.build_formula import span_of
-from nestream.language.explain import explain
-from nestream.language.explain.recovery import leave_out, repaired
-from nestream.language.explain.situation import Situation
+from nestream.language.diagnose import explain
+from nestream.language.diagnose.recovery import leave_out, repaired
+from nestream.language.diagnose.situation import Situation
 from nestream.language.parser import accepted_by, building, feed, grammar_parser
 from nestream.language.tokens import STRANGE, tokenize
 from nestream.model.diagnostics import QueryError

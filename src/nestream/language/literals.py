@@ -15,7 +15,7 @@ _LONGEST_INTEGER = len(str(GREATEST_INTEGER))
 
 @dataclass(eq=False)
 class UnreadableError(Exception):
-    """A constant that has no value: the parts of its diagnostic."""
+    """A constant that cannot be read: the parts of its diagnostic."""
 
     code: str
     message: str
@@ -25,17 +25,17 @@ class UnreadableError(Exception):
 
 
 def name_text(token: str) -> str:
-    """The name that a token stands for; backticks are taken off."""
+    """The name in a token, without backticks."""
     return token[1:-1].replace("``", "`") if token.startswith("`") else str(token)
 
 
 def string_text(token: str) -> str:
-    """The value of a string token in any of the quotes; a doubled closing quote is one."""
+    """The value of a string token in any quotes; a doubled closing quote is one quote."""
     return token[1:-1].replace(token[-1] * 2, token[-1])
 
 
 def number_value(token: str) -> int | float:
-    """The number of a token. An integer may be one beyond 64 bits, for the sake of `-9223372036854775808`."""
+    """The number of a token. An integer may exceed 64 bits by one, for `-9223372036854775808`."""
     if token.isdigit():
         digits = token.lstrip("0") or "0"
         if len(digits) > _LONGEST_INTEGER or int(digits) > GREATEST_INTEGER + 1:
@@ -52,7 +52,7 @@ def number_value(token: str) -> int | float:
 
 
 def integer_too_large(token: str) -> UnreadableError:
-    """What to say of an integer beyond 64 bits."""
+    """Report an integer beyond 64 bits."""
     return UnreadableError(
         "number-too-large",
         f"the integer {shortened(token)} does not fit in 64 bits",
@@ -122,13 +122,13 @@ def timestamp_value(kind: str, text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text.replace(" +", "+").replace(" -", "-").replace(" Z", "Z").upper())
         if moment.tzinfo is not None:
-            moment.astimezone(UTC)  # the first and the last day can lie outside the calendar in UTC
+            moment.astimezone(UTC)  # the first or last day may be outside the calendar in UTC
     except (ValueError, OverflowError):
         raise wrong from None
     return moment
 
 
 def shortened(text: str, width: int = 60) -> str:
-    """The text on one line; one that is longer than `width` is cut in the middle."""
+    """The text on one line; cut in the middle if it is longer than `width`."""
     text = " ".join(text.split())
     return text if len(text) <= width else f"{text[: width - 20]}…{text[-10:]}"

@@ -1,5 +1,6 @@
-"""Finds words that the lexer takes for something else: names that begin with a digit, names in the quotes of
-strings, and dates without quotes. Each is reported, and read as what was meant.
+"""Finds words that the lexer misreads: names that begin with a digit, quoted names, and unquoted dates.
+
+Each is reported, and then read as intended.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _START = Token("__START", "")
 
 
 def read_as_meant(tokens: Sequence[Token], text: str) -> tuple[list[Token], list[Diagnostic]]:
-    """The tokens with each such word as one token, and what to say about it."""
+    """The tokens with each such word as one token, and the reports."""
     found: list[Token] = []
     problems: list[Diagnostic] = []
     index = 0
@@ -71,7 +72,7 @@ def _date(token: Token, text: str) -> tuple[list[Token], Diagnostic] | None:
 def _numbered_name(
     tokens: Sequence[Token], index: int, before: Token, named: bool, text: str
 ) -> tuple[list[Token], Diagnostic] | None:
-    """`3ds_challenge c`, `A 1a`, `a.2nd`: a number and a unit only at first sight."""
+    """`3ds_challenge c`, `A 1a`, `a.2nd`: these only look like a number and a unit."""
     start = span_of(tokens[index]).start
     word = _NUMBERED_NAME.match(text, start)
     assert word is not None, "a number begins with a digit"
@@ -114,7 +115,7 @@ def _quoted_name(
     span = span_of(token)
     problem = Diagnostic(
         "name-in-quotes",
-        f"{token} is a string, and a name is needed here",
+        f"{token} is a string, but a name is needed here",
         span,
         hint="quote names with backticks",
         suggestion=print_name(token[1:-1]),

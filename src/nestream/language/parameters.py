@@ -1,4 +1,4 @@
-"""Puts the values of a query's parameters in their places: `$floor` becomes a constant, never text.
+"""Replaces the parameters of a query by their values: `$floor` becomes a constant, never text.
 
 A value is a constant of the language, or a list of them after IN. The length of a window is a duration, a
 `timedelta`, or a number.
@@ -48,7 +48,7 @@ Parameters = Mapping[str, Any]
 
 
 def known_parameters(given: Parameters | None) -> dict[str, Any]:
-    """The values by the names of their parameters, without `$`; raises unless names are mapped to values."""
+    """The values by parameter name, without `$`; raises unless names are mapped to values."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
@@ -65,7 +65,7 @@ def is_list(value: Any) -> bool:
 
 
 def with_values(query: Query, values: Parameters) -> tuple[Query, list[Diagnostic]]:
-    """The query with constants in the places of its parameters, and what is wrong with the values."""
+    """The query with constants in place of its parameters, and the problems with the values."""
     return _Filling(values).query(query)
 
 
@@ -94,7 +94,7 @@ class _Filling:
         unused = [name for name in self.values if name not in self.used]
         for name, span in self.missing.items():
             close = get_close_matches(name, unused, 1)
-            hint = f'give it with the query: parameters={{"{name}": ...}}, or `--set {name}=...`'
+            hint = f'pass it with the query: parameters={{"{name}": ...}}, or `--set {name}=...`'
             if close:
                 hint = f"`{close[0]}` has a value: did you mean `${close[0]}`?"
                 unused.remove(close[0])
@@ -134,7 +134,7 @@ class _Filling:
     # -- values --------------------------------------------------------------------------------------------
 
     def given(self, parameter: Parameter) -> Any:
-        """The value of a parameter; 0 where it has none, which is reported once."""
+        """The value of a parameter; 0 if it has none, which is reported once."""
         if parameter.name in self.values:
             self.used.setdefault(parameter.name, parameter.span)
             return self.values[parameter.name]
@@ -155,7 +155,7 @@ class _Filling:
                     for each in values
                     for item in (self.members(each) if isinstance(each, Parameter) else (each,))
                 )
-                if not members:  # nothing is among no values
+                if not members:  # no value is in an empty list
                     return Literal(part.negated, part.span)
                 return replace(part, values=members)
             case Equivalence(value=Parameter() as value):
@@ -164,7 +164,7 @@ class _Filling:
                 return part
 
     def single(self, part: Expression) -> Expression:
-        """A constant for a parameter that no IN took as a list."""
+        """A constant for a parameter outside IN, which cannot be a list."""
         return self.constant(part) if isinstance(part, Parameter) else part
 
     def is_list(self, parameter: Parameter) -> bool:
@@ -177,7 +177,7 @@ class _Filling:
         return self.literal(self.given(parameter), parameter)
 
     def literal(self, value: Any, parameter: Parameter) -> Literal:
-        """The constant of a value; reports a value that no constant has."""
+        """The constant for a value; reports a value that no constant can represent."""
         found = constant_of(value)
         if found is not None:
             return Literal(found, parameter.span)
@@ -190,7 +190,7 @@ class _Filling:
         elif isinstance(value, float):
             hint = "a number is finite"
         elif self.is_list(parameter):
-            hint = f"a list of values stands after IN, as in `x IN ${parameter.name}`"
+            hint = f"a list of values comes after IN, as in `x IN ${parameter.name}`"
         message = f"the parameter `${parameter.name}` cannot be {what}"
         self.report("bad-parameter", message, parameter.span, hint)
         return Literal(0, parameter.span)
@@ -233,7 +233,7 @@ class _Filling:
 
 
 def constant_of(value: Any) -> Value | None:
-    """The value as a constant of the language, None where there is none."""
+    """The value as a constant of the language; None if there is none."""
     if hasattr(value, "item") and type(value).__module__ == "numpy":
         value = value.item()
     match value:
@@ -258,7 +258,7 @@ def constant_of(value: Any) -> Value | None:
 
 
 def _window_of(value: Any, window: WindowParameter) -> Window:
-    """The window of a value; raises where it is none."""
+    """The window of a value; raises if it is not one."""
     if isinstance(value, str) and window.unit is None:
         value = Duration.read(value)
     constant, unit = constant_of(value), window.unit
@@ -281,10 +281,10 @@ _MOMENT = re.compile(r"(?i)(timestamp|date)\s*'([^']*)'")
 
 
 def read_value(text: str) -> Any:
-    """The value that a text writes, for the command line.
+    """Parse a value for the command line.
 
-    It is a number, TRUE or FALSE, a duration, `TIMESTAMP '...'`, a text in quotes, or a list of these in
-    parentheses, as in a query; anything else is a text without quotes. Raises an `UnreadableError`.
+    It is a number, TRUE or FALSE, a duration, `TIMESTAMP '...'`, a quoted string, or a list of these in
+    parentheses, as in a query; anything else is an unquoted string. Raises an `UnreadableError`.
     """
     found = _LIST.fullmatch(text.strip())
     if found is None:
@@ -325,7 +325,7 @@ def names_of(query: Query) -> tuple[str, ...]:
 
 
 def spelled(values: Parameters) -> str:
-    """The values as text, in the order of their names: a saved state belongs to them too."""
+    """The values as text, ordered by name: they are part of the identity of a saved state."""
     return "".join(f"\nSET {name}={_spelled(values[name])}" for name in sorted(values))
 
 

@@ -1,7 +1,7 @@
-"""From text to the syntax tree: `parse` gives a query for any text, or a QueryError with all its problems.
+"""Parses text to a syntax tree: `parse` returns a query, or raises a QueryError with all its problems.
 
-The grammar is `grammar.lark`; the builder makes the tree while the parser reads. Where no rule takes a
-token, the mistake is explained, the part around it is repaired or left out, and the text is read again.
+The grammar is `grammar.lark`; the builder makes the tree during parsing. If no rule accepts a token, the
+mistake is explained, the part around it is repaired or dropped, and the text is parsed again.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 from nestream.language.ast import Dialect, Query
 from nestream.language.build import QueryBuilder
 from nestream.language.build_formula import Children
-from nestream.language.explain import explain
-from nestream.language.explain.recovery import leave_out, outside, repaired, without_problems
-from nestream.language.explain.situation import END, Situation
+from nestream.language.diagnose import explain
+from nestream.language.diagnose.recovery import leave_out, outside, repaired, without_problems
+from nestream.language.diagnose.situation import END, Situation
 from nestream.language.literals import shortened
 from nestream.language.tokens import STRANGE, Tokens, tokenize
 from nestream.model.diagnostics import Diagnostic, QueryError, Span, in_text_order
@@ -38,9 +38,9 @@ _current_builder: ContextVar[QueryBuilder] = ContextVar("builder")
 
 
 def parse(text: str, dialect: Dialect | str | None = None) -> Query:
-    """Read a query. The dialect is recognised from the text; a forced one rejects text of another.
+    """Parse a query. The dialect is detected from the text; if you name one, text in another is rejected.
 
-    Raises QueryError, with every problem that was found, and nothing else.
+    Raises only QueryError, with every problem found.
     """
     query, problems = read_query(text, dialect)
     if query is None or problems:
@@ -49,10 +49,10 @@ def parse(text: str, dialect: Dialect | str | None = None) -> Query:
 
 
 def read_query(text: str, dialect: Dialect | str | None = None) -> tuple[Query | None, list[Diagnostic]]:
-    """A query and its problems; the query is None where they leave no tree to look at any further.
+    """Parse a query and collect its problems; the query is None if they leave no tree to check.
 
-    A tree that needed a repair is not given: what is said of it might be about the repair. A tree with
-    problems comes without the formulas that have them, so that nothing is reported twice.
+    A tree that needed a repair is not returned: further problems might be about the repair. A tree with
+    problems is returned without the formulas that have them, so that nothing is reported twice.
     """
     if not isinstance(text, str):
         message = f"a query is a text, not {type(text).__name__}"
@@ -71,7 +71,7 @@ def read_query(text: str, dialect: Dialect | str | None = None) -> tuple[Query |
 
 
 _TOO_MUCH = frozenset(("nested-too-deep", "query-too-large", "query-too-long"))
-"""Problems that make a tree not worth looking at."""
+"""Problems that make a tree not worth checking."""
 
 
 def _codes(diagnostics: Sequence[Diagnostic]) -> frozenset[str]:
@@ -79,7 +79,7 @@ def _codes(diagnostics: Sequence[Diagnostic]) -> frozenset[str]:
 
 
 def _read(text: str, read: Tokens) -> tuple[Query | None, QueryBuilder, list[Diagnostic]]:
-    """The query, or None, with all problems: each syntax error is repaired and the tokens are read again."""
+    """The query, or None, with all problems: each syntax error is repaired, and parsing starts over."""
     diagnostics, tokens = list(read.diagnostics), read.tokens
     tokens_read = 0
     explained: list[Span] = []
@@ -106,7 +106,7 @@ def _read(text: str, read: Tokens) -> tuple[Query | None, QueryBuilder, list[Dia
 
 
 def _independent(builder: QueryBuilder, explained: Sequence[Span]) -> list[Diagnostic]:
-    """What the builder reports, but no component that comes after a predicate which is explained itself."""
+    """What the builder reports, except components after a predicate that has its own explanation."""
     return [
         each
         for each in builder.diagnostics
@@ -119,7 +119,7 @@ def _independent(builder: QueryBuilder, explained: Sequence[Span]) -> list[Diagn
 
 
 def _build(tokens: Sequence[Token], builder: QueryBuilder) -> Query | tuple[int, frozenset[str]]:
-    """The query; or the index of the token that no rule takes, and the types of those that one would."""
+    """The query; or the index of the rejected token, and the token types that would be accepted."""
     reading = grammar_parser().parse_interactive()
     with building(builder):
         stopped = feed(reading, tokens)
@@ -134,7 +134,7 @@ def _build(tokens: Sequence[Token], builder: QueryBuilder) -> Query | tuple[int,
 
 @contextmanager
 def building(builder: QueryBuilder) -> Iterator[None]:
-    """Lets a builder make the tree of what is read inside."""
+    """Let a builder make the tree of what is parsed inside."""
     context = _current_builder.set(builder)
     try:
         yield
@@ -143,7 +143,7 @@ def building(builder: QueryBuilder) -> Iterator[None]:
 
 
 def feed(reading: InteractiveParser, tokens: Sequence[Token]) -> int | None:
-    """Read the tokens; the index of the first that no rule takes, or None."""
+    """Feed the tokens to the parser; return the index of the first rejected one, or None."""
     for index, token in enumerate(tokens):
         try:
             reading.feed_token(token)
@@ -158,14 +158,14 @@ def accepted_by(reading: InteractiveParser) -> frozenset[str]:
 
 
 def _is_follow_up(situation: Situation, read: Tokens) -> bool:
-    """Whether the place cannot be told from what follows from an unclosed bracket, string or comment."""
+    """Whether the error may just follow from an unclosed bracket, string or comment."""
     if read.ends_inside:
         return situation.token.type == END or situation.token is read.tokens[-1]
     return read.unbalanced is not None and situation.index >= read.unbalanced
 
 
 def _first(diagnostics: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
-    """The problems in the order of the text; of very many only the first, and how many more there are."""
+    """The problems in text order; of very many, only the first and the number of the others."""
     ordered = in_text_order(diagnostics)
     if len(ordered) <= _MOST_DIAGNOSTICS:
         return ordered
@@ -178,7 +178,7 @@ def _first(diagnostics: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
 
 
 class _Callbacks:
-    """Hands what the parser reads to the builder of the query that is being read in this context."""
+    """Passes what is parsed to the builder of the current query."""
 
     def __getattr__(self, rule: str) -> Callable[[Children], Any]:
         if rule.startswith("_") or not hasattr(QueryBuilder, rule):
@@ -204,9 +204,9 @@ def grammar_parser() -> Lark:
 
 
 def _cache_file() -> str | bool:
-    """Where Lark keeps the tables it makes of the grammar, which takes longer than all the rest of a start.
+    """Where Lark caches its parsing tables, which take longer to build than all the rest of a start.
 
-    False without a folder of the user's own: tables that others may write are not loaded.
+    False without a private folder: tables that others may write are not loaded.
     """
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "nestream"
     try:
@@ -232,24 +232,24 @@ def _known_dialect(dialect: Dialect | str | None) -> Dialect | None:
 
 
 def _wrong_dialect(query: Query, builder: QueryBuilder, forced: Dialect | None) -> Diagnostic | None:
-    """What shows that the text is of another dialect than the one that was asked for."""
+    """What shows that the text is in another dialect than the chosen one."""
     if forced is None:
         return None
     if forced is Dialect.SASE and not query.sase:
         start = Span(query.span.start, query.span.start + 1)
-        hint = "a query in the SASE spelling begins with EVENT"
-        return Diagnostic("wrong-dialect", "the query is not in the SASE spelling", start, hint=hint)
+        hint = "a query in the SASE dialect begins with EVENT"
+        return Diagnostic("wrong-dialect", "the query is not in the SASE dialect", start, hint=hint)
     if forced is not Dialect.SASE and builder.event_keyword is not None:
         name = "NEEL" if forced is Dialect.NEEL else "NEEL+"
-        message = f"EVENT belongs to the SASE spelling, not to {name}"
+        message = f"EVENT belongs to the SASE dialect, not to {name}"
         return Diagnostic(
-            "wrong-dialect", message, builder.event_keyword, hint="write PATTERN, or ask for sase"
+            "wrong-dialect", message, builder.event_keyword, hint="write PATTERN, or choose the dialect sase"
         )
     if forced is Dialect.NEEL and builder.neel_plus_sign is not None:
         sign = builder.neel_plus_sign
-        hint = "write `(A a, p)` instead of `(A a : p)`, or ask for neel+"
+        hint = "write `(A a, p)` instead of `(A a : p)`, or choose the dialect neel+"
         if sign.end - sign.start > 1 or builder.text[sign.start] == "∃":
-            hint = "leave EXISTS out and name the variables to keep in RETURN, or ask for neel+"
+            hint = "leave EXISTS out and name the variables to keep in RETURN, or choose the dialect neel+"
         shown = builder.text[sign.start : sign.end]
         return Diagnostic("wrong-dialect", f"`{shown}` belongs to NEEL+, not to NEEL", sign, hint=hint)
     return None

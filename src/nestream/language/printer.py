@@ -1,6 +1,6 @@
-"""The one layout of a query: a clause a line, a pattern on one line where it fits, else a component a line.
+"""The one layout of a query: a clause per line, and a pattern on one line or with a component per line.
 
-`parse(print_query(query)) == query`, and so printing what was printed changes nothing.
+`parse(print_query(query)) == query`, so printing is idempotent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _ONE_OF_A_UNIT = re.compile(
 def saved_spelling(printed: str) -> str:
     """A printed query as saved states spell it: `1 hours`, which is how durations were once printed.
 
-    A state belongs to a query by this text, so it never changes. Strings and quoted names are left alone.
+    A state belongs to a query by this text, so the text never changes. Strings and quoted names are left
+    alone.
     """
 
     def plural(found: re.Match[str]) -> str:
@@ -47,7 +48,7 @@ def saved_spelling(printed: str) -> str:
 
 
 def print_query(query: Query) -> str:
-    """The query as text, without a newline at its end."""
+    """The query as text, without a final newline."""
     keyword = "EVENT" if query.sase else "PATTERN"
     lines = [f"{keyword} {_laid_out(query.pattern, '', len(keyword) + 1)}"]
     if query.where is not None:
@@ -71,7 +72,7 @@ def print_pattern(pattern: Pattern) -> str:
 
 
 def _parts(pattern: Pattern) -> tuple[str, list[Pattern | str], str]:
-    """A pattern as its head, its list (components, and predicates as text) and its tail."""
+    """Split a pattern into its head, its list (components, and predicates as text) and its tail."""
     match pattern:
         case Negation(body=Repeated(variable=None, body=Primitive(predicates=(_, *_)))):
             head, items, tail = _parts(pattern.body)
@@ -108,7 +109,7 @@ def _parts(pattern: Pattern) -> tuple[str, list[Pattern | str], str]:
 
 
 def print_quantity(group: Repeated) -> str:
-    """How many members a group has, as it is written: `+`, `*`, `{3}`, `{3,}`, `{,5}` or `{2,5}`."""
+    """The number of members of a group, as written: `+`, `*`, `{3}`, `{3,}`, `{,5}` or `{2,5}`."""
     return quantity_text(group.least, group.most)
 
 
@@ -123,13 +124,13 @@ def _event(primitive: Primitive, quantity: str = "") -> str:
 
 
 def _laid_out(pattern: Pattern, indent: str, used: int) -> str:
-    """The pattern, beginning after `used` columns; its further lines are indented by `indent` and more."""
+    """The pattern, starting at column `used`; further lines are indented by `indent` or more."""
     line = print_pattern(pattern)
     head, items, tail = _parts(pattern)
     if used + len(line) <= WIDTH or not items:
         return line
     inner = indent + _INDENT
-    # One column is kept for the comma.
+    # Reserve one column for the comma.
     lines = [
         inner + (item if isinstance(item, str) else _laid_out(item, inner, len(inner) + 1)) for item in items
     ]

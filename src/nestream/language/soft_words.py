@@ -1,7 +1,7 @@
-"""Words and signs that mean something in one place only: LIKE, NEXT, a repeating `+`, names of expressions.
+"""Recognises words and signs that are special only in one place: LIKE, NEXT, a repeating `+`.
 
-They come out of the lexer as names and as signs of arithmetic. Here those that stand where only the word can
-be meant get its type, so that a type, variable or attribute of that name needs no backticks.
+The lexer returns them as names and arithmetic signs. Where only the special meaning is possible, they get its
+token type, so that a type, variable or attribute of that name needs no backticks.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _BEGINS_A_VALUE = frozenset(
 
 
 def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens, with the words among the names as what they are."""
+    """The tokens, with the special words among the names retyped."""
     found: list[Token] = []
     cases: list[int] = []
-    """The depth of brackets of each CASE that is open."""
+    """The bracket depth of each open CASE."""
     depth = 0
     in_pattern = True
     clause = ""
     opened: list[bool] = []
-    """For each parenthesis that is open, whether it may hold an expression."""
+    """For each open parenthesis, whether it may contain an expression."""
     closed = False
     """Whether the last token ends an expression in parentheses."""
     for place, token in enumerate(tokens):
@@ -88,9 +88,9 @@ def with_soft_words(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _repeats(tokens: Sequence[Token], place: int) -> bool:
-    """Whether a sign stands after a component and before its variable, or before what follows a component.
+    """Whether a sign comes after a component and before its variable, or before what follows a component.
 
-    In a pattern every attribute has a variable, so a bare name beside the sign is a type or a variable.
+    In a pattern every attribute has a variable, so a bare name next to the sign is a type or a variable.
     """
     before, earlier = tokens[place - 1 : place], tokens[max(place - 2, 0) : place - 1]
     if not before or not (_is_name(before[0]) or before[0] == ")" or before[0].type == "ANY"):
@@ -150,7 +150,7 @@ def _begins_keep(following: Sequence[Token]) -> bool:
 
 
 def _is_of_keep(word: str, before: Sequence[Token], after: Token | None, in_pattern: bool) -> bool:
-    """KEEP after a clause, or after the pattern and before what it keeps; the others where it has them."""
+    """KEEP after a clause, or after the pattern and before what it keeps; the other words after KEEP."""
     last = before[-1] if before else None
     if last is None:
         return False

@@ -1,6 +1,6 @@
-"""From text to tokens: the limits of a query, the characters that mean nothing, and the brackets.
+"""Splits text into tokens: the limits of a query, characters without a meaning, and brackets.
 
-Everything here is linear in the text and stops early, so that a megabyte of anything is answered at once.
+Everything here is linear in the text and stops early, so that a megabyte of anything is rejected at once.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from nestream.language.soft_words import with_soft_words
 from nestream.model.diagnostics import Diagnostic, QueryError, Span
 
 LONGEST_TEXT = 1_048_576
-"""The greatest number of characters of a query."""
+"""The maximum number of characters in a query."""
 
 MOST_TOKENS = 100_000
-"""The greatest number of words and signs of a query."""
+"""The maximum number of words and signs in a query."""
 
 STRANGE = "STRANGE"
-"""The type of the token that stands for characters which mean nothing; no rule of the grammar takes it."""
+"""The type of the token for characters without a meaning; no rule of the grammar accepts it."""
 
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 _STRANGE_RUN = re.compile(r"""[^\w\s"'`“‘()\[\]{},.:=<>!+\-*/%≠≤≥∧∨¬∃]+""")
@@ -62,7 +62,7 @@ _QUOTE_IT = "quote a name with characters other than letters, digits, `_` and `-
 
 @dataclass
 class Tokens:
-    """The tokens of a query, with what is wrong with them alone.
+    """The tokens of a query, with the problems in the tokens themselves.
 
     `unbalanced` is the index of the first bracket without a partner, or None. `ends_inside` says that the
     text ends in a string, a name in backticks or a comment, which hides what follows.
@@ -75,7 +75,7 @@ class Tokens:
 
 
 def tokenize(parser: Lark, text: str) -> Tokens:
-    """The tokens of a text; a QueryError where it breaks a limit."""
+    """The tokens of a text; raises a QueryError if it exceeds a limit."""
     _check_text(text)
     result = Tokens()
     reading = parser.parse_interactive(text)
@@ -85,7 +85,7 @@ def tokenize(parser: Lark, text: str) -> Tokens:
             break
         except UnexpectedCharacters as error:
             _report_strange(reading, text, error.pos_in_stream or 0, result)
-    # The soft words come first: LIKE after a string is no name, so the string is none either.
+    # The soft words come first: LIKE after a string is not a name, so the string is not one either.
     result.tokens, misread = read_as_meant(with_soft_words(result.tokens), text)
     result.diagnostics += misread
     if not result.ends_inside:
@@ -99,7 +99,7 @@ def _check_text(text: str) -> None:
         raise QueryError([Diagnostic("query-too-long", message, Span(0, 0))], "")
     strange = _NOT_TEXT.search(text)
     if strange is not None:
-        # The text is not shown: what is not text cannot be printed either.
+        # The text is not shown: what is not text cannot be printed.
         code = ord(strange.group())
         message = f"the query is not text: it contains the character U+{code:04X} at offset {strange.start()}"
         raise QueryError([Diagnostic("not-text", message, Span(strange.start(), strange.end()))], "")
@@ -119,7 +119,7 @@ def _check_text(text: str) -> None:
 
 
 def _read(reading: InteractiveParser, text: str, result: Tokens) -> None:
-    """Reads on to the end of the text, or to a character that begins no token."""
+    """Read on to the end of the text, or to a character that begins no token."""
     depth = sum((token in _CLOSING) - (token in {")", "]"}) for token in result.tokens)
     unary = 0
     for token in reading.lexer_thread.lex(reading.parser_state):  # type: ignore[no-untyped-call]
@@ -194,7 +194,7 @@ def _read_apostrophe(reading: InteractiveParser, text: str, start: int, result: 
 
 
 def _instead_of(shown: str, rest: str) -> str:
-    """What to write instead of characters that mean nothing."""
+    """What to write instead of characters without a meaning."""
     if shown in _INSTEAD:
         return f"write {_INSTEAD[shown]} instead"
     if shown == ";":
@@ -206,7 +206,7 @@ def _instead_of(shown: str, rest: str) -> str:
 
 
 def _skip(reading: InteractiveParser, text: str, span: Span, result: Tokens) -> None:
-    """Puts one token in the place of the characters, and reads on after them."""
+    """Replace the characters by one token, and read on after them."""
     skipped = text[span.start : span.end]
     result.tokens.append(Token(STRANGE, skipped, span.start, end_pos=span.end))
     state = reading.lexer_thread.state
@@ -224,7 +224,7 @@ def _ends_inside(result: Tokens, text: str, start: int, kind: str, sign: str, hi
 
 
 def _check_brackets(text: str, result: Tokens) -> None:
-    """Reports every bracket without a partner."""
+    """Report every bracket without a partner."""
     opened: list[int] = []
     wrong: list[int] = []
     for index, token in enumerate(result.tokens):

@@ -1,7 +1,7 @@
-"""The attributes of event types as text, alone or in a comment before a query: `Shelf(id) Counter(id)`.
+"""Reads the attributes of event types from text, or from a comment before a query: `Shelf(id) Counter(id)`.
 
-In the SASE spelling a comparison on an attribute that a type does not have is true. A query says which
-attributes the types have in a comment that begins with `types:`, before anything else but comments.
+In the SASE dialect, a comparison on an attribute that a type does not have is true. A query declares the
+attributes of types in a comment that begins with `types:`, before anything but comments.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Types = Mapping[str, tuple[str, ...]]
 
 
 def header_types(text: str) -> tuple[Types, list[Diagnostic]]:
-    """The types that the comments before a query declare, and what is wrong with them."""
+    """The types that the comments before a query declare, and the problems with them."""
     place = 0
     while (found := _COMMENT.match(text, place)) is not None:
         place = found.end()

@@ -1,4 +1,4 @@
-"""Windows: from the tokens after WITHIN to a window, or to what is wrong with it."""
+"""Reads windows: from the tokens after WITHIN to a window, or to what is wrong with it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from nestream.language.literals import (
 from nestream.model.time import UNBOUNDED, Duration, Window, WindowKind
 
 ANY_WINDOW = Window(WindowKind.NUMBER, 1)
-"""Stands for a window that could not be read: nothing more is said about it."""
+"""Stands for a window that could not be read: nothing more is reported about it."""
 
 
 def read_window(size: Token, unit: Token | None = None, interval_unit: Token | None = None) -> Window:
-    """The window of the tokens after WITHIN; raises an `UnreadableError`."""
+    """The window from the tokens after WITHIN; raises an `UnreadableError`."""
     if unit is not None and unit.type == "STRING":
         duration = quoted_value(size, string_text(unit), interval_unit)
         if not isinstance(duration, Duration):
@@ -48,7 +48,7 @@ def read_window(size: Token, unit: Token | None = None, interval_unit: Token | N
 
 
 def not_a_window(text: str) -> UnreadableError:
-    """What to say of something else after WITHIN."""
+    """Report something else after WITHIN."""
     return UnreadableError(
         "bad-window",
         f"`{shortened(text)}` is not a window",
@@ -58,7 +58,7 @@ def not_a_window(text: str) -> UnreadableError:
 
 
 def full_window(kind: WindowKind, size: int, text: str) -> Window:
-    """The window of a size, which is not 0."""
+    """The window of a size other than 0."""
     if size == 0:
         raise UnreadableError(
             "empty-window", f"the window `{text}` is empty", "a window must be greater than 0"

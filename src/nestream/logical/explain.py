@@ -1,4 +1,4 @@
-"""A logical plan as text, indented and one node a line, the same every time; and as JSON."""
+"""Prints a logical plan as indented text, one node per line, deterministically; and as JSON."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _declared(component: WinSeq | WinAnd | WinOr) -> frozenset[str]:
 
 
 def _predicates(component: Leaf | WinSeq | WinAnd | WinOr, outer: frozenset[str]) -> str:
-    """The predicates, those that mention an outer variable marked as correlated."""
+    """The predicates; those that mention an outer variable are marked as correlated."""
     if not component.predicates:
         return ""
     simple = [print_expression(p) for p in component.predicates if not variables(p) & outer]

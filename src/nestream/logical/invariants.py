@@ -1,4 +1,4 @@
-"""What is true of every logical plan; checked after binding and after every rewriting.
+"""Invariants of every logical plan, checked after binding and after every rewriting.
 
 A failure is a defect of nestream, never of the query, and names the stage that made the plan.
 """
@@ -55,7 +55,7 @@ def _output_problem(plan: Plan) -> str | None:
 
 
 def _place_problem(root: Component) -> str | None:
-    """What is wrong with where a Proj stands: at the root or in a root OR, and naming what it binds."""
+    """What is wrong with the place of a Proj: it must be in the root or a root OR, and name what it binds."""
     if is_constraint(root):
         return "a constraint as the root"
     if isinstance(root, WinOr):

@@ -1,12 +1,12 @@
 """The nodes of a logical plan: one operator node for each event expression of the query.
 
-A node's predicates hold of every match in which the node takes part, so a predicate of an OR branch or of a
-negated expression says nothing about matches that do not go through it. Branches of a WinOr may bind the
-same variables (a SASE disjunction over a negative component does); the matches are a set.
+A node's predicates hold for every match that the node is part of, so a predicate of an OR branch or of a
+negated expression does not constrain other matches. Branches of a WinOr may bind the same variables (a SASE
+disjunction over a negative component does); the matches are a set.
 
-Binding writes WinSeq, WinAnd, WinOr, Negation, Group and Leaf. Rewriting adds Witness, Proj, and operators
-over constraints: a WinOr or WinAnd of negations and witnesses alone binds nothing and stands where a negation
-may.
+Binding creates WinSeq, WinAnd, WinOr, Negation, Group and Leaf. Rewriting adds Witness, Proj, and operators
+over constraints: a WinOr or WinAnd of only negations and witnesses binds nothing and may appear wherever a
+negation may.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class WinSeq:
-    """Its positive components in strict order, none of its negations matching in their gaps."""
+    """Its positive components in strict order; its negations must not match in their gaps."""
 
     components: tuple[Component, ...]
     predicates: tuple[Expression, ...] = ()
@@ -41,7 +41,7 @@ class WinSeq:
 
 @dataclass(frozen=True)
 class WinAnd:
-    """Its positive components in any order, none of its negations matching within its limits."""
+    """Its positive components in any order; its negations must not match within its limits."""
 
     components: tuple[Component, ...]
     predicates: tuple[Expression, ...] = ()
@@ -57,17 +57,17 @@ class WinOr:
 
 @dataclass(frozen=True)
 class Negation:
-    """A component that must have no match in the interval its place gives it."""
+    """A component that must have no match in the interval of its place."""
 
     body: Node
 
 
 @dataclass(frozen=True)
 class Group:
-    """A component that takes all matches of its body in the interval its place gives it.
+    """A component that takes all matches of its body in the interval of its place.
 
-    The predicates of the body say which belong. A match has at least `least` of them, at most `most` if that
-    is not None. `variable` names the group; that of a repeated event is the variable of its leaf.
+    The predicates of the body select them. A match has at least `least` of them, and at most `most` unless
+    that is None. `variable` names the group; for a repeated event it is the variable of its leaf.
     """
 
     variable: str
@@ -78,7 +78,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Witness:
-    """A component that must hold in the interval its place gives it, and binds nothing.
+    """A component that must hold in the interval of its place, and binds nothing.
 
     The last leaf of the chain has a latest event there, the one before it a latest event before that one, and
     so on; and no event of `absent` lies in the interval before the first of them. A leaf's predicates are
@@ -98,8 +98,8 @@ class Witness:
 class Proj:
     """A normalised expression and the variables that it binds: those of the query's positive events.
 
-    It stands at the root or as a branch of a root WinOr, and tells the events of a match from those that
-    only witness it.
+    It is the root or a branch of a root WinOr, and separates the events of a match from those that only
+    witness it.
     """
 
     variables: tuple[str, ...]
@@ -120,8 +120,8 @@ Component: TypeAlias = Leaf | WinSeq | WinAnd | WinOr | Proj | Negation | Group 
 class Plan:
     """A whole query: its operator tree, window and output.
 
-    With `exclusive` (the SASE spelling) a match must be shorter than the window and the limits of the root
-    are exclusive. `variables` are all the variables in the order of the text.
+    With `exclusive` (the SASE dialect), a match must be shorter than the window, and the limits of the root
+    are exclusive. `variables` are all variables in text order.
     """
 
     root: Node
@@ -135,7 +135,7 @@ class Plan:
 
 
 def is_constraint(component: Component) -> bool:
-    """Whether the component binds no event: a negation, a group, a witness, or an OR or AND of such alone."""
+    """Whether the component binds no event: a negation, a group, a witness, or an OR or AND of only such."""
     match component:
         case Negation() | Group() | Witness():
             return True
@@ -175,12 +175,12 @@ def walk(component: Component) -> Iterator[Component]:
 
 
 def leaves(component: Component) -> Iterator[Leaf]:
-    """Every leaf of the component, those under negation included, in the order of the text."""
+    """Every leaf of the component, including those under negation, in text order."""
     return (node for node in walk(component) if isinstance(node, Leaf))
 
 
 def targets_in_order(component: Component) -> tuple[str, ...]:
-    """The variables that a match of the component binds, in the order of the text."""
+    """The variables that a match of the component binds, in text order."""
     bound = target_variables(component)
     return tuple(leaf.variable for leaf in leaves(component) if leaf.variable in bound)
 
@@ -219,7 +219,7 @@ def free_variables(component: Component) -> frozenset[str]:
 
 
 def groups(component: Component) -> Iterator[Group]:
-    """The groups that a match of the component has, in the order of the text."""
+    """The groups that a match of the component has, in text order."""
     match component:
         case Group():
             yield component
@@ -238,12 +238,12 @@ def has_groups(plan: Plan) -> bool:
 
 
 def group_members(component: Component) -> frozenset[str]:
-    """The variables of members of the component's groups, which aggregates around them mention."""
+    """The variables of the members of the component's groups, which outer aggregates mention."""
     return frozenset().union(*(target_variables(group.body) for group in groups(component)))
 
 
 def expressions(plan: Plan) -> Iterator[Expression]:
-    """Every expression of a plan: its predicates, then what it returns and keeps by."""
+    """Every expression of a plan: its predicates, then those of RETURN and KEEP."""
     for node in walk(plan.root):
         if not isinstance(node, Negation | Group | Witness):
             yield from node.predicates
@@ -255,14 +255,14 @@ def expressions(plan: Plan) -> Iterator[Expression]:
 
 
 def branches(plan: Plan) -> tuple[Node, ...]:
-    """The expressions of a plan: the branches of its root OR, or its root."""
+    """The branches of the root OR of a plan, or its root."""
     if not isinstance(plan.root, WinOr) or plan.root.predicates:
         return (plan.root,)
     return tuple(node for node in plan.root.components if not isinstance(node, Negation | Group | Witness))
 
 
 def leaf_alone(leaf: Leaf, plan: Plan) -> Leaf:
-    """The leaf with all predicates that are about its event alone, wherever they stand."""
+    """The leaf with all predicates about its event alone, wherever they are."""
     own: dict[Expression, None] = {}
     for node in walk(plan.root):
         if not isinstance(node, Negation) and hasattr(node, "predicates"):

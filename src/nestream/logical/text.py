@@ -1,8 +1,8 @@
 """A logical expression on one line, in the form of the papers: `SEQ(A a, !B b, C c)`.
 
-A witness stands inline, as if its events were components: `!S s, D d, C c`; in parentheses where it is not
-the only constraint of its gap. The Proj around the expression tells which events a match binds, and the plan
-that `explain` shows says `latest` where the difference matters.
+A witness is inline, as if its events were components: `!S s, D d, C c`; it is in parentheses if it is not the
+only constraint of its gap. The Proj around the expression shows which events a match binds, and the plan of
+`explain` says `latest` where the difference matters.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def expression_text(component: Component) -> str:
 
 
 def disjuncts_text(root: Node) -> list[str]:
-    """The branches of a root OR, one text each; of another root the one."""
+    """The branches of a root OR, one text each; otherwise one text for the root."""
     if isinstance(root, WinOr) and not root.predicates:
         return [expression_text(branch) for branch in root.components]
     return [expression_text(root)]
 
 
 def _component(node: WinSeq | WinAnd | WinOr, index: int) -> Iterator[str]:
-    """A component; a witness inline where it is alone in its gap, so that it is clear what belongs to it."""
+    """A component; a witness is inline if it is alone in its gap, so that it is clear what belongs to it."""
     component = node.components[index]
     around = (*node.components[max(index - 1, 0) : index], *node.components[index + 1 : index + 2])
     if isinstance(component, Witness) and isinstance(node, WinSeq) and not any(map(is_constraint, around)):
@@ -79,7 +79,7 @@ def _inline(witness: Witness) -> Iterator[str]:
 
 
 def _event(leaf: Leaf) -> str:
-    """The leaf as a query may write it: by its type alone where that is the variable's name."""
+    """The leaf as a query writes it: only its type if the variable has the same name."""
     return print_name(leaf.variable) if leaf.types == (leaf.variable,) else leaf_label(leaf)
 
 

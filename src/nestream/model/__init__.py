@@ -1,1 +1,1 @@
-"""Plain values that every stage shares: spans and diagnostics, expressions, windows, schemas, events."""
+"""Plain values that all stages share: spans and diagnostics, expressions, windows, schemas, events."""

@@ -1,4 +1,4 @@
-"""The address of a socket as text: `tcp://HOST:PORT` or `unix:///PATH`."""
+"""Reads the address of a socket: `tcp://HOST:PORT` or `unix:///PATH`."""
 
 from __future__ import annotations
 

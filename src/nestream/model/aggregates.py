@@ -1,4 +1,4 @@
-"""The aggregates over a group: their names, what they take and what they give."""
+"""The aggregates over a group: their names, operands and results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ANYTHING: Final = frozenset(kind for kind in Kind if kind is not Kind.OTHER)
 
 @dataclass(frozen=True)
 class AggregateFunction:
-    """An aggregate: the kinds that it takes, in words too, and the kind that it gives (None: the same)."""
+    """An aggregate: the kinds that it takes, also in words, and the kind that it returns (None: the same)."""
 
     name: str
     takes: frozenset[Kind]
@@ -44,9 +44,9 @@ AGGREGATES: Final = {
         ),
     )
 }
-"""The aggregates by their names in lower case."""
+"""The aggregates by lower-case name."""
 OF_DURATIONS: Final = "avg duration"
-"""The mean of durations, which is a duration: what typing makes of `avg`."""
+"""The mean of durations, which is a duration: typing replaces `avg` by it."""
 
 
 def kind_of(function: str, operand: Kind) -> Kind:

@@ -1,4 +1,4 @@
-"""Arithmetic on single values, as docs/semantics.md defines it: on integers, floats and decimals, or None.
+"""Arithmetic on single values, as docs/semantics.md defines it: integers, floats, decimals or None.
 
 The reference computes with it, and so does the engine where values are Python objects.
 """
@@ -10,25 +10,25 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 DIGITS = 38
-"""A decimal has at most so many digits; one that needs more is NULL."""
+"""The maximum number of digits of a decimal; a result with more is NULL."""
 PLACES = 18
-"""A product has at most so many digits after the point, or as many as the longer of its factors."""
+"""The maximum number of decimal places of a product, or those of the longer factor."""
 
 EXACT = Context(prec=200, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 
 
 def fits(number: Any) -> bool:
-    """Whether an integer fits in 64 bits; true of anything else."""
+    """Whether an integer fits in 64 bits; true for anything else."""
     return not isinstance(number, int) or -(2**63) <= number < 2**63
 
 
 def places(number: Any) -> int:
-    """The number of digits after the point of a decimal or integer."""
+    """The number of decimal places of a decimal or integer."""
     return max(-int(number.as_tuple().exponent), 0) if isinstance(number, Decimal) else 0
 
 
 def in_range(result: Any) -> Any:
-    """A computed value, or None where it is not a number, or beyond what its kind can hold."""
+    """A computed value; None if it is not a number, or beyond what its kind can hold."""
     match result:
         case bool() | None | str():
             return result
@@ -84,7 +84,7 @@ def _shortened(number: Decimal, most: int) -> Decimal:
 
 
 def _remainder(left: Any, right: Any) -> Any:
-    """The remainder with the sign of the left side, as SQL has it."""
+    """The remainder with the sign of the left side, as in SQL."""
     if isinstance(left, int) and isinstance(right, int):
         return abs(left) % abs(right) * (1 if left >= 0 else -1)
     return math.fmod(left, right) if math.isfinite(left) else None

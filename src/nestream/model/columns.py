@@ -1,8 +1,8 @@
-"""Events as columns: from what users bring to one Arrow table, and on to values to compute with.
+"""Events as columns: from what users pass to one Arrow table, and on to values to compute with.
 
 Expressions compute with 64-bit integers, floats, decimals, strings and booleans. Times and durations are
-integers in one resolution for all columns: nanoseconds where some column has them, else microseconds. NaN is
-NULL.
+integers in one resolution for all columns: nanoseconds if some column has them, otherwise microseconds. NaN
+is NULL.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nestream.model.widening import converted, mixing, widened
 
 
 def to_table(events: Any, type_column: str = "type", time_column: str | None = None) -> pa.Table:
-    """The events as an Arrow table, each column in the plain type of its own.
+    """Convert events to an Arrow table, each column in its plain type.
 
     Takes a table, a record batch, a dataset or a reader of Arrow, a pandas or Polars frame (lazy ones too) or
     anything else with the Arrow stream interface, such as a relation of DuckDB, a sequence of dictionaries or
@@ -56,7 +56,7 @@ def _read(events: Any, type_column: str, time_column: str | None) -> pa.Table:
         except (pa.ArrowException, TypeError, ValueError) as problem:
             raise EventError(
                 f"cannot read events from {a(type(events).__name__)}: {problem}\n"
-                "  hint: give a table with a column for each attribute"
+                "  hint: pass a table with a column for each attribute"
             ) from None
     if isinstance(events, Iterable) and not isinstance(events, str | bytes) and not hasattr(events, "dtype"):
         rows = list(events)
@@ -75,7 +75,7 @@ def _is_of_spark(events: Any) -> bool:
 
 
 def _plain_table(table: pa.Table) -> pa.Table:
-    """The table in plain types, or an `EventError` where columns have the same name."""
+    """The table in plain types; raises an `EventError` if columns have the same name."""
     refuse_repeated(table.schema)
     for place, field in enumerate(table.schema):
         column = plain_column(table.column(place))
@@ -85,10 +85,10 @@ def _plain_table(table: pa.Table) -> pa.Table:
 
 
 def quiet(table: pa.Table, time: str, type: str, moment: pa.DataType, read: Iterable[str]) -> pa.Table:
-    """A table without events with the columns that a query needs, where it does not say what they hold.
+    """A table without events, with the columns that a query needs, if the input does not say what they hold.
 
-    A time of no known type gets the type `moment`. Where nothing is known of the events, not even the names
-    of their columns, they have those that the query reads.
+    A time of no known type gets the type `moment`. If nothing is known of the events, not even the names of
+    their columns, they have those that the query reads.
     """
     if table.num_rows:
         return table
@@ -102,7 +102,7 @@ def quiet(table: pa.Table, time: str, type: str, moment: pa.DataType, read: Iter
 
 
 def roomy(datatype: pa.DataType) -> pa.DataType:
-    """The type, if it is a dictionary with room for 2^31 words at least."""
+    """The type, if it is a dictionary with room for at least 2^31 words."""
     if pa.types.is_dictionary(datatype) and datatype.index_type.bit_width < 32:
         return pa.dictionary(pa.int32(), datatype.value_type, datatype.ordered)
     return datatype
@@ -111,17 +111,17 @@ def roomy(datatype: pa.DataType) -> pa.DataType:
 def _from_dictionaries(rows: list[Any], type_column: str) -> pa.Table:
     names = list(names_of_rows(rows))  # all rows are checked before the first is read
     if rows and not names:
-        names = [type_column]  # a table without columns would have no rows: the events would be lost
+        names = [type_column]  # a table without columns has no rows, so the events would be lost
     return table_of(rows, names)
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> pa.Table:
-    """The named attributes of dictionaries as a table, which holds just their values."""
+    """The named attributes of dictionaries as a table, which holds exactly their values."""
     return pa.table({name: python_column(name, [row.get(name) for row in rows]) for name in names})
 
 
 def _tables_by_type(events: Mapping[Any, Any], type_column: str, time_column: str | None) -> pa.Table:
-    """One table of the tables by type, each row with its type; a column that a type lacks is NULL."""
+    """Combine tables by type to one, each row with its type; a column that a type lacks is NULL."""
     tables = []
     for name, part in events.items():
         table = _of_type(name, part, type_column, time_column)
@@ -137,14 +137,14 @@ def _of_type(name: Any, part: Any, type_column: str, time_column: str | None) ->
     """The events of a type in a mapping by type."""
     if not isinstance(name, str):
         raise EventError(
-            f"the events by type have a type {name!r}, and a type is a string\n"
+            f"the events by type have a type {name!r}, but a type must be a string\n"
             '  hint: write the mapping as {"A": events, ...}'
         )
     several = isinstance(part, Iterable) or hasattr(part, "__arrow_c_stream__") or _is_of_spark(part)
     several = several or is_unread(part)
     if isinstance(part, Mapping) or not several:
         raise EventError(
-            f"a mapping gives the events of each type, and `{name}` holds {a(type(part).__name__)}\n"
+            f"a mapping maps types to their events, but `{name}` holds {a(type(part).__name__)}\n"
             "  hint: put a single event in a list: [{...}]"
         )
     try:
@@ -154,7 +154,7 @@ def _of_type(name: Any, part: Any, type_column: str, time_column: str | None) ->
 
 
 def _together(tables: Sequence[pa.Table]) -> pa.Table:
-    """The tables one after the other, each column wide enough for all of them."""
+    """Concatenate the tables, each column wide enough for all of them."""
     columns: dict[str, pa.DataType] = {}
     for table in tables:
         for name, found in zip(table.column_names, table.schema.types, strict=True):
@@ -178,14 +178,14 @@ def with_columns(table: pa.Table, columns: Mapping[str, pa.DataType], *, held: b
 
 
 def missing(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Which values are NULL; of a dictionary, also by a word of it that is."""
+    """Which values are NULL; in a dictionary, also those whose word is NULL."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return pc.is_null(column)
 
 
 def attributes_by_type(events: Any) -> dict[str, list[str]] | None:
-    """The attributes of each event type, where the events come as a mapping by type."""
+    """The attributes of each event type, if the events are a mapping by type."""
     if not isinstance(events, Mapping):
         return None
     tables = {name: to_table(part) for name, part in events.items()}
@@ -193,7 +193,7 @@ def attributes_by_type(events: Any) -> dict[str, list[str]] | None:
 
 
 def field_of(column: pa.Array | pa.ChunkedArray, attribute: str) -> pa.Array | pa.ChunkedArray:
-    """The values of an attribute, given its column: those of a field, where it is one; NULL in NULL."""
+    """The values of an attribute, given its column; a field is NULL where its struct is NULL."""
     path = path_of(attribute)
     if not path:
         return column
@@ -203,9 +203,9 @@ def field_of(column: pa.Array | pa.ChunkedArray, attribute: str) -> pa.Array | p
 
 
 def computable(column: pa.Array | pa.ChunkedArray, unit: str, name: str = "") -> pa.Array:
-    """The column as values to compute with: int64, float64, large_string or bool, NULL for NaN.
+    """The column as values to compute with: int64, float64, large_string or bool, with NULL for NaN.
 
-    Decimals stay what they are, and so does a column without values or of a type that cannot be compared.
+    Decimals stay as they are, and so does a column without values or of a type that cannot be compared.
     """
     if isinstance(column, pa.ChunkedArray):
         match column.num_chunks:
@@ -232,7 +232,7 @@ def computable(column: pa.Array | pa.ChunkedArray, unit: str, name: str = "") ->
                 return column.cast(pa.timestamp(unit, zone)).view(pa.int64())
             case Kind.DURATION:
                 return column.cast(pa.duration(unit)).view(pa.int64())
-            case _:  # decimals; no values at all; and what can only be asked whether it is NULL
+            case _:  # decimals, no values at all, or types that can only be tested for NULL
                 return column
     except pa.ArrowException as problem:
         raise EventError(
@@ -255,7 +255,7 @@ def _without_nan(column: pa.Array) -> pa.Array:
 
 
 def result_type(kind: Kind, unit: str, zone: str | None = None, places: int = 0) -> pa.DataType:
-    """The Arrow type of a computed value; a decimal has so many digits after the point."""
+    """The Arrow type of a computed value; a decimal has that many decimal places."""
     match kind:
         case Kind.INTEGER:
             return pa.int64()
@@ -278,7 +278,7 @@ def result_type(kind: Kind, unit: str, zone: str | None = None, places: int = 0)
 
 
 def check_events(table: pa.Table, schema: Schema) -> None:
-    """Raise an `EventError` for the first row without time or type."""
+    """Raise an `EventError` for the first row without a time or type."""
     for role, name in (("time", schema.time), ("type", schema.type)):
         column = table.column(name)
         if column.null_count:

@@ -1,4 +1,4 @@
-"""Numbers of things as text, alike wherever matches or events are counted, cut off or drawn."""
+"""Numbers as text, worded the same wherever matches or events are counted, cut off or drawn."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def counted_matches(number: int) -> str:
-    """How many matches there are: `1 match`, `2,000 matches`."""
+    """The number of matches: `1 match`, `2,000 matches`."""
     return counted(number, "match", "matches")
 
 
 def showing(shown: int, total: int, noun: str, plural: str | None = None, *, more: bool = False) -> str:
-    """How many are shown of how many: `2,000 events`, or `showing 20 of 2,000 events`.
+    """How many of how many are shown: `2,000 events`, or `showing 20 of 2,000 events`.
 
-    With `more` there are more than `total`, and nobody knows how many.
+    With `more`, there are more than `total`, and the exact number is unknown.
     """
     if shown >= total and not more:
         return counted(total, noun, plural)
@@ -24,5 +24,5 @@ def showing(shown: int, total: int, noun: str, plural: str | None = None, *, mor
 
 
 def showing_matches(shown: int, total: int, *, more: bool = False) -> str:
-    """How many matches are shown of how many."""
+    """How many of how many matches are shown."""
     return showing(shown, total, "match", "matches", more=more)

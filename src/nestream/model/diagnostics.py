@@ -1,7 +1,7 @@
-"""What is wrong with a query, where, and what to write instead: as data and as text.
+"""Diagnostics: what is wrong with a query, where, and what to write instead, as data and as text.
 
-Every problem of a query is a `Diagnostic`; a query with at least one error raises one `QueryError` that
-carries them all. Messages are primary / detail / hint, lower case, naming the kind of object.
+Every problem in a query is a `Diagnostic`; a query with at least one error raises one `QueryError` with all
+of them. Messages are primary / detail / hint, lower case, naming the kind of object.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Span:
 
 
 NOWHERE = Span(0, 0)
-"""The span of a node that no text stands for."""
+"""The span of a node that is not in the text."""
 
 
 class Severity(StrEnum):
@@ -37,10 +37,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One problem of a query.
+    """One problem in a query.
 
     `code` is a stable kebab-case name; `detail` says why it is a problem, `hint` what to do about it, and
-    `suggestion` is text to write instead, where one is known.
+    `suggestion` is text to write instead, if there is one.
 
     >>> import nestream
     >>> try:
@@ -66,7 +66,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A position in a text as people count: line and column from 1."""
+    """A position in a text, with line and column counted from 1."""
 
     line: int
     column: int
@@ -102,7 +102,7 @@ _WIDEST_LINE = 160
 
 
 def render(diagnostic: Diagnostic, text: str) -> str:
-    """The diagnostic as text: the message, the line it is about with the place underlined, and what to do."""
+    """The diagnostic as text: the message, the line with the place underlined, and what to do."""
     at = place(text, diagnostic.span.start)
     lines = [f"{diagnostic.severity.value}: {diagnostic.message}"]
     if text:
@@ -133,9 +133,9 @@ def _underlined(text: str, span: Span, at: Place) -> list[str]:
 
 
 class QueryError(ValueError):
-    """A query that is rejected, with every reason at once.
+    """A rejected query, with all reasons at once.
 
-    `diagnostics` holds the problems in the order of the text (warnings included), `text` the query.
+    `diagnostics` holds the problems, including warnings, in text order; `text` is the query.
 
     >>> import nestream
     >>> try:
@@ -159,13 +159,13 @@ class QueryError(ValueError):
 
 
 def in_text_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The distinct diagnostics, ordered by their place in the text, errors first at the same place."""
+    """The distinct diagnostics in text order; at the same place, errors come first."""
     distinct = dict.fromkeys(diagnostics)
     return tuple(sorted(distinct, key=lambda d: (d.span.start, d.severity is Severity.WARNING)))
 
 
 class QuerySetError(QueryError):
-    """Queries of a set that are rejected: `errors` has each by its name."""
+    """Rejected queries of a set: `errors` has the error of each by name."""
 
     def __init__(self, errors: Mapping[str, QueryError]) -> None:
         self.errors = dict(errors)

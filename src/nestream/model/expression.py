@@ -1,7 +1,7 @@
 """Expressions over the events of a match: predicates and returned values.
 
-One set of nodes serves the syntax tree and the plans; binding resolves the names in place. A predicate is
-two-valued: a comparison that touches NULL is false, and so its negation is true.
+The syntax tree and the plans share one set of nodes; binding resolves the names. A predicate is two-valued: a
+comparison with NULL is false, so its negation is true.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from nestream.model.diagnostics import NOWHERE, Span
 from nestream.model.time import Duration
 
 Value: TypeAlias = int | float | str | bool | Duration | datetime | Decimal
-"""What a literal may hold. A datetime without zone stands for UTC only where the column has a zone.
+"""What a literal may hold. A datetime without a zone is in UTC only if the column has a zone.
 
-A text is never read as a decimal: typing makes one of a number with a point that meets decimals.
+Text is never read as a decimal: typing turns a number with a point into one where it meets decimals.
 """
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
@@ -27,15 +27,15 @@ TIME_ATTRIBUTE = "ts"
 TYPE_ATTRIBUTE = "type"
 """The names of an event's own time and type in a plan."""
 END_ATTRIBUTE = "te"
-"""The end of an expression; of an event its time, unless the data has a column of that name."""
+"""The end of an expression; for an event its time, unless the data has a column of that name."""
 PATH_MARK = "\0."
-"""In the name of an attribute, stands between a struct column and its field, and between deeper fields."""
+"""In the name of an attribute, separates a struct column from its field, and deeper fields."""
 COLUMN_MARK = "\0"
-"""In a plan, begins the name of a column `ts` or `type` of the data, which is not the event's own."""
+"""In a plan, the prefix of a data column `ts` or `type` that is not the event's own."""
 
 
 def column_name(attribute: str) -> str:
-    """The attribute that an event has itself: the struct where a field of it is meant."""
+    """The column of an attribute: the struct, if it is a field."""
     return attribute.partition(PATH_MARK)[0]
 
 
@@ -51,7 +51,7 @@ class Literal:
 class Attribute:
     """`variable.name`: an attribute of an event. `ts` and `type` exist on every event.
 
-    The variable is None only in a WHERE clause, before binding. `inner` is set only before binding too: in
+    The variable is None only in a WHERE clause before binding. `inner` is also set only before binding: in
     `p.b.x`, where `p` is a group of matches, it is their variable `b`.
     """
 
@@ -65,7 +65,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Parameter:
-    """`$name`: a value that is given with the query. Binding puts a literal in its place."""
+    """`$name`: a value that comes with the query. Binding replaces it by a literal."""
 
     name: str
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -81,7 +81,7 @@ class Negative:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """`left operator right` with one of + - * / %. Division gives a float; % has the sign of its left."""
+    """`left operator right` with one of + - * / %. Division returns a float; % has the sign of its left."""
 
     operator: str
     left: Expression
@@ -168,8 +168,8 @@ class Call:
 class Aggregate:
     """`SUM(operand)` over the members of a group, or another of `nestream.model.aggregates`.
 
-    The operand is an expression over one member and the variables around the group. Binding names the
-    `group` and writes `COUNT(f)`, which counts members, as the count of a constant.
+    The operand is an expression over one member and the variables around the group. Binding sets the `group`,
+    and turns `COUNT(f)`, which counts members, into the count of a constant.
     """
 
     function: str
@@ -181,7 +181,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Previous:
-    """`PREV(x)`, or `PREV(x, first)`, in an aggregate: the value of the member before; NULL, or `first`."""
+    """`PREV(x)` or `PREV(x, first)` in an aggregate: the previous member's value; else NULL or `first`."""
 
     operands: tuple[Expression, ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -257,7 +257,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def attributes(expression: Expression) -> Iterator[Attribute]:
-    """Every attribute that the expression reads, in the order of the text."""
+    """Every attribute that the expression reads, in text order."""
     return (part for part in walk(expression) if isinstance(part, Attribute))
 
 
@@ -267,12 +267,12 @@ def variables(expression: Expression) -> frozenset[str]:
 
 
 def aggregates(expression: Expression) -> Iterator[Aggregate]:
-    """Every aggregate in the expression, in the order of the text."""
+    """Every aggregate in the expression, in text order."""
     return (part for part in walk(expression) if isinstance(part, Aggregate))
 
 
 def plain_variables(expression: Expression) -> frozenset[str]:
-    """The variables that the expression mentions outside aggregates: what it says of single events."""
+    """The variables that the expression mentions outside aggregates: those of single events."""
     if isinstance(expression, Aggregate):
         return frozenset()
     if isinstance(expression, Attribute):
@@ -281,7 +281,7 @@ def plain_variables(expression: Expression) -> frozenset[str]:
 
 
 def conjuncts(expression: Expression) -> Iterator[Expression]:
-    """The formulas that must all hold for the expression to hold; an AND is taken apart."""
+    """The formulas that must all hold for the expression to hold; an AND is split."""
     if isinstance(expression, And):
         for operand in expression.operands:
             yield from conjuncts(operand)

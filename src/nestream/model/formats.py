@@ -1,4 +1,4 @@
-"""The formats of files of events and matches, and the suffixes that tell them. Avro is read, not written."""
+"""The formats of files of events and matches, and their suffixes. Avro can be read, but not written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 Format = Literal["csv", "jsonl", "parquet", "avro"]
 FORMATS: tuple[Format, ...] = ("csv", "jsonl", "parquet", "avro")
 TYPED: tuple[Format, ...] = ("parquet", "avro")
-"""The formats whose columns have types of their own."""
+"""The formats whose columns have types."""
 WRITTEN: tuple[Format, ...] = ("csv", "jsonl", "parquet")
 SUFFIXES: dict[str, Format] = {
     ".csv": "csv",

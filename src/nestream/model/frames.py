@@ -1,4 +1,4 @@
-"""Tables of other libraries: what is read only when asked for, batches in a list, and the index of pandas."""
+"""Tables of other libraries: lazy frames, batches in a list, and the index of pandas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nestream.model.schema import EventError
 
 
 def is_of(events: Any, package: str, *names: str) -> bool:
-    """Whether a value is of a class of a package that need not be installed."""
+    """Whether a value is of a class in a package that need not be installed."""
     return any(
         kind.__name__ in names and package in ("", kind.__module__.partition(".")[0])
         for kind in type(events).__mro__
@@ -20,15 +20,15 @@ def is_of(events: Any, package: str, *names: str) -> bool:
 
 
 def is_unread(events: Any) -> bool:
-    """Whether the events are still to be read: a lazy frame of Polars, a dataset or a scanner of Arrow."""
+    """Whether the events are lazy: a Polars LazyFrame, or an Arrow dataset or scanner."""
     return is_of(events, "polars", "LazyFrame") or is_of(events, "pyarrow", "Dataset", "Scanner")
 
 
 def read(events: Any) -> Any:
-    """The table of events that are still to be read."""
+    """Read lazy events into a table."""
     try:
         return events.collect() if is_of(events, "polars", "LazyFrame") else events.to_table()
-    except Exception as problem:  # whatever the library that reads has to say
+    except Exception as problem:  # whatever error the library raises
         raise EventError(
             f"cannot read events from {a(type(events).__name__)}: {problem}\n"
             "  hint: read it yourself, and pass the table"
@@ -36,19 +36,19 @@ def read(events: Any) -> Any:
 
 
 def are_batches(events: list[Any]) -> bool:
-    """Whether a list holds tables or batches of Arrow, rather than single events."""
+    """Whether a list holds Arrow tables or batches, and not single events."""
     return bool(events) and all(isinstance(each, pa.RecordBatch | pa.Table) for each in events)
 
 
 def is_frame(events: Any) -> bool:
-    """Whether the events are a DataFrame of pandas, which is not imported for it."""
+    """Whether the events are a pandas DataFrame; does not import pandas."""
     return type(events).__module__.partition(".")[0] == "pandas" and hasattr(events, "columns")
 
 
 def from_pandas(frame: Any, time: str | None = None) -> pa.Table:
-    """The columns of a frame, and those of its index that have a name of their own.
+    """The columns of a frame, and those of its index that have names.
 
-    An index of times without a name is the `time`, unless the frame has such a column.
+    An unnamed index of times is the `time`, unless the frame has such a column.
     """
     names = [str(name) for name in frame.columns]
     series = [frame.iloc[:, place] for place in range(len(names))]
@@ -56,7 +56,7 @@ def from_pandas(frame: Any, time: str | None = None) -> pa.Table:
         names.append(name)
         series.append(level)
     columns = [_column(name, values) for name, values in zip(names, series, strict=True)]
-    if not len(frame):  # pandas takes floats where it knows nothing
+    if not len(frame):  # pandas assumes floats where it knows nothing
         columns = [pa.nulls(0) if pa.types.is_floating(column.type) else column for column in columns]
     return pa.table(columns, names=names)
 

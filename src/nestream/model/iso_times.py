@@ -1,4 +1,4 @@
-"""Times that come as text: a column of ISO 8601 becomes a column of timestamps."""
+"""Times as text: turns a column of ISO 8601 text into timestamps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ZONED: Final = rf"^{_CLOCK} ?(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)$"
 
 
 def with_times(table: pa.Table, time: str) -> pa.Table:
-    """The events with timestamps for times that are text; raises an `EventError` for a text that is none."""
+    """The events with timestamps in place of text; raises an `EventError` for text that is not a time."""
     place = table.schema.get_field_index(time)
     datatype = pa.null() if place < 0 else table.schema.field(place).type
     if kind_of(datatype) is not Kind.STRING or is_uuid(datatype):

@@ -11,10 +11,12 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import parse_qsl
 
+from nestream.model.extras import needs
+
 SCHEME = "kafka://"
 PORT = 9092
 PATIENCE = 20.0
-"""The seconds that a broker has to answer."""
+"""How many seconds a broker has to answer."""
 _FORM = "Write kafka://HOST:PORT/TOPIC"
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _BROKER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/\s]+)(?::(\d{1,5}))?")
@@ -29,9 +31,9 @@ _OURS = {
     "isolation.level",
     "transactional.id",
 }
-"""The settings that exactly once depends on."""
+"""The settings that exactly-once delivery depends on."""
 _LOG = logging.getLogger("nestream.kafka")
-_LOG.addHandler(logging.NullHandler())  # what a client says is of use to those who ask for it
+_LOG.addHandler(logging.NullHandler())  # the client's log is for those who listen to it
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,11 @@ class KafkaPlace:
         return f"{SCHEME}{self.brokers}/{','.join(self.topics)}"
 
     def settings(self) -> dict[str, Any]:
-        """The settings of a client: the brokers, and what the file that `config` names says."""
+        """The settings of a client: the brokers, and the settings in the file that `config` names."""
         return {"bootstrap.servers": self.brokers, **self.configured()}
 
     def configured(self) -> dict[str, str]:
-        """The settings of the file that `config` names, one `name=value` a line."""
+        """The settings in the file that `config` names, one `name=value` per line."""
         path = self.options.get("config")
         if path is None:
             return {}
@@ -116,13 +118,11 @@ def _options(text: str, asked: str, known: Collection[str]) -> dict[str, str]:
 
 
 def kafka_client() -> ModuleType:
-    """The client library; raises a ValueError where it is not installed."""
+    """The client library; raises a ValueError if it is not installed."""
     try:
         import confluent_kafka
     except ImportError:
-        raise ValueError(
-            'Kafka needs the package confluent-kafka. Install it: pip install "nestream[kafka]"'
-        ) from None
+        raise ValueError(needs("Kafka", "confluent-kafka", "kafka")) from None
     return confluent_kafka
 
 
@@ -132,7 +132,7 @@ def client_log() -> logging.Logger:
 
 
 def consumer_of(place: KafkaPlace, **settings: Any) -> Any:
-    """A client that reads what is committed, and keeps its own place; raises a ValueError."""
+    """A client that reads committed messages and keeps its own position; raises a ValueError."""
     kafka = kafka_client()
     wanted = {
         "fetch.wait.max.ms": 100,
@@ -152,9 +152,9 @@ def consumer_of(place: KafkaPlace, **settings: Any) -> Any:
 
 
 def topics_of(client: Any, place: KafkaPlace, patience: float | None = None) -> Any:
-    """The topics that the brokers have, by name; raises a ValueError where no broker answers.
+    """The topics of the brokers, by name; raises a ValueError if no broker answers.
 
-    All are asked for, as a broker may create a topic that is asked for by its name.
+    It asks for all topics, because a broker may create a topic that is asked for by name.
     """
     kafka = kafka_client()
     try:
@@ -167,7 +167,7 @@ def topics_of(client: Any, place: KafkaPlace, patience: float | None = None) -> 
 
 
 def check_topics(place: KafkaPlace, known: Collection[str]) -> None:
-    """Raise a ValueError for a topic that is not there: its name is likely a slip."""
+    """Raise a ValueError for a topic that does not exist: its name is probably misspelt."""
     for topic in place.topics:
         if topic not in known:
             close = difflib.get_close_matches(topic, known, n=1)
@@ -176,7 +176,7 @@ def check_topics(place: KafkaPlace, known: Collection[str]) -> None:
 
 
 def reason(error: Any) -> str:
-    """What an error of the client says, in one line."""
+    """The message of a client error, on one line."""
     told = error.args[0] if getattr(error, "args", None) else error
     text = told.str() if hasattr(told, "str") else str(told)
     return " ".join(text.split())

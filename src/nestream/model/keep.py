@@ -1,4 +1,4 @@
-"""KEEP: which of the matches that agree on something are kept, as the plan says it."""
+"""KEEP in a plan: which of the matches that agree on something are kept."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from nestream.model.time import Duration
 
 
 class Kept(StrEnum):
-    """Which match of those that agree is kept."""
+    """Which of the matches that agree is kept."""
 
     FIRST = "FIRST"
     LAST = "LAST"
     LONGEST = "LONGEST"
     SHORTEST = "SHORTEST"
     DISJOINT = "DISJOINT"
-    """Each that begins after the last kept one has ended."""
+    """Each match that begins after the last kept one has ended."""
 
 
 WAITING = frozenset((Kept.LAST, Kept.LONGEST, Kept.SHORTEST))
-"""What is known only when no other match can come."""
+"""The kinds that are decided only when no other match can come."""
 
 
 @dataclass(frozen=True)
 class Keep:
-    """`KEEP kind PER ... EVERY ...`. Matches agree that have the same events and values of `per`.
+    """`KEEP kind PER ... EVERY ...`. Matches agree if they have the same events and values of `per`.
 
-    A text in `per` is a variable: its event counts. With `every`, in time, the first match that ends so long
-    after the last kept one is kept again.
+    A string in `per` is a variable: its event counts. With `every`, a duration, the first match that ends
+    that long after the last kept one is also kept.
     """
 
     kind: Kept
@@ -51,7 +51,7 @@ class Keep:
         return tuple(item for item in self.per if isinstance(item, str))
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Keep:
-        """The same with its expressions changed."""
+        """The same, with its expressions changed."""
         return replace(self, per=tuple(item if isinstance(item, str) else change(item) for item in self.per))
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Names that are loaded when they are first used, so that a program starts fast.
+"""Names that are loaded on first use, so that a program starts fast.
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class Lazy:
-    """Stands for a module, or for a function or class of one; what was used of it once is kept here."""
+    """Stands for a module, or for a function or class of one; what was used once is kept here."""
 
     def __init__(self, module: str, name: str = "") -> None:
         self._place = module, name
@@ -40,5 +40,5 @@ class Lazy:
 
 
 def lazy(module: str, *names: str) -> tuple[Lazy, ...]:
-    """Functions or classes of a module, to be called; not to be tested for with `isinstance`."""
+    """Functions or classes of a module, to be called; they cannot be used with `isinstance`."""
     return tuple(Lazy(module, name) for name in names)

@@ -1,6 +1,6 @@
-"""Lengths of time as users write them in options: a duration of the language, a `timedelta`, or a number.
+"""Durations as users write them in options: a duration of the language, a `timedelta`, or a number.
 
-Each option says what its number counts: the unit of the time column, or seconds of the clock.
+Each option says what its number counts: the unit of the time column, or seconds.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ else:
 
 
 Length: TypeAlias = int | timedelta | str
-"""What users may write for a length of time."""
+"""What users may write for a duration."""
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def length_of_time(given: object, what: str) -> int | Duration:
-    """A whole number in the unit of the times, or a duration; raises a sentence for anything else."""
+    """A whole number in the unit of the times, or a duration; raises an error for anything else."""
     if isinstance(given, str | timedelta):
         return _duration(given, what)
     try:
@@ -41,13 +41,13 @@ def length_of_time(given: object, what: str) -> int | Duration:
 
 
 def in_resolution(length: int | Duration, what: str, schema: Schema) -> int:
-    """The length in the resolution of the times: a number counts the unit of the time column."""
+    """The duration in the resolution of the times: a number counts the unit of the time column."""
     datatype = schema.columns[schema.time]
     if isinstance(length, Duration):
         if not pa.types.is_temporal(datatype):
             raise ValueError(
-                f"the {what} is a duration, and the time column holds {datatype}\n"
-                f"  hint: give the {what} as a number in the unit of the column"
+                f"the {what} is a duration, but the time column holds {datatype}\n"
+                f"  hint: write the {what} as a number in the unit of the column"
             )
         return length.microseconds * schema.per_microsecond
     if pa.types.is_timestamp(datatype):
@@ -58,7 +58,7 @@ def in_resolution(length: int | Duration, what: str, schema: Schema) -> int:
 
 
 def seconds_of(given: object, what: str) -> float:
-    """The seconds of a duration, or of a number of them; raises a sentence for anything else."""
+    """The seconds of a duration, or of a number of seconds; raises an error for anything else."""
     if isinstance(given, str | timedelta):
         return _duration(given, what).microseconds / 10**6
     if isinstance(given, bool) or not isinstance(given, int | float):
@@ -89,10 +89,10 @@ def _wrong(given: object, what: str, number: str) -> TypeError:
     text = repr(given)
     shown = text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
     return TypeError(
-        f"the {what} is {shown}, and it cannot be a {type(given).__name__}\n"
+        f"the {what} is {shown}, but it cannot be a {type(given).__name__}\n"
         f'  hint: write a duration such as "5 s", a timedelta, or {number}'
     )
 
 
 def _negative(given: object, what: str) -> ValueError:
-    return ValueError(f"the {what} is {given}, and it cannot be negative")
+    return ValueError(f"the {what} is {given}, but it cannot be negative")

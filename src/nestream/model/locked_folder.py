@@ -1,4 +1,4 @@
-"""Locks the folder of a checkpoint, so that one job uses it at a time."""
+"""Locks the folder of a checkpoint, so that only one job uses it at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class LockError(Exception):
 
 
 def locked(folder: Path) -> IO[bytes]:
-    """Take the folder of a checkpoint, until the file that this returns is closed."""
+    """Lock the folder of a checkpoint until the returned file is closed."""
     lock: IO[bytes] | None = None
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """The table of matches: a struct column for each variable, or the expressions of RETURN.
 
-Matches arrive as row numbers into a table of events that is in the order of positions, so the least row
-number of a match is its first event and the greatest its last.
+Matches are row numbers into a table of events in the order of positions, so the least row number of a match
+is its first event and the greatest its last.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nestream.model.schema import Schema
 
 Rows = npt.NDArray[np.int64]
 _FEW = 4096
-"""So many matches at most have their events taken in one call."""
+"""Up to this many matches, their events are taken in one call."""
 
 
 def build_matches(
@@ -45,9 +45,9 @@ def build_matches(
 ) -> pa.Table:
     """The matches as a table: `rows` holds the row number of each variable's event, match by match.
 
-    `values` computes a returned expression for all the matches. `members` are those of the groups that are
-    shown or that may reach beyond the other events of a match. `edges` names the variables whose events are
-    the first and the last of every match, where these are known.
+    `values` computes a returned expression for all matches. `members` are those of the groups that are shown
+    or that may extend beyond the other events of a match. `edges` names the variables with the first and last
+    event of every match, if these are known.
     """
     members = members or {}
     unbound = [name for name in rows if rows[name].min(initial=0) == UNBOUND]
@@ -116,7 +116,7 @@ def _times_at(
     rows: Mapping[str, Rows],
     schema: Schema,
 ) -> pa.Array | pa.ChunkedArray:
-    """The times of some events; where a variable always has these, they are shared with its column."""
+    """The times of some events; if a variable always has these, they are shared with its column."""
     for column, built in zip(output.columns, columns, strict=False):
         own = rows[column.name] if isinstance(column, EventColumn) else None
         if own is not None and (own is at or np.array_equal(own, at)):
@@ -125,7 +125,7 @@ def _times_at(
 
 
 def spanned(members: Members, first: Rows, last: Rows) -> tuple[Rows, Rows]:
-    """The first and last rows of matches, those of the members of a group included."""
+    """The first and last rows of matches, including the members of groups."""
     some = np.flatnonzero(members.counts > 0)
     if not len(some):
         return first, last
@@ -139,7 +139,7 @@ def spanned(members: Members, first: Rows, last: Rows) -> tuple[Rows, Rows]:
 
 
 def _group(events: pa.Table, members: Members, column: GroupColumn, datatype: pa.ListType) -> pa.Array:
-    """The members of a group as lists, NULL where the group is unbound."""
+    """The members of a group as lists; NULL where the group is unbound."""
     if not members.rows:
         return pa.nulls(len(members.counts), datatype)
     offsets = members.begin
@@ -188,7 +188,7 @@ def _struct(events: pa.Table, rows: Rows, datatype: pa.StructType, unbound: bool
 def _together(
     output: Output, wanted: pa.Schema, events: pa.Table, rows: Mapping[str, Rows], unbound: bool
 ) -> dict[str, pa.Array]:
-    """The events of all variables, taken in one call: with few matches, calls are what takes time."""
+    """The events of all variables, taken in one call: with few matches, calls dominate."""
     names = [column.name for column in output.columns if isinstance(column, EventColumn)]
     if not names or not len(events):
         return {}

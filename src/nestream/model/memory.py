@@ -1,7 +1,7 @@
-"""Results that may not fit in memory: how much is left, and what to say when a result needs more.
+"""Results that may not fit in memory: how much is left, and the error when a result needs more.
 
-A result is refused only where it certainly does not fit: when memory has run out, or when the number of its
-matches is known and they would need more than the memory that is left.
+A result is refused only if it certainly does not fit: when memory has run out, or when the number of its
+matches is known and they would need more memory than is left.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import pyarrow as pa
 from nestream.model.counting import counted_matches
 
 Count = Callable[[], int | None]
-"""Counts the matches; None where counting takes long."""
+"""Counts the matches; None if counting takes too long."""
 
 _FIRST_LOOK = 64 * 1024 * 1024
-"""How many bytes of matches there are before memory is looked at."""
+"""How many bytes of matches there are before memory is checked."""
 _RESERVE = 64 * 1024 * 1024
-"""What is left for everything else."""
+"""The memory reserved for everything else."""
 _MUCH = 16
-"""Matches are counted once those found need one part in so many of the memory that is left."""
+"""Matches are counted once those found need this fraction of the memory that is left."""
 _CONTROL_GROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
@@ -30,7 +30,7 @@ _CONTROL_GROUPS = (
 
 
 class TooManyMatchesError(MemoryError):
-    """The matches do not fit in memory; `batches` returns them piece by piece, and `count` counts them.
+    """The matches do not fit in memory: use `batches` to get them piece by piece, or `count` to count them.
 
     >>> import nestream
     >>> issubclass(nestream.TooManyMatchesError, MemoryError)
@@ -39,7 +39,7 @@ class TooManyMatchesError(MemoryError):
 
 
 def first_rows(tables: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
-    """The tables up to a number of rows in all; no more are asked for."""
+    """The tables up to a number of rows in total; no more are read."""
     left = limit
     for table in tables:
         yield table.slice(0, left)
@@ -49,12 +49,12 @@ def first_rows(tables: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Tab
 
 
 def collected(tables: Iterable[pa.Table], count: Count | None = None) -> pa.Table:
-    """The tables as one. Raises `TooManyMatchesError` where they do not fit in memory."""
+    """The tables as one. Raises `TooManyMatchesError` if they do not fit in memory."""
     return collected_each((("", table) for table in tables), count)[""]
 
 
 def collected_each(tables: Iterable[tuple[str, pa.Table]], count: Count | None = None) -> dict[str, pa.Table]:
-    """The tables of each name as one. Raises `TooManyMatchesError` where they do not fit in memory."""
+    """The tables of each name as one. Raises `TooManyMatchesError` if they do not fit in memory."""
     held: dict[str, list[pa.Table]] = {}
     size = rows = 0
     look_at = _FIRST_LOOK
@@ -91,7 +91,7 @@ def too_many(rows: int, total: int | None = None) -> TooManyMatchesError:
 
 
 def memory_left() -> int | None:
-    """How many bytes this process may still take; None where the system does not say."""
+    """How many bytes this process may still allocate; None if the system does not say."""
     left = [_of_machine(), *map(_of_control_group, _CONTROL_GROUPS), *_of_limits()]
     return min((number for number in left if number is not None), default=None)
 
@@ -112,7 +112,7 @@ def _of_control_group(files: tuple[str, str]) -> int | None:
 def _of_limits() -> Iterable[int]:
     if sys.platform != "linux":
         return
-    import resource  # there is none on Windows
+    import resource  # not available on Windows
 
     used = _entries("/proc/self/status")
     for limit, name in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):

@@ -33,9 +33,9 @@ else:
     np, pa, Rows = Lazy("numpy"), Lazy("pyarrow"), Any
 
 START = "start"
-"""The attribute with the start of its match, in an event that INTO makes."""
+"""The attribute with the start of the match, in an event made by INTO."""
 UNBOUND = -1
-"""The row number of a variable that the branch taken left unbound."""
+"""The row number of a variable that the taken branch leaves unbound."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class CompositeColumn:
 class GroupColumn:
     """An output column that holds the members of a group, as a list of events or of matches.
 
-    `members` are the variables of a group of matches; a repeated event has none besides its own.
+    `members` are the variables of a group of matches; a repeated event has only its own.
     """
 
     variable: str
@@ -132,12 +132,12 @@ Column: TypeAlias = EventColumn | GroupColumn | CompositeColumn | ValueColumn
 
 @dataclass(frozen=True)
 class Output:
-    """What a match gives: its columns, over the distinct bindings of the kept variables.
+    """What a match returns: its columns, over the distinct bindings of the kept variables.
 
-    `kept` are the variables left after EXISTS and a bare RETURN list, in the order of the output;
-    `distinct` says that some variable was dropped, so that several bindings may give the same match.
-    `groups` are the groups that `match_start` and `match_end` span as well. `into` is the type of the events
-    that the matches become for other queries of a set.
+    `kept` are the variables left after EXISTS and a bare RETURN list, in output order; `distinct` says that
+    some variable was dropped, so that several bindings may be the same match. `groups` are the groups that
+    `match_start` and `match_end` include. `into` is the type of the events that the matches become for other
+    queries of a set.
     """
 
     kept: tuple[str, ...]
@@ -148,7 +148,7 @@ class Output:
 
     @property
     def parts(self) -> tuple[EventColumn | GroupColumn | ValueColumn, ...]:
-        """The columns, with the parts of expressions in their places."""
+        """The columns, with expressions replaced by their parts."""
         return tuple(part for column in self.columns for part in _parts(column))
 
     @property
@@ -169,7 +169,7 @@ def _parts(column: Column) -> Iterator[EventColumn | GroupColumn | ValueColumn]:
 class Members:
     """The members of a group, match by match: how many each match has, -1 for an unbound group, and the rows.
 
-    `rows` holds a column a variable, the members of all matches one after the other.
+    `rows` holds a column per variable, with the members of all matches one after the other.
     """
 
     counts: Rows
@@ -177,12 +177,12 @@ class Members:
 
     @property
     def begin(self) -> Rows:
-        """The place of the first member of each match, and the number of all."""
+        """The place of the first member of each match, and the total number of members."""
         return np.concatenate(([0], np.cumsum(np.maximum(self.counts, 0))))
 
 
 def output_schema(output: Output, schema: Schema, kinds: Mapping[str, Kind]) -> pa.Schema:
-    """The columns of the matches, known before any event is."""
+    """The columns of the matches, known before any event."""
     fields = []
     for column in output.columns:
         if isinstance(column, ValueColumn):
@@ -219,7 +219,7 @@ def group_type(column: GroupColumn, schema: Schema) -> pa.DataType:
 
 
 def value_type(column: ValueColumn, schema: Schema, kind: Kind) -> pa.DataType:
-    """The type of a returned expression: the column's own for a plain attribute, else that of its kind."""
+    """The type of a returned expression: the column's own for an attribute, otherwise that of its kind."""
     if isinstance(column.expression, Attribute):
         return _datatype(column.expression.name, schema)
     zones = (_datatype(part.name, schema) for part in attributes(column.expression))
@@ -234,7 +234,7 @@ def _datatype(attribute: str, schema: Schema) -> pa.DataType:
 
 
 def decimal_places(expression: Expression, schema: Schema) -> int:
-    """The most digits after the point that a decimal expression can have."""
+    """The maximum number of decimal places of a decimal expression."""
     match expression:
         case Literal(value=value):
             return places(value)

@@ -1,9 +1,9 @@
-"""The Arrow types that events are held in, and the way there from every other Arrow type.
+"""The Arrow types in which events are held, and the conversion from every other Arrow type.
 
 Arrow cannot take rows of views or run-end encoded arrays, nor join dictionaries that hold NULL or nested
-values. So each column is brought once, when the events arrive, to a type for which every operation works.
-Values stay the same: views become strings, bytes and lists, runs are written out, and of dictionaries only
-those of strings remain.
+values. So each column is converted once, when the events arrive, to a type for which every operation works.
+Values stay the same: views become strings, bytes and lists, runs are expanded, and only dictionaries of
+strings remain.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def plain_array(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """The array as `wanted`, the plain type of its own."""
+    """The array as `wanted`, its plain type."""
     if pa.types.is_dictionary(wanted):
         return _without_null_words(array)
     if array.type == wanted:
@@ -144,7 +144,7 @@ def _map(array: pa.MapArray, wanted: pa.DataType) -> pa.Array:
 def _union(array: pa.UnionArray, wanted: pa.DataType) -> pa.Array:
     children = [plain_array(array.field(n), wanted.field(n).type) for n in range(wanted.num_fields)]
     names = [wanted.field(n).name for n in range(wanted.num_fields)]
-    codes = _of_slice(array, 1, np.int8)  # `type_codes` and `offsets` of a slice are those of its whole
+    codes = _of_slice(array, 1, np.int8)  # `type_codes` and `offsets` of a slice are those of the whole array
     if wanted.mode == "sparse":
         return pa.UnionArray.from_sparse(codes, children, names, wanted.type_codes)
     return pa.UnionArray.from_dense(codes, _of_slice(array, 2, np.int32), children, names, wanted.type_codes)
@@ -160,7 +160,7 @@ def is_uuid(datatype: pa.DataType) -> bool:
 
 
 def uuid_texts(array: pa.Array) -> pa.Array:
-    """UUIDs as people write them: 16 bytes in hexadecimal digits, with four hyphens."""
+    """UUIDs as text: 16 bytes in hexadecimal digits, with four hyphens."""
     known = array.is_valid().to_numpy(zero_copy_only=False)
     storage = b"".join(value or bytes(16) for value in array.storage.to_pylist())
     values = np.frombuffer(storage, np.uint8).reshape(-1, 16)
@@ -172,12 +172,12 @@ def uuid_texts(array: pa.Array) -> pa.Array:
 
 
 def empty_table(schema: pa.Schema) -> pa.Table:
-    """A table without rows; Arrow's own has none for unions and for extension types inside others."""
+    """A table without rows; Arrow's own fails for unions and for extension types inside others."""
     return pa.table([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
 def repeated_names(datatype: pa.DataType) -> set[str]:
-    """The names that several children of one struct inside the type have."""
+    """The names that several children of one struct in the type share."""
     found: set[str] = set()
     if pa.types.is_struct(datatype):
         names = [field.name for field in datatype]

@@ -1,7 +1,7 @@
-"""Python values as an Arrow column that holds just them: nothing is rounded, cut off or read as another kind.
+"""Python values as an Arrow column with exactly these values: nothing is rounded, cut off or reinterpreted.
 
-Arrow by itself keeps only the day of a datetime after a date, reads 1 after a timedelta as a microsecond, and
-drops zones and nanoseconds. So values of each class become a column of their own first.
+Arrow itself keeps only the day of a datetime after a date, reads 1 after a timedelta as a microsecond, and
+drops zones and nanoseconds. So values of each class first become a column of their own.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _SIMPLE = frozenset((bool, int, float, str, bytes, timedelta, date, Decimal, np.
 _WRONG = (pa.ArrowException, OverflowError, ValueError, TypeError, AttributeError)
 
 DEEPEST = 64
-"""How many levels of lists and dictionaries a value may have."""
-_PARTS = "has parts that do not go together\n  hint: convert the parts to one type, in all events"
-_ZONED = "has a zone, and a time of day does not keep one\n  hint: remove the zone, or pass a datetime"
+"""The maximum depth of lists and dictionaries in a value."""
+_PARTS = "has parts of different types\n  hint: convert the parts to one type, in all events"
+_ZONED = "has a zone, which a time of day cannot keep\n  hint: remove the zone, or pass a datetime"
 
 
 def python_column(name: str, values: Sequence[Any]) -> pa.Array:
-    """The values as a column; raises an `EventError` where they do not fit together."""
+    """The values as a column; raises an `EventError` if they do not fit together."""
     classes = set(map(type, values))
     classes.discard(type(None))
     if len(classes) <= 1 and classes <= _SIMPLE:
@@ -51,13 +51,13 @@ def python_column(name: str, values: Sequence[Any]) -> pa.Array:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a value is None, or one of pandas' marks for it."""
+    """Whether a value is None, or one of pandas' missing values."""
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _alike(values: Sequence[Any], name: str) -> pa.Array:
     """Values of one class as a column."""
-    if any(_is_deeper(value, DEEPEST) for value in values):  # Arrow and Python go down by recursion
+    if any(_is_deeper(value, DEEPEST) for value in values):  # Arrow and Python recurse into it
         raise EventError(
             f"attribute `{name}`: a value is nested more than {DEEPEST} levels deep\n"
             "  hint: flatten it, or pass it as text"
@@ -81,7 +81,7 @@ def _alike(values: Sequence[Any], name: str) -> pa.Array:
 
 
 def _with_texts(value: Any) -> Any:
-    """A value with parts, with texts in place of UUIDs: Arrow has no type for them inside others."""
+    """A nested value with UUIDs as text: Arrow has no type for them inside others."""
     match value:
         case UUID():
             return str(value)
@@ -93,7 +93,7 @@ def _with_texts(value: Any) -> Any:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether a value has parts inside parts for more than so many levels, such as one that holds itself."""
+    """Whether a value is nested more than that many levels, such as one that contains itself."""
     match value:
         case Mapping():
             parts: Any = value.values()
@@ -107,12 +107,12 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 def _is_finer(value: Any) -> bool:
-    """Whether one of pandas' times or durations has nanoseconds, which Arrow would leave out."""
+    """Whether one of pandas' times or durations has nanoseconds, which Arrow would drop."""
     return bool(getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0))
 
 
 def _reason(values: Sequence[Any]) -> str:
-    """Why Arrow takes no column of the values."""
+    """Why Arrow cannot make a column of the values."""
     for value in values:
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             return f"the integer {_short(value)} does not fit in 64 bits\n  hint: pass a Decimal or a float"
@@ -130,7 +130,7 @@ def _reason(values: Sequence[Any]) -> str:
 
 
 def _is_taken(value: Any) -> bool:
-    """Whether a column can hold the value alone."""
+    """Whether a column can hold the value by itself."""
     try:
         pa.array([value])
     except _WRONG:
@@ -139,7 +139,7 @@ def _is_taken(value: Any) -> bool:
 
 
 def _same(given: Any, kept: Any) -> bool:
-    """Whether a column keeps a value with parts just as it was given."""
+    """Whether a column keeps a nested value exactly."""
     if kept is None or given is None:
         return (kept is None and _is_missing(given)) or kept is given
     if isinstance(given, np.ndarray):
@@ -176,7 +176,7 @@ def _short(value: Any) -> str:
 
 
 def names_of_rows(rows: Sequence[Any]) -> Iterator[str]:
-    """The names of the attributes of dictionaries, in the order in which they appear."""
+    """The names of the attributes of dictionaries, in order of appearance."""
     seen: set[str] = set()
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -189,7 +189,7 @@ def names_of_rows(rows: Sequence[Any]) -> Iterator[str]:
             if name not in seen:
                 if not isinstance(name, str):
                     raise EventError(
-                        f"event {number} has an attribute named {name!r}, and a name is a string\n"
+                        f"event {number} has an attribute named {name!r}, but a name must be a string\n"
                         "  hint: name the attribute with a string"
                     )
                 seen.add(name)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from nestream.model.lengths import Length
 
 Form: TypeAlias = Literal["arrow", "pandas", "polars", "pylist"]
-"""What `to` of `match` may be."""
+"""The values of `to` in `match`."""
 FORMS: tuple[Form, ...] = ("arrow", "pandas", "polars", "pylist")
 
 
 class SparkFrame(Protocol):
-    """A DataFrame of Spark, classic or Connect, known by what no other frame has."""
+    """A Spark DataFrame, classic or Connect, recognised by what no other frame has."""
 
     @property
     def sparkSession(self) -> Any: ...  # noqa: N802 - Spark's name
@@ -53,7 +53,7 @@ class MatchOptions(TypedDict, total=False):
 
 
 class Matchable:
-    """What events can be matched with; the type of the result goes by the events and by `to`."""
+    """Matches events; the type of the result depends on the events and on `to`."""
 
     __slots__ = ()
 
@@ -88,7 +88,7 @@ class Matchable:
     ) -> list[dict[str, Any]]: ...
 
     def match(self, events: Any, *, to: Form | None = None, **options: Any) -> Any:
-        """All matches as an Arrow table; for a Spark DataFrame, as a lazy DataFrame.
+        """Return all matches as an Arrow table; for a Spark DataFrame, as a lazy DataFrame.
 
         `events` is the path of a file or a folder, a pattern of paths, an Arrow table, dataset or reader, a
         pandas or Polars frame, a DuckDB relation, a list of dictionaries, a Spark DataFrame, or a mapping of
@@ -96,14 +96,14 @@ class Matchable:
         are timestamps, ISO 8601 text, or integers. `to` returns the matches in another form: "pandas",
         "polars", "pylist" or "arrow".
 
-        `types` lists the attributes of each type (SASE). With `order="arrival"` events with equal times
-        follow one another as they arrive. `threads` sets how many threads work, by default one per core.
-        `as_of` says up to when the events are complete, as the method of that name does. A Spark DataFrame
-        takes the options of `on_spark` too.
+        `types` lists the attributes of each type (SASE). With `order="arrival"`, events with equal times are
+        ordered by arrival. `threads` is the number of threads, by default one per core. `as_of` is the time
+        up to which the events are complete, as in the method `as_of`. A Spark DataFrame also takes the
+        options of `on_spark`.
 
-        For a query the table has a struct column with the event for each variable, NULL for a branch of an OR
-        that did not match, or the columns of RETURN; then `match_start` and `match_end`. Rows are ordered by
-        `match_end`, then by the positions of the events. For a query set the columns are `query` (the name),
+        For a query, the table has a struct column with the event of each variable (NULL for a branch of an OR
+        that did not match), or the columns of RETURN; then `match_start` and `match_end`. Rows are ordered by
+        `match_end`, then by the positions of the events. For a query set, the columns are `query` (the name),
         `match_start`, `match_end`, `events` (a list of the events, each with its variable) and `values` (the
         columns of RETURN, as text). Raises `TooManyMatchesError` if the matches do not fit in memory;
         `batches` returns them piece by piece.
@@ -120,7 +120,7 @@ class Matchable:
 
 
 def known_form(to: Any) -> Form | None:
-    """The form that is asked for; raises for one that does not exist, or whose library is missing."""
+    """Check the form; raises for an unknown one, or if its library is missing."""
     if to is None:
         return None
     if to not in FORMS:
@@ -139,7 +139,7 @@ def known_form(to: Any) -> Form | None:
 
 
 def in_form(table: pa.Table, form: Form | None) -> Any:
-    """The matches in the form that is asked for."""
+    """The matches in the given form."""
     match form:
         case "pandas":
             return table.to_pandas()

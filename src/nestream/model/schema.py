@@ -1,6 +1,6 @@
-"""What is known of the events: their columns, which of them is the time and which the type.
+"""The schema of events: their columns, and which of them are the time and the type.
 
-Columns of any Arrow type may ride along; the kinds below are those that a query can compute with.
+Columns of any Arrow type are carried along; the kinds below are those that a query can compute with.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Kind(StrEnum):
     ZONED = "timestamp with zone"
     DURATION = "duration"
     UNKNOWN = "unknown"
-    """Not known before a schema is, or for a column without any value."""
+    """Unknown before a schema is known, or for a column without any value."""
     OTHER = "other"
-    """Not comparable: the column only rides along."""
+    """Not comparable: the column is only carried along."""
 
     @property
     def is_number(self) -> bool:
@@ -51,12 +51,12 @@ class Kind(StrEnum):
 
 
 class Order(StrEnum):
-    """What comes before what."""
+    """How events are ordered."""
 
     TIME = "time"
-    """Events with equal times do not follow one another."""
+    """Events with equal times have no order."""
     ARRIVAL = "arrival"
-    """Events with equal times follow one another as they arrived."""
+    """Events with equal times are ordered by arrival."""
 
     @classmethod
     def named(cls, name: str) -> Order:
@@ -67,7 +67,7 @@ class Order(StrEnum):
 
 
 def kind_of(datatype: pa.DataType) -> Kind:
-    """The kind of an Arrow type. Dates are timestamps at midnight, and UUIDs are compared as their text."""
+    """The kind of an Arrow type. Dates are timestamps at midnight, and UUIDs are compared as text."""
     if pa.types.is_dictionary(datatype):
         return kind_of(datatype.value_type)
     if pa.types.is_integer(datatype):
@@ -98,7 +98,7 @@ def kind_of(datatype: pa.DataType) -> Kind:
 
 
 def _with_fields(datatype: pa.DataType) -> Iterator[pa.DataType]:
-    """The type and those of its fields, at any depth, where it is a struct."""
+    """The type and, if it is a struct, those of its fields at any depth."""
     yield datatype
     if pa.types.is_struct(datatype):
         for place in range(datatype.num_fields):
@@ -106,12 +106,12 @@ def _with_fields(datatype: pa.DataType) -> Iterator[pa.DataType]:
 
 
 def path_of(attribute: str) -> tuple[str, ...]:
-    """The names of the fields after the column, where a field of a struct is meant."""
+    """The names of the fields after the column, for a field of a struct."""
     return tuple(attribute.split(PATH_MARK)[1:])
 
 
 class EventError(ValueError):
-    """Events that cannot be matched: a missing column, a time that is no time, a row without type.
+    """Events that cannot be matched: a missing column, an invalid time, a row without a type.
 
     >>> import nestream
     >>> try:
@@ -123,7 +123,7 @@ class EventError(ValueError):
 
 
 def refuse_repeated(schema: pa.Schema) -> None:
-    """Raise an `EventError` where columns, or children of a struct column, share a name."""
+    """Raise an `EventError` if columns, or children of a struct column, share a name."""
     names = [name for name, count in Counter(schema.names).items() if count > 1]
     if names:
         raise EventError(
@@ -141,14 +141,14 @@ def refuse_repeated(schema: pa.Schema) -> None:
 
 
 def attributes_of(types: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    """The attributes of event types as a user declares them; raises a sentence for what is no declaration."""
+    """The attributes of event types as a user declares them; raises an error for anything else."""
     if not isinstance(types, Mapping):
         raise TypeError(
             f"types is a mapping from each type to its attributes, not {types!r}\n"
             '  hint: write types={"Shelf": ["id", "shelf"], "Counter": ["id"]}'
         )
     for name, own in types.items():
-        if isinstance(own, str) or not isinstance(own, Iterable):  # a text would be taken for its letters
+        if isinstance(own, str) or not isinstance(own, Iterable):  # a string would be read as its letters
             raise TypeError(
                 f"the attributes of the type {name} are a list of names, not {own!r}\n"
                 f'  hint: write types={{"{name}": ["id", "shelf"]}}'
@@ -158,10 +158,9 @@ def attributes_of(types: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ..
 
 @dataclass(frozen=True)
 class Schema:
-    """What the events look like: their columns by name, which of them are time and type, and their order.
+    """The schema of events: their columns by name, which of them are time and type, and their order.
 
-    `types` says which attributes an event type has, where that is known; a type that is not in it is taken
-    to have every column.
+    `types` declares the attributes of event types; a type that is not in it is assumed to have every column.
 
     >>> import nestream
     >>> import pyarrow as pa
@@ -220,7 +219,7 @@ class Schema:
 
     @cached_property
     def unit(self) -> str:
-        """The unit of times and durations in computations: "ns" where some column needs it, else "us"."""
+        """The unit of times and durations in computations: "ns" if some column needs it, otherwise "us"."""
         fine = any(
             (pa.types.is_timestamp(datatype) or pa.types.is_duration(datatype)) and datatype.unit == "ns"
             for column in self.columns.values()
@@ -230,16 +229,16 @@ class Schema:
 
     @property
     def per_microsecond(self) -> int:
-        """How many of the unit make a microsecond."""
+        """How many units make a microsecond."""
         return 1000 if self.unit == "ns" else 1
 
     @property
     def by_arrival(self) -> bool:
-        """Whether events with equal times follow one another as they arrive."""
+        """Whether events with equal times are ordered by arrival."""
         return self.order is Order.ARRIVAL
 
     def column(self, attribute: str) -> str:
-        """The column that holds an attribute of a plan, where `ts` and `type` are the event's own."""
+        """The column of an attribute in a plan, where `ts` and `type` are the event's own."""
         attribute = column_name(attribute)
         if attribute == TIME_ATTRIBUTE:
             return self.time
@@ -248,7 +247,7 @@ class Schema:
         return attribute.removeprefix(COLUMN_MARK)
 
     def datatype(self, attribute: str) -> pa.DataType | None:
-        """The type of an attribute, or of a field of it; None where there is none."""
+        """The type of an attribute, or of a field of it; None if it does not exist."""
         datatype = self.columns.get(self.column(attribute))
         for name in path_of(attribute):
             if datatype is None or pa.types.is_null(datatype):
@@ -260,12 +259,12 @@ class Schema:
 
     @property
     def shadowed(self) -> dict[str, str]:
-        """Of `ts` and `type`, those that are columns with another role; with the column that has the role."""
+        """Those of `ts` and `type` that are columns with another role, with the column that has the role."""
         roles = {TIME_ATTRIBUTE: self.time, TYPE_ATTRIBUTE: self.type}
         return {name: column for name, column in roles.items() if name != column and name in self.columns}
 
     def kind(self, attribute: str) -> Kind | None:
-        """The kind of an attribute, or None where there is no such column."""
+        """The kind of an attribute; None if there is no such column."""
         datatype = self.datatype(attribute)
         return None if datatype is None else kind_of(datatype)
 

@@ -1,7 +1,7 @@
 """Expressions and names as query text: what the printer, the plans and the diagnostics show.
 
-The text is canonical: one spelling for each operator, parentheses only where the precedence needs them.
-Reading it back gives the same expression.
+The text is canonical: one spelling for each operator, and parentheses only where precedence needs them.
+Parsing it returns the same expression.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def is_reserved(name: str) -> bool:
 
 
 def print_name(name: str) -> str:
-    """The name of a type, variable or attribute as it is written in a query."""
+    """The name of a type, variable or attribute as a query writes it."""
     if PATH_MARK in name:
         return ".".join(map(print_name, name.split(PATH_MARK)))
     name = name.removeprefix(COLUMN_MARK)
@@ -88,7 +88,7 @@ def print_string(value: str) -> str:
 
 
 def print_value(value: Value) -> str:
-    """A constant as it is written in a query."""
+    """A constant as a query writes it."""
     match value:
         case bool():
             return "TRUE" if value else "FALSE"
@@ -102,7 +102,8 @@ def print_value(value: Value) -> str:
             return repr(value)
 
 
-# The levels of precedence, as in the grammar: a part is parenthesised where it binds looser than its place.
+# The levels of precedence, as in the grammar: a part that binds less tightly than its place needs
+# parentheses.
 _OR, _AND, _NOT, _CONDITION, _SUM, _PRODUCT, _FACTOR, _ATOM = range(8)
 
 
@@ -112,7 +113,7 @@ def print_expression(expression: Expression) -> str:
 
 
 def print_operands(formula: And | Or) -> list[str]:
-    """The formulas that AND or OR joins, each as text that can stand beside the word."""
+    """The formulas that AND or OR joins, each as text that can be next to the word."""
     place = _NOT if isinstance(formula, And) else _AND
     return [_print(operand, place) for operand in formula.operands]
 
@@ -185,7 +186,7 @@ def _aggregate(aggregate: Aggregate) -> str:
 
 
 def quantity_text(least: int, most: int | None) -> str:
-    """How many members a group has, as a query writes it."""
+    """The number of members of a group, as a query writes it."""
     match least, most:
         case 0, None:
             return "*"

@@ -19,7 +19,7 @@ MICROSECONDS: dict[str, int] = {
     "days": 86_400_000_000,
     "weeks": 604_800_000_000,
 }
-"""The units of time as the printer writes them, in microseconds, from the smallest."""
+"""The units of time as the printer writes them, in microseconds, smallest first."""
 
 _SPELLINGS: dict[str, tuple[str, ...]] = {
     "us": ("us", "microsecond", "microseconds", "micros"),
@@ -45,7 +45,7 @@ _DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*([A-
 
 
 class DurationError(ValueError):
-    """A text that is not a duration: a code, a sentence and a hint."""
+    """Text that is not a duration: a code, a message and a hint."""
 
     def __init__(self, code: str, message: str, hint: str) -> None:
         self.code, self.message, self.hint = code, message, hint
@@ -62,7 +62,7 @@ def counted(number: int, unit: str) -> str:
 
 
 def wrong_unit(unit: str) -> DurationError:
-    """What to say of a word after a number that is not a unit."""
+    """Report a word after a number that is not a unit."""
     close = get_close_matches(unit.lower(), [*UNITS, "events"], n=1)
     known = "the units are us, ms, s, minutes, hours, days and weeks"
     if unit.lower() in {"row", "rows"}:
@@ -75,7 +75,7 @@ def wrong_unit(unit: str) -> DurationError:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A length of time, in whole microseconds."""
+    """A duration, in whole microseconds."""
 
     microseconds: int
 
@@ -108,7 +108,7 @@ class Duration:
 
     @classmethod
     def read(cls, text: str) -> Duration:
-        """The duration that a text writes as the language does, `5 s` say; raises a `DurationError`."""
+        """The duration that a text writes in the language, such as `5 s`; raises a `DurationError`."""
         found = _DURATION.fullmatch(text)
         if found is None:
             raise DurationError(
@@ -126,7 +126,7 @@ class Duration:
 
 
 def _whole(number: Decimal) -> int:
-    # A tiny number has an enormous exponent: it is judged before any power of ten is computed.
+    # A tiny number has an enormous exponent: it is rejected before any power of ten is computed.
     if number and number.adjusted() < 0:
         raise ValueError(number)
     whole = int(number)
@@ -141,7 +141,7 @@ def _shortened(text: str) -> str:
 
 
 def computed_constant(constant: Any, per_microsecond: int) -> Any:
-    """A literal as it is computed with: durations and moments are integers in the resolution of the times."""
+    """A literal as it is computed with: durations and times are integers in the resolution of the times."""
     match constant:
         case Duration(microseconds=microseconds):
             return microseconds * per_microsecond

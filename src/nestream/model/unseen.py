@@ -1,6 +1,6 @@
-"""Types that a query names and no event has: most likely misspelt, and otherwise silent.
+"""Warns about types that a query names and no event has: most likely misspelt, and otherwise unnoticed.
 
-A type may be absent because the day was quiet. So a type is reported only if the events have a similar one
+A type may be missing because the day was quiet. So a type is reported only if the events have a similar one
 that the query does not name, or if they have none of the types that the query names.
 """
 
@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 _SIMILAR = 0.6
 _FIRST_LOOK = 1 << 14
-"""At how many events it is looked first, then at four times more, until all types are found."""
+"""How many events are checked first, then four times more, until all types are found."""
 MOST_TYPES = 1000
-"""Among how many types of the events a similar one is looked for."""
+"""The maximum number of event types among which a similar one is searched."""
 
 
 class UnseenTypeWarning(UserWarning):
@@ -36,7 +36,7 @@ class UnseenTypeWarning(UserWarning):
 
 
 def unseen_types(wanted: Iterable[str], column: pa.ChunkedArray | pa.Array) -> list[str]:
-    """What to say of the types of a query that no event has; nothing where that is as likely as not."""
+    """Messages about the types of a query that no event has; empty if that is likely to be correct."""
     if isinstance(column, pa.Array):
         column = pa.chunked_array([column])
     wanted = list(dict.fromkeys(wanted))
@@ -52,7 +52,7 @@ def unseen_types(wanted: Iterable[str], column: pa.ChunkedArray | pa.Array) -> l
 
 
 def sentences(wanted: Collection[str], absent: Iterable[str], present: Collection[str]) -> list[str]:
-    """What to say of the absent types, given those that the events have."""
+    """Messages about the missing types, given those that the events have."""
     if not present or len(present) > MOST_TYPES:
         return []
     others = {name.casefold(): name for name in present if name not in wanted}
@@ -70,7 +70,7 @@ def sentences(wanted: Collection[str], absent: Iterable[str], present: Collectio
 
 
 def warn_of(told: Iterable[str]) -> None:
-    """Warn whoever called nestream, once for each place in their program."""
+    """Warn the caller of nestream, once for each place in their program."""
     for sentence in told:
         level, frame = 2, sys._getframe(1)
         while (
@@ -81,7 +81,7 @@ def warn_of(told: Iterable[str]) -> None:
 
 
 class Seen:
-    """Which of the wanted types a stream has seen, and which others."""
+    """Which of the expected types a stream has seen, and which others."""
 
     def __init__(self, wanted: Iterable[str]) -> None:
         self.wanted = tuple(wanted)
@@ -89,22 +89,22 @@ class Seen:
         self.present: set[str] = set()
 
     def note(self, column: pa.ChunkedArray | pa.Array) -> None:
-        """Take note of the types of more events; once all are seen it costs nothing."""
+        """Note the types of more events; once all are seen, this costs nothing."""
         if self.absent and len(self.present) <= MOST_TYPES:
             self.present.update(_names(column))
             self.absent = {name: None for name in self.absent if name not in self.present}
 
     def sentences(self) -> list[str]:
-        """What to say at the end of the events."""
+        """The messages at the end of the events."""
         return sentences(self.wanted, self.absent, self.present)
 
 
 def _names(column: pa.ChunkedArray | pa.Array) -> Iterator[str]:
-    """The types in a column; chunks may have dictionaries of their own."""
+    """The types in a column; chunks may have different dictionaries."""
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         yield from (str(name) for name in pc.unique(chunk).to_pylist() if name is not None)
 
 
 def _differ_by_number(one: str, other: str) -> bool:
-    """Whether two names differ in their digits alone, as `Sensor1` and `Sensor2` do."""
+    """Whether two names differ only in their digits, like `Sensor1` and `Sensor2`."""
     return re.sub(r"\d", "", one) == re.sub(r"\d", "", other)

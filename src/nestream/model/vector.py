@@ -1,8 +1,8 @@
-"""Columns to compute with: values and which of them are not NULL.
+"""Columns to compute with: values, and which of them are not NULL.
 
-Numbers, booleans, times and durations are NumPy arrays with a mask. Decimals are NumPy arrays of Python's own
-`Decimal`. Strings stay in Arrow, and so do two kinds of column that hardly anything applies to: one without
-any value (Arrow's null type), and one whose type a query cannot compute with, which can only be NULL or not.
+Numbers, booleans, times and durations are NumPy arrays with a mask. Decimals are NumPy arrays of Python's
+`Decimal`. Strings stay in Arrow, and so do two kinds of columns that support few operations: one without any
+value (Arrow's null type), and one whose type a query cannot compute with, which can only be tested for NULL.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ else:
 
 
 def text_type() -> pa.DataType:
-    """The type of texts that are computed with."""
+    """The type of strings that are computed with."""
     return pa.large_string()
 
 
 @dataclass(frozen=True)
 class Vector:
-    """Values and which of them are not NULL (None: all); a single value stands for a column of it."""
+    """Values, and which of them are not NULL (None: all); a single value represents a column of it."""
 
     values: Any
     valid: Mask | None = None
 
     @property
     def is_arrow(self) -> bool:
-        """Whether Arrow holds the values: strings, nothing at all, or what cannot be computed with."""
+        """Whether Arrow holds the values: strings, a column of NULL, or what cannot be computed with."""
         return isinstance(self.values, pa.Array | pa.Scalar)
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the values have no kind, as there are none: a column of NULL."""
+        """Whether the values have no kind, because all are NULL."""
         return self.is_arrow and pa.types.is_null(self.values.type)
 
     @property
@@ -59,7 +59,7 @@ class Vector:
 
     @property
     def length(self) -> int | None:
-        """The number of values, None for a single one that stands for a column."""
+        """The number of values; None for a single value that represents a column."""
         if self.is_arrow:
             return None if isinstance(self.values, pa.Scalar) else len(self.values)
         return len(self.values) if np.ndim(self.values) else None
@@ -75,7 +75,7 @@ class Vector:
 
     @classmethod
     def of(cls, column: pa.Array) -> Vector:
-        """A column as it comes from `nestream.model.columns.computable`."""
+        """A column, as `nestream.model.columns.computable` returns it."""
         kind = column.type
         if pa.types.is_decimal(kind):
             items = column.fill_null(Decimal(0)).to_pylist()
@@ -96,7 +96,7 @@ class Vector:
 
     @classmethod
     def from_items(cls, items: Sequence[Any], *, single: bool = False) -> Vector:
-        """The values of a list of Python's, None for NULL; what does not fit in 64 bits is NULL."""
+        """The values of a Python list, None for NULL; what does not fit in 64 bits is NULL."""
         items = [None if isinstance(item, int) and not fits(item) else item for item in items]
         sample = next((item for item in items if item is not None), None)
         if sample is None:
@@ -128,7 +128,7 @@ class Vector:
         return Vector(self.values, kept if self.valid is None else self.valid & kept)
 
     def items(self, count: int) -> list[Any]:
-        """The values as Python's own, None for NULL, so many of them."""
+        """That many values as Python values, None for NULL."""
         if self.is_arrow:
             if isinstance(self.values, pa.Scalar):
                 return [self.values.as_py()] * count
@@ -142,7 +142,7 @@ class Vector:
         ]
 
     def column(self, datatype: pa.DataType, count: int) -> pa.Array:
-        """So many rows as an Arrow array; a value that the type cannot hold is NULL."""
+        """That many rows as an Arrow array; a value that the type cannot hold is NULL."""
         if self.is_nothing:
             return pa.nulls(count, datatype)
         if self.is_arrow:
@@ -158,7 +158,7 @@ class Vector:
 
 
 def column_of(items: Sequence[Any], datatype: pa.DataType) -> pa.Array:
-    """Values of Python's as an Arrow array, None for NULL; one that the type cannot hold is NULL."""
+    """Python values as an Arrow array, None for NULL; one that the type cannot hold is NULL."""
     if pa.types.is_temporal(datatype) or pa.types.is_integer(datatype):
         plain = pa.array([item if item is not None and fits(item) else None for item in items], pa.int64())
         return plain.view(datatype) if pa.types.is_temporal(datatype) else plain
@@ -177,12 +177,12 @@ def _objects(items: Sequence[Any]) -> npt.NDArray[Any]:
 
 
 def common_length(vectors: Sequence[Vector]) -> int | None:
-    """The number of rows of vectors that meet in one operation, None where all are single values."""
+    """The number of rows of vectors in one operation; None if all are single values."""
     return next((vector.length for vector in vectors if vector.length is not None), None)
 
 
 def by_rows(function: Callable[..., Any], vectors: Sequence[Vector]) -> Vector:
-    """A function of Python's values, row by row: for decimals, and where there is no kernel for arrays."""
+    """Apply a Python function row by row: for decimals, and where there is no kernel for arrays."""
     length = common_length(vectors)
     count = 1 if length is None else length
     columns = [vector.items(count) for vector in vectors]

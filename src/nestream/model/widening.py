@@ -1,7 +1,7 @@
-"""Which types a column may take one after the other: it widens where every value stays what it is.
+"""The types that a column may take over time: it widens where every value stays the same.
 
 Integers widen to longer ones, to decimals and to floats, times and durations to finer units, lists and
-structs by their parts. Everything else is refused: no value is rounded, cut off or read as another kind.
+structs by their parts. Everything else is refused: no value is rounded, cut off or reinterpreted.
 docs/streaming.md shows this file as a table.
 """
 
@@ -24,9 +24,9 @@ _MOST_DIGITS = 76
 
 
 def widened(held: pa.DataType, found: pa.DataType) -> pa.DataType | None:
-    """The type of a column that held values of one type and gets those of another; None if they do not mix.
+    """The type of a column with values of one type that gets those of another; None if they do not mix.
 
-    Values of both convert to it, each exactly, or `converted` refuses them.
+    Values of both convert to it exactly, or `converted` refuses them.
     """
     if held == found or arrow.is_null(found):
         return held
@@ -46,9 +46,9 @@ def widened(held: pa.DataType, found: pa.DataType) -> pa.DataType | None:
 
 
 def taking(held: pa.DataType, column: Column, *, fixed: bool = False) -> pa.DataType | None:
-    """The type of a column that gets more values, None if they do not mix; a fixed one stays what it is.
+    """The type of a column that gets more values, None if they do not mix; a fixed type never changes.
 
-    Floats that are whole numbers do not make a column of integers one of floats, and neither does NaN.
+    Floats that are whole numbers, and NaN, do not turn a column of integers into floats.
     """
     wide = widened(held, column.type)
     if wide is None or wide == held or arrow.is_null(held):
@@ -60,8 +60,8 @@ def taking(held: pa.DataType, column: Column, *, fixed: bool = False) -> pa.Data
 def converted(column: Column, datatype: pa.DataType, name: str, *, held: bool = False) -> Column:
     """The column as values of another type; raises an `EventError` for the first value that would change.
 
-    NaN in a column of integers is NULL, as it is wherever a query computes. With `held` it is the new type
-    that does not fit, and not the values.
+    NaN in a column of integers is NULL, as in all computations. With `held`, the new type does not fit, and
+    not the values.
     """
     if column.type == datatype:
         return column
@@ -76,7 +76,7 @@ def converted(column: Column, datatype: pa.DataType, name: str, *, held: bool = 
 
 
 def mixing(name: str, held: pa.DataType, found: pa.DataType) -> EventError:
-    """What to say of a column whose types do not mix."""
+    """Report a column whose types do not mix."""
     return EventError(
         f"column `{name}` holds {shown(held)}: {shown(found)} do not fit\n  hint: convert them to one type"
     )
@@ -95,14 +95,14 @@ def _cast(column: Column, datatype: pa.DataType) -> Column:
         return pa.nulls(len(column), datatype)
     if arrow.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if arrow.is_float16(column.type):  # with which Arrow cannot compute
+    if arrow.is_float16(column.type):  # Arrow cannot compute with it
         column = column.cast(pa.float32())
     if arrow.is_integer(datatype) and arrow.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)  # NaN is NULL
     if arrow.is_dictionary(datatype):
         return column.cast(datatype.value_type).cast(datatype)
     result = column.cast(datatype)
-    if arrow.is_floating(column.type) and arrow.is_floating(datatype):  # Arrow rounds without a word
+    if arrow.is_floating(column.type) and arrow.is_floating(datatype):  # Arrow rounds silently
         back = result.cast(column.type)
         if pc.any(pc.and_not(pc.not_equal(back, column), pc.is_nan(column))).as_py():
             raise pa.ArrowInvalid("a float would be rounded")
@@ -118,14 +118,14 @@ def _casts(column: Column, datatype: pa.DataType) -> bool:
 
 
 def _first(column: Column, accepts: Callable[[Column], bool]) -> str:
-    """The first value that is not accepted, of a column that has one, to be read."""
+    """The first value that is not accepted, as text."""
     low, high = 0, len(column)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if accepts(column.slice(low, middle - low)) else (low, middle)
     try:
         text = repr(column[low].as_py())
-    except (ValueError, OverflowError):  # a moment that Python has no date for
+    except (ValueError, OverflowError):  # a time that Python has no date for
         text = str(column[low].cast(pa.int64()))
     return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
 
@@ -157,7 +157,7 @@ def _integer(held: pa.DataType, found: pa.DataType) -> pa.DataType:
 
 def _decimal(held: pa.DataType, found: pa.DataType) -> pa.DataType | None:
     if arrow.is_floating(held) or arrow.is_floating(found):
-        return None  # a float is no decimal number: 0.1 is neither equal to the one nor kept as the other
+        return None  # a float is not a decimal: 0.1 is neither equal to it nor kept exactly
     whole, scale = (max(parts) for parts in zip(_digits(held), _digits(found), strict=True))
     if whole + scale > _MOST_DIGITS:
         return None
@@ -195,7 +195,7 @@ def _bytes(held: pa.DataType, found: pa.DataType) -> pa.DataType:
 def _timestamp(held: pa.DataType, found: pa.DataType) -> pa.DataType | None:
     if (held.tz is None) != (found.tz is None):
         return None
-    return pa.timestamp(_finer(held, found), held.tz)  # the same moments, told in the zone that was first
+    return pa.timestamp(_finer(held, found), held.tz)  # the same times, in the zone that came first
 
 
 def _duration(held: pa.DataType, found: pa.DataType) -> pa.DataType:

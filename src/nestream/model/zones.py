@@ -12,7 +12,7 @@ _OFFSET = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))
 
 
 def zone_named(name: str) -> tzinfo:
-    """The zone of an IANA name or an offset such as `+05:30`; an `EventError` where there is none."""
+    """The zone of an IANA name or an offset such as `+05:30`; raises an `EventError` if there is none."""
     found = _OFFSET.fullmatch(name)
     if found is not None:
         hours, minutes, seconds = (int(part or 0) for part in found.groups()[1:])

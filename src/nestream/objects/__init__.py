@@ -1,4 +1,4 @@
-"""Queries as Python objects, beside the text: they build the syntax tree that the parser builds.
+"""Queries as Python objects, as an alternative to text: they build the same syntax tree as the parser.
 
-Start with `build.py`: events and what is made of them.
+Start with `build.py`: events and patterns made of them.
 """

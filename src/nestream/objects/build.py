@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from nestream.query import Query as CheckedQuery
 
     AnyPart: TypeAlias = Pattern | CheckedQuery | str
-    """What a pattern is made of: patterns, checked queries, or text that is read as a pattern."""
+    """What a pattern consists of: patterns, checked queries, or text that is parsed as a pattern."""
 
 
 def event(type: str | Iterable[str] | None = None, name: str | None = None) -> Event:
-    """An event of a type, of one of several types, or of any type.
+    """Create an event of a type, of one of several types, or of any type.
 
-    Without a `name` the event goes by the name of its type.
+    Without a `name`, the event is named after its type.
 
     >>> from nestream import event
     >>> event("Recycle"), event("Recycle", "r"), event(["Email", "Call"], "x"), event(name="y")
@@ -47,7 +47,7 @@ def event(type: str | Iterable[str] | None = None, name: str | None = None) -> E
 
 
 def pattern(source: AnyPart) -> Pattern:
-    """The pattern that a text writes, with its clauses, as an object.
+    """Parse a pattern, with its clauses, from text.
 
     >>> from nestream import event, pattern
     >>> print(pattern("SEQ(A a, B b)").where("a.id = b.id").within("1 hour"))
@@ -59,7 +59,7 @@ def pattern(source: AnyPart) -> Pattern:
 
 
 def seq(*parts: AnyPart | Expr) -> Pattern:
-    """One component after the other; conditions may follow the components.
+    """Match the components one after the other (SEQ); conditions may follow the components.
 
     >>> from nestream import event, not_, seq
     >>> a, b, c = event("A", "a"), event("B", "b"), event("C", "c")
@@ -78,7 +78,7 @@ def all_of(first: Expr, /, *conditions: Expr) -> Expr: ...
 
 
 def all_of(*parts: Any) -> Any:
-    """All the components, in any order: AND; or, of conditions, whether all of them hold.
+    """Match all components in any order (AND); given conditions, require all of them.
 
     `a & b` is the same.
 
@@ -103,7 +103,7 @@ def any_of(first: Expr, /, *conditions: Expr) -> Expr: ...
 
 
 def any_of(*parts: Any) -> Any:
-    """One of the components: OR; or, of conditions, whether one of them holds. `a | b` is the same.
+    """Match one of the components (OR); given conditions, require one of them. `a | b` is the same.
 
     For an event of one of several types write `event(["A", "B"])`.
 
@@ -128,7 +128,7 @@ def not_(part: Expr) -> Expr: ...
 
 
 def not_(part: AnyPart | Expr) -> Pattern | Expr:
-    """No such event in this place, `!Washing w`; or, of a condition, that it does not hold. `~a` is the same.
+    """Require that no such event occurs here, `!Washing w`; negate a condition. `~a` is the same.
 
     >>> from nestream import event, not_, seq
     >>> r, w, o = event("Recycle"), event("Washing"), event("Operating")
@@ -141,7 +141,7 @@ def not_(part: AnyPart | Expr) -> Pattern | Expr:
 
 
 def exists(hidden: Pattern | str | Sequence[Pattern | str], part: AnyPart) -> Pattern:
-    """The pattern without some of its events in the matches: `EXISTS b : SEQ(A a, B b)`.
+    """Leave some events of a pattern out of the matches: `EXISTS b : SEQ(A a, B b)`.
 
     >>> from nestream import event, exists, seq
     >>> a, b = event("A", "a"), event("B", "b")

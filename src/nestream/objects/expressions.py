@@ -31,7 +31,7 @@ from nestream.objects.names import mistake, plain
 from nestream.objects.values import constant, formula
 
 ASKED = (
-    "a condition is not true or false before there are events\n"
+    "a condition is not true or false before it is matched with events\n"
     "  hint: write `&`, `|` and `~` with parentheses in place of `and`, `or` and `not`; "
     "`equal(a.x, b.x, c.x)` in place of `a.x == b.x == c.x`; "
     "`.is_between(1, 2)` in place of `1 < a.x < 2`; `.is_in([...])` in place of `in`"
@@ -41,8 +41,8 @@ ASKED = (
 class Expr:
     """A value or a condition over the events of a match.
 
-    Attributes of events are expressions, and so is what Python's operators make of them. Combine conditions
-    with `&`, `|` and `~`.
+    Attributes of events are expressions; combine them with Python's operators, and conditions with `&`, `|`
+    and `~`.
 
     >>> from nestream import event
     >>> a, b = event("A", "a"), event("B", "b")
@@ -174,7 +174,7 @@ class Expr:
         return _compared(">=", self, other)
 
     def is_in(self, values: Iterable[Any] | Expr) -> Expr:
-        """Whether the value is one of several: a list, or a parameter that holds one.
+        """Test whether the value is in a list, or in a parameter that holds one.
 
         >>> from nestream import event
         >>> event("Order").country.is_in(["NL", "BE"])
@@ -183,7 +183,7 @@ class Expr:
         return self._in(values, negated=False)
 
     def is_not_in(self, values: Iterable[Any] | Expr) -> Expr:
-        """Whether the value is none of several. NULL is neither in a list nor not in it.
+        """Test whether the value is not in a list. NULL is neither in a list nor not in it.
 
         >>> from nestream import event
         >>> event("Order").country.is_not_in(["NL", "BE"])
@@ -212,7 +212,7 @@ class Expr:
         return Expr(In(self._tree, listed, negated))
 
     def is_between(self, low: Any, high: Any) -> Expr:
-        """Whether the value lies between two others, both ends included.
+        """Test whether the value is between two others, inclusive.
 
         >>> from nestream import event
         >>> event("Reading").celsius.is_between(18, 24)
@@ -221,7 +221,7 @@ class Expr:
         return Expr(Between(self._tree, value_of(low), value_of(high)))
 
     def is_not_between(self, low: Any, high: Any) -> Expr:
-        """Whether the value lies outside, without both ends.
+        """Test whether the value is below or above two others.
 
         >>> from nestream import event
         >>> event("Reading").celsius.is_not_between(18, 24)
@@ -230,7 +230,7 @@ class Expr:
         return Expr(Between(self._tree, value_of(low), value_of(high), negated=True))
 
     def is_null(self) -> Expr:
-        """Whether there is no value.
+        """Test whether the value is NULL.
 
         >>> from nestream import event
         >>> event("Order").coupon.is_null()
@@ -239,7 +239,7 @@ class Expr:
         return Expr(IsNull(self._tree))
 
     def is_not_null(self) -> Expr:
-        """Whether there is a value.
+        """Test whether the value is not NULL.
 
         >>> from nestream import event
         >>> event("Order").coupon.is_not_null()
@@ -248,7 +248,7 @@ class Expr:
         return Expr(IsNull(self._tree, negated=True))
 
     def like(self, pattern: Any) -> Expr:
-        """Whether the text fits a pattern: `%` stands for any characters, `_` for one.
+        """Test whether the text matches a pattern: `%` is any characters, `_` is one.
 
         >>> from nestream import event
         >>> event("Tool").name.like("saw-%")
@@ -257,7 +257,7 @@ class Expr:
         return call("like", self, pattern)
 
     def not_like(self, pattern: Any) -> Expr:
-        """Whether the text does not fit a pattern.
+        """Test whether the text does not match a pattern.
 
         >>> from nestream import event
         >>> event("Tool").name.not_like("saw-%")
@@ -266,7 +266,7 @@ class Expr:
         return call("not like", self, pattern)
 
     def matches(self, pattern: Any) -> Expr:
-        """Whether a regular expression, in the syntax of RE2, is found in the text.
+        """Test whether a regular expression, in RE2 syntax, is found in the text.
 
         >>> from nestream import event
         >>> event("Tool").name.matches("^saw-[0-9]+$")
@@ -275,7 +275,7 @@ class Expr:
         return call("matches", self, pattern)
 
     def not_matches(self, pattern: Any) -> Expr:
-        """Whether a regular expression is not found in the text.
+        """Test whether a regular expression is not found in the text.
 
         >>> from nestream import event
         >>> event("Tool").name.not_matches("[A-Z]")
@@ -303,7 +303,7 @@ class Expr:
     # ---- over the members of a group ----
 
     def count(self) -> Expr:
-        """How many members of the group have a value.
+        """Count the members of the group that have a value.
 
         >>> from nestream import event
         >>> event("Failure", "f").one_or_more().ip.count()
@@ -312,7 +312,7 @@ class Expr:
         return self._aggregate("count")
 
     def n_unique(self) -> Expr:
-        """How many different values the members of the group have.
+        """Count the distinct values of the members of the group.
 
         >>> from nestream import event
         >>> event("Failure", "f").one_or_more().ip.n_unique()
@@ -384,7 +384,7 @@ class Expr:
         return self._aggregate("last")
 
     def all(self) -> Expr:
-        """Whether the condition holds of every member of the group.
+        """Test whether the condition holds for every member of the group.
 
         >>> from nestream import event
         >>> t = event("Trade", "t").one_or_more()
@@ -394,7 +394,7 @@ class Expr:
         return self._aggregate("every")
 
     def prev(self, first: Any = None) -> Expr:
-        """The value of the member before, inside an aggregate; for the first member NULL, or `first`.
+        """The value of the previous member, inside an aggregate; for the first member NULL, or `first`.
 
         >>> from nestream import event
         >>> a, t = event("Alert", "a"), event("Trade", "t").one_or_more()
@@ -410,7 +410,7 @@ class Expr:
     # ---- the output ----
 
     def alias(self, name: str) -> Expr:
-        """The expression with a name, for `returning`.
+        """Name the expression, for `returning`.
 
         >>> from nestream import event
         >>> o = event("Operating")
@@ -427,7 +427,7 @@ def checked_name(name: Any, what: str) -> str:
         raise mistake(
             "bad-name",
             f"{shortened(repr(name))} is not the name of {what}",
-            "a name is a text of at least one character",
+            "a name is a string of at least one character",
         )
     return name
 
@@ -439,14 +439,14 @@ def value_of(value: Any) -> Expression:
     if hasattr(value, "__nestream_query__"):
         raise mistake(
             "event-as-value",
-            f"`{shortened(str(value))}` is an event or a pattern, and a value is needed here",
+            f"`{shortened(str(value))}` is an event or a pattern, but a value is needed here",
             "write one of its attributes, as in `o.id`",
         )
     return constant(value)
 
 
 def condition_of(condition: Any) -> Expression:
-    """The expression of a condition, an object or a text."""
+    """The expression of a condition, from an object or text."""
     if isinstance(condition, Expr):
         return condition._tree
     if isinstance(condition, str):
@@ -454,8 +454,8 @@ def condition_of(condition: Any) -> Expression:
     if isinstance(condition, bool):
         raise mistake(
             "not-a-condition",
-            f"the condition is {condition} before there are events",
-            "Python has compared the objects themselves: write an attribute that has the name of a method "
+            f"the condition is {condition} before it is matched with events",
+            "Python compared the objects themselves: write an attribute that has the name of a method "
             'in brackets, as in o["count"], and lit(True) for a constant',
         )
     raise mistake(
@@ -466,7 +466,7 @@ def condition_of(condition: Any) -> Expression:
 
 
 def joined(kind: type[And] | type[Or], conditions: Iterable[Any]) -> Expr:
-    """The conditions joined by AND or OR; one alone is itself."""
+    """Join conditions with AND or OR; a single one stays as it is."""
     operands: list[Expression] = []
     for condition in conditions:
         tree = condition_of(condition)

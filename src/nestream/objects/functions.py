@@ -1,4 +1,4 @@
-"""The functions of the language as Python functions: `fn.lower(o.name)`, and your own by their names."""
+"""The functions of the language as Python functions: `fn.lower(o.name)`, and your own by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nestream.objects.expressions import Expr, call
 
 
 class Functions:
-    """The functions of the language; those that `nestream.function` has added are here too.
+    """The functions of the language, including those that you added with `nestream.function`.
 
     >>> from nestream import event, fn
     >>> o = event("Order")
@@ -45,18 +45,18 @@ class Functions:
         return call("sign", number)
 
     def round(self, number: Any, digits: Any = None) -> Expr:
-        """Rounded to so many digits after the point, 0 unless given; half away from zero.
+        """Round to that many decimal places, 0 by default; halves round away from zero.
 
         `round(2.665, 2) = 2.67`
         """
         return _with_optional("round", number, digits)
 
     def floor(self, number: Any) -> Expr:
-        """The greatest integer that is not greater: `floor(-1.5) = -2`."""
+        """The greatest integer that is not above the number: `floor(-1.5) = -2`."""
         return call("floor", number)
 
     def ceil(self, number: Any) -> Expr:
-        """The least integer that is not less: `ceil(-1.5) = -1`."""
+        """The least integer that is not below the number: `ceil(-1.5) = -1`."""
         return call("ceil", number)
 
     def sqrt(self, number: Any) -> Expr:
@@ -83,15 +83,15 @@ class Functions:
         return call("haversine", lat1, lon1, lat2, lon2)
 
     def lower(self, text: Any) -> Expr:
-        """In lower case: `lower('Über') = 'über'`."""
+        """The text in lower case: `lower('Über') = 'über'`."""
         return call("lower", text)
 
     def upper(self, text: Any) -> Expr:
-        """In upper case: `upper('Über') = 'ÜBER'`."""
+        """The text in upper case: `upper('Über') = 'ÜBER'`."""
         return call("upper", text)
 
     def trim(self, text: Any) -> Expr:
-        """Without white space around it: `trim(' a b ') = 'a b'`."""
+        """The text without leading and trailing white space: `trim(' a b ') = 'a b'`."""
         return call("trim", text)
 
     def length(self, text: Any) -> Expr:
@@ -99,18 +99,18 @@ class Functions:
         return call("length", text)
 
     def substr(self, text: Any, start: Any, length: Any = None) -> Expr:
-        """The part that begins with a character, counted from 1 or, if negative, from the end.
+        """The part that starts at a position, counted from 1, or from the end if negative.
 
         `substr('nestream', 2, 3) = 'est'`
         """
         return _with_optional("substr", text, start, length)
 
     def concat(self, *texts: Any) -> Expr:
-        """The strings one after the other: `concat('a', 'b', 'c') = 'abc'`."""
+        """The strings joined together: `concat('a', 'b', 'c') = 'abc'`."""
         return call("concat", *texts)
 
     def replace(self, text: Any, part: Any, replacement: Any) -> Expr:
-        """With a replacement in every place of a part: `replace('a-b-c', '-', '+') = 'a+b+c'`."""
+        """The text with every occurrence of a part replaced: `replace('a-b-c', '-', '+') = 'a+b+c'`."""
         return call("replace", text, part, replacement)
 
     def contains(self, text: Any, part: Any) -> Expr:
@@ -126,16 +126,18 @@ class Functions:
         return call("ends_with", text, part)
 
     def date_part(self, part: Any, time: Any) -> Expr:
-        """A part of a time, in UTC: year, quarter, month, week, day, dow, doy, hour, minute, second; `week`
-        is that of ISO 8601, `dow` is 1 for Monday.
+        """A part of a time, in UTC.
+
+        Parts: year, quarter, month, week (ISO 8601), day, dow (1 for Monday), doy, hour, minute, second.
 
         `date_part('hour', TIMESTAMP '2026-01-31 12:30:00') = 12`
         """
         return call("date_part", part, time)
 
     def date_trunc(self, unit: Any, time: Any) -> Expr:
-        """The beginning of the unit that a time lies in, in UTC: year, quarter, month, week, day, hour,
-        minute, second, millisecond.
+        """The start of the unit that contains the time, in UTC.
+
+        Units: year, quarter, month, week, day, hour, minute, second, millisecond.
 
         `date_trunc('hour', TIMESTAMP '2026-01-31 12:30:00') = TIMESTAMP '2026-01-31 12:00:00'`
         """
@@ -159,7 +161,7 @@ class Functions:
 
 
 def _with_optional(function: str, *arguments: Any) -> Expr:
-    """A call without the arguments at the end that were left out."""
+    """A call without the omitted arguments at the end."""
     given = list(arguments)
     while given and given[-1] is None:
         given.pop()

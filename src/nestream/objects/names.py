@@ -1,4 +1,4 @@
-"""Names of events in objects: an event is known by its identity, and gets its name when the query is whole.
+"""Names of events in objects: an event is known by its identity, and named when the query is complete.
 
 `Variable` is a name that remembers which event it belongs to. `resolved` replaces all of them by plain names.
 """
@@ -32,7 +32,7 @@ from nestream.model.text import print_name
 
 
 class Variable(str):
-    """The name of an event or of an expression, or the name of its type where it has none yet."""
+    """The name of an event or an expression, or the name of its type if it has none yet."""
 
     key: object
     named: bool
@@ -55,17 +55,17 @@ def _variable(text: str, key: object, named: bool) -> Variable:
 
 
 def mistake(code: str, message: str, hint: str) -> QueryError:
-    """What is wrong with objects, before there is a text to point into."""
+    """Report a mistake in objects, before there is a text to point at."""
     return QueryError([Diagnostic(code, message, hint=hint)])
 
 
 def implied_name(types: tuple[str, ...]) -> str:
-    """The name of an event that has none: that of its type."""
+    """The name of an event without one: that of its type."""
     return "any" if types == (ANY_TYPE,) else "_or_".join(types)
 
 
 def declared(pattern: Pattern) -> Iterator[str | None]:
-    """The variables of a pattern, None for an event of text without one."""
+    """The variables of a pattern; None for an event of text without one."""
     for part in parts(pattern):
         if isinstance(part, Primitive) or (
             isinstance(part, Composite | Repeated) and part.variable is not None
@@ -74,14 +74,14 @@ def declared(pattern: Pattern) -> Iterator[str | None]:
 
 
 def refuse_twice(pattern: Pattern) -> None:
-    """Raise where an event stands twice in a pattern."""
+    """Raise if an event occurs twice in a pattern."""
     keys = Counter(name.key for name in declared(pattern) if isinstance(name, Variable))
     for name in declared(pattern):
         if isinstance(name, Variable) and keys[name.key] > 1:
             what = "event" if _is_event(pattern, name) else "expression"
             raise mistake(
                 "event-used-twice",
-                f"the {what} `{name}` stands twice in the pattern",
+                f"the {what} `{name}` occurs twice in the pattern",
                 f"one object is one {what} of a match: make another with a name of its own, "
                 + (
                     f'as in `event("{_types(pattern, name)}", "{_plain(name)}2")`'
@@ -105,12 +105,12 @@ def _plain(name: str) -> str:
 
 
 def resolved(query: Query, *, strict: bool = True) -> Query:
-    """The query with plain names; with `strict`, raises where it mentions an event that it does not have."""
+    """The query with plain names; with `strict`, raises if it mentions an event that it does not contain."""
     return _Resolving(query, strict=strict).query()
 
 
 def plain(expression: Expression) -> Expression:
-    """The expression with plain names, for showing it."""
+    """The expression with plain names, to show it."""
     return _with_names(expression, str)
 
 
@@ -125,7 +125,7 @@ class _Resolving:
         self.known = given | set(implied)
         names = self._names(events, given, implied)
         self.names = iter(names)
-        """What becomes of the variable of each event; None for one that stays without."""
+        """The name of each event; None for one that stays without."""
         self.by_key: dict[object, str] = {
             name.key: str(name) for name in declared(query.pattern) if isinstance(name, Variable)
         }
@@ -134,7 +134,7 @@ class _Resolving:
                 self.by_key[each.variable.key] = name
 
     def _names(self, events: list[Primitive], given: set[str], implied: Counter[str]) -> list[str | None]:
-        """A name for each event that needs one, like those that binding gives to events of a text."""
+        """A name for each event that needs one, like those that binding gives to events in text."""
         mentioned = {name.key for name in _mentions(self.whole) if isinstance(name, Variable)}
 
         def needs(event: Primitive) -> bool:
@@ -184,7 +184,7 @@ class _Resolving:
         return _with_names(expression, self.name)
 
     def name(self, name: str) -> str:
-        """The name of an event that is mentioned."""
+        """The name of a mentioned event."""
         if not isinstance(name, Variable):
             return name
         if name.key not in self.by_key and self.strict and str(name) not in self.known:
@@ -222,12 +222,12 @@ class _Resolving:
 
 
 def _is_step(event: Primitive) -> bool:
-    """Whether NEXT or DIRECTLY stands before the type: a text would take it for a type without a variable."""
+    """Whether NEXT or DIRECTLY comes before the type: text would read it as a type without a variable."""
     return event.step is not Step.ANY and len(event.types) == 1 and event.types != (ANY_TYPE,)
 
 
 def is_given(name: str | None) -> bool:
-    """Whether a variable is written, not implied by the type."""
+    """Whether a variable is written, and not implied by the type."""
     return name is not None and (not isinstance(name, Variable) or name.named)
 
 

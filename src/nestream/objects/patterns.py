@@ -1,4 +1,4 @@
-"""Patterns as objects: events, what `seq` and its like make of them, and the clauses of a query."""
+"""Patterns as objects: events, what `seq` and others make of them, and the clauses of a query."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Pattern(Matchable):
     """An event, a pattern of events, or a whole query; every method returns a new one.
 
     `str(pattern)` is the text of the query, as `nestream fmt` prints it. Run it with `match`, or pass it to
-    `nestream.query` for everything else that a query can do.
+    `nestream.query` for everything else.
     """
 
     __slots__ = ("_infix", "_query")
@@ -59,10 +59,10 @@ class Pattern(Matchable):
     def __init__(self, query: Query, *, infix: bool = False) -> None:
         self._query = query
         self._infix = infix
-        """Whether `&` or `|` has made it, so that another one makes a single list."""
+        """Whether `&` or `|` made it, so that another one extends the same list."""
 
     def __nestream_query__(self) -> Query:
-        """The syntax tree; `nestream.query` and others take any object that has this method."""
+        """The syntax tree; `nestream.query` and others accept any object with this method."""
         return resolved(self._query)
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class Pattern(Matchable):
         return variable_of(self._query.pattern)
 
     def _mentioned(self, name: str) -> str:
-        """The variable, where an attribute of that name is asked for."""
+        """The variable, when one of its attributes is used."""
         variable = self._variable
         if variable is None:
             raise AttributeError(
@@ -102,7 +102,7 @@ class Pattern(Matchable):
         return Expr(Attribute(self._mentioned(name), name))
 
     def __getitem__(self, name: str | Pattern) -> Expr:
-        """An attribute of the event, whatever its name: `o["ins-type"]`; of a group, also `p[b].x`."""
+        """An attribute of the event, whatever its name: `o["ins-type"]`; for a group, also `p[b].x`."""
         if isinstance(name, Pattern):
             return Expr(Attribute(self._mentioned("..."), name._mentioned("...")))
         return Expr(Attribute(self._mentioned(str(name)), checked_name(name, "an attribute")))
@@ -110,7 +110,7 @@ class Pattern(Matchable):
     # ---- components ----
 
     def named(self: AnyPattern, name: str) -> AnyPattern:
-        """The pattern with a variable: `Recycle r`, `SEQ(A a, B b) s`, `(SEQ(A a, B b))+ p`.
+        """Name the pattern: `Recycle r`, `SEQ(A a, B b) s`, `(SEQ(A a, B b))+ p`.
 
         >>> from nestream import event, seq
         >>> s = seq(event("B"), event("C")).named("s")
@@ -123,9 +123,9 @@ class Pattern(Matchable):
         return self._with(pattern=tree)
 
     def filter(self: AnyPattern, *conditions: Expr | str) -> AnyPattern:
-        """The pattern with conditions of its own: `(Washing w : w.minutes > 3)`.
+        """Add conditions to the pattern: `(Washing w : w.minutes > 3)`.
 
-        In a pattern, `where` does the same. For a whole query, `where` writes a WHERE clause.
+        Inside another pattern, `where` does the same. For a whole query, `where` adds a WHERE clause.
 
         >>> from nestream import event
         >>> w = event("Washing")
@@ -135,7 +135,7 @@ class Pattern(Matchable):
         return self._with(pattern=filtered(self._query.pattern, map(condition_of, conditions)))
 
     def repeat(self, least: int, most: int | Literal["same"] | None = "same") -> Pattern:
-        """A group of at least `least` and at most `most` events or matches, None for any number.
+        """Group at least `least` and at most `most` events or matches; None for any number.
 
         >>> from nestream import event
         >>> f = event("Failure", "f")
@@ -159,7 +159,7 @@ class Pattern(Matchable):
         return Pattern(Query(Repeated(component(self), least, greatest)))
 
     def one_or_more(self) -> Pattern:
-        """A group of all the events, or matches, in this place; at least one: `Failure+ f`.
+        """Group all events, or matches, in this place, at least one: `Failure+ f`.
 
         >>> from nestream import event, seq
         >>> f, s = event("Failure", "f").one_or_more(), event("Success", "s")
@@ -171,7 +171,7 @@ class Pattern(Matchable):
         return self.repeat(1, None)
 
     def zero_or_more(self) -> Pattern:
-        """A group of all the events, or matches, in this place, also of none: `Failure* f`.
+        """Group all events, or matches, in this place, possibly none: `Failure* f`.
 
         >>> from nestream import event
         >>> event("Failure", "f").zero_or_more()
@@ -180,7 +180,7 @@ class Pattern(Matchable):
         return self.repeat(0, None)
 
     def count(self) -> Expr:
-        """How many members the group has.
+        """Count the members of the group.
 
         >>> from nestream import event
         >>> event("Failure", "f").one_or_more().count()
@@ -206,7 +206,7 @@ class Pattern(Matchable):
     # ---- clauses ----
 
     def where(self: AnyPattern, *conditions: Expr | str) -> AnyPattern:
-        """The query with conditions; all of them must hold. In a pattern, conditions of the component.
+        """Add conditions, all of which must hold. Inside another pattern, they belong to the component.
 
         >>> from nestream import event, seq
         >>> a, b = event("A", "a"), event("B", "b")
@@ -221,10 +221,10 @@ class Pattern(Matchable):
         return self._with(where=joined(And, (*before, *conditions))._tree)
 
     def within(self: AnyPattern, length: str | int | timedelta | Expr, *, inner: bool = False) -> AnyPattern:
-        """The query with a window: "1 hour", a timedelta, a number, "100 events", "unbounded", a parameter.
+        """Set the window: "1 hour", a timedelta, a number, "100 events", "unbounded" or a parameter.
 
-        In a pattern, the window of the component. `inner` writes the window in the pattern also where the
-        pattern is the whole query.
+        Inside another pattern, it is the window of the component. With `inner`, the window is written in the
+        pattern even if the pattern is the whole query.
 
         >>> from nestream import event, seq
         >>> a, b, c = event("A", "a"), event("B", "b"), event("C", "c")
@@ -240,7 +240,7 @@ class Pattern(Matchable):
         return self._with(window=window)
 
     def returning(self: AnyPattern, *items: Pattern | Expr | str, **values: Any) -> AnyPattern:
-        """The query with what its matches show: events, values by their names, or items as text.
+        """Choose what matches show: events, values by name, or items as text.
 
         >>> from nestream import event, seq
         >>> r, o = event("Recycle"), event("Operating")
@@ -269,7 +269,7 @@ class Pattern(Matchable):
         return self._with(returns=(*self._query.returns, *listed))
 
     def into(self: AnyPattern, type: str) -> AnyPattern:
-        """The query that makes each match an event of a type, for the other queries of a set.
+        """Make each match an event of a type, for the other queries of a set.
 
         >>> from nestream import event
         >>> o = event("Operating")
@@ -293,7 +293,7 @@ class Pattern(Matchable):
         per: Pattern | Expr | str | Sequence[Pattern | Expr | str] = (),
         every: str | int | timedelta | Expr | None = None,
     ) -> AnyPattern:
-        """The query that keeps one of the matches that agree on what `per` lists, again after `every`.
+        """Keep one of the matches that agree on `per`; with `every`, another one after that time.
 
         >>> from nestream import event, seq
         >>> f, g = event("Failure", "f"), event("Failure", "g")
@@ -316,7 +316,7 @@ class Pattern(Matchable):
         return self._with(keep=clause)
 
     def limit(self: AnyPattern, number: int | Expr) -> AnyPattern:
-        """The query that returns the first `number` matches; a parameter may say how many.
+        """Return only the first `number` matches; it may be a parameter.
 
         >>> from nestream import event
         >>> print(event("Operating").limit(10))
@@ -335,7 +335,7 @@ class Pattern(Matchable):
         return self._with(limit=most)
 
     def sase(self: AnyPattern) -> AnyPattern:
-        """The query in the SASE spelling, whose window excludes its end.
+        """Use the SASE dialect, whose window excludes its end.
 
         >>> from nestream import event, seq
         >>> print(seq(event("A"), event("B")).within(5).sase())
@@ -354,7 +354,7 @@ class Pattern(Matchable):
         return self.query().match(events, to=to, **options)
 
     def stream(self, events: Any = None, **options: Any) -> Any:
-        """Match events as they arrive, the same as `nestream.query(pattern).stream(events)`.
+        """Match events as they arrive; short for `nestream.query(pattern).stream(events)`.
 
         >>> from nestream import event, seq
         >>> a, b = event("A"), event("B")
@@ -365,7 +365,7 @@ class Pattern(Matchable):
         return self.query().stream(events, **options)
 
     def explain(self, **options: Any) -> Any:
-        """The plan and how the engine runs it, the same as `nestream.query(pattern).explain()`.
+        """Show the plan and how the engine runs it; short for `nestream.query(pattern).explain()`.
 
         >>> from nestream import event
         >>> print(event("Operating").explain().splitlines()[0])
@@ -374,7 +374,7 @@ class Pattern(Matchable):
         return self.query().explain(**options)
 
     def query(self, *, parameters: Mapping[str, Any] | None = None) -> CheckedQuery:
-        """The checked query, the same as `nestream.query(pattern)`.
+        """Return the checked query; short for `nestream.query(pattern)`.
 
         >>> from nestream import event
         >>> o = event("Operating")
@@ -392,7 +392,7 @@ class Event(Pattern):
     __slots__ = ()
 
     def next(self) -> Event:
-        """The event that is the first of its kind after the component before it: `NEXT Click c`.
+        """Require that no other such event comes between it and the previous component: `NEXT Click c`.
 
         >>> from nestream import event, seq
         >>> seq(event("Login"), event("Click", "c").next())
@@ -401,7 +401,7 @@ class Event(Pattern):
         return self._stepped(Step.NEXT)
 
     def directly(self) -> Event:
-        """The event that comes with no other between: `DIRECTLY Logout o`.
+        """Require that no event at all comes between it and the previous component: `DIRECTLY Logout o`.
 
         >>> from nestream import event, seq
         >>> seq(event("Login"), event("Logout", "o").directly())
@@ -449,7 +449,7 @@ def component(source: Any) -> Tree:
         ("RETURN", query.returns),
         ("KEEP", query.keep is not None),
         ("LIMIT", query.limit is not None),
-        ("the SASE spelling", query.sase),
+        ("the SASE dialect", query.sase),
     ):
         if present:
             raise mistake(
@@ -464,7 +464,7 @@ def component(source: Any) -> Tree:
 
 
 def _unwrapped(value: Any) -> Any:
-    """The parameter of an object that is one; anything else is left as it is."""
+    """The parameter inside an object, if it is one; anything else stays as it is."""
     return value._tree if isinstance(value, Expr) and isinstance(value._tree, Parameter) else value
 
 

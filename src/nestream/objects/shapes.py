@@ -1,4 +1,4 @@
-"""What patterns of the syntax tree become: with conditions, with a window, with a variable."""
+"""Changes patterns of the syntax tree: adds conditions, a window, or a variable."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from nestream.objects.names import Key, Variable, is_given, mistake
 
 
 def filtered(tree: Pattern, conditions: Iterable[Expression]) -> Pattern:
-    """The pattern with more conditions of its own."""
+    """The pattern with more conditions."""
     return with_predicates(tree, tuple(conditions), NOWHERE)
 
 
 def windowed(tree: Pattern, window: AnyWindow) -> Pattern:
-    """The pattern with a window of its own; that of a negation or a projection is its body's."""
+    """The pattern with its own window; for a negation or a projection, it goes to the body."""
     match tree:
         case Composite():
             return replace(tree, windows=(*tree.windows, InnerWindow(window)))
@@ -37,7 +37,7 @@ def windowed(tree: Pattern, window: AnyWindow) -> Pattern:
             raise mistake(
                 "window-of-event",
                 "a window of a group",
-                'give it to the expression that repeats: seq(a, b).within("10 s").one_or_more()',
+                'set it on the expression that repeats: seq(a, b).within("10 s").one_or_more()',
             )
         case Primitive():
             raise mistake(
@@ -48,7 +48,7 @@ def windowed(tree: Pattern, window: AnyWindow) -> Pattern:
 
 
 def variable_of(tree: Pattern) -> str | None:
-    """The variable that conditions mention the pattern by."""
+    """The variable by which conditions mention the pattern."""
     match tree:
         case Negation(body=body) | Exists(body=body):
             return variable_of(body)

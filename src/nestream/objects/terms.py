@@ -24,9 +24,9 @@ from nestream.objects.values import formula
 
 
 def lit(value: Any) -> Expr:
-    """A constant: a number, string, boolean, datetime, timedelta or UUID.
+    """Create a constant: a number, string, boolean, datetime, timedelta or UUID.
 
-    Needed only where Python would compute with its own values.
+    You only need it where Python would otherwise compute with its own values.
 
     >>> from nestream import event, lit
     >>> lit(100) - event("Order").discount
@@ -36,7 +36,9 @@ def lit(value: Any) -> Expr:
 
 
 def param(name: str) -> Expr:
-    """A parameter `$name`, whose value comes with the query. Also a window, a limit or the list of `is_in`.
+    """Create a parameter `$name`, whose value comes with the query.
+
+    It can be a window, a limit or a list for `is_in`.
 
     >>> import nestream
     >>> from nestream import event, param
@@ -56,7 +58,7 @@ def param(name: str) -> Expr:
 
 
 def col(name: str) -> Expr:
-    """An attribute without its event, for the `where` of a query that has a single event.
+    """An attribute without its event, for `where` in a query with a single event.
 
     >>> from nestream import col, event
     >>> print(event("Shelf").where(col("category") == "food"))
@@ -67,7 +69,7 @@ def col(name: str) -> Expr:
 
 
 def expr(text: str) -> Expr:
-    """An expression written as text.
+    """Parse an expression from text.
 
     >>> from nestream import event, expr
     >>> a, b = event("A", "a"), event("B", "b")
@@ -80,7 +82,7 @@ def expr(text: str) -> Expr:
 
 
 def equal(*values: Any) -> Expr:
-    """Whether all the values are equal, `a.id = b.id = c.id`.
+    """Test whether all values are equal: `a.id = b.id = c.id`.
 
     >>> from nestream import equal, event
     >>> a, b, c = event("A", "a"), event("B", "b"), event("C", "c")
@@ -93,9 +95,9 @@ def equal(*values: Any) -> Expr:
 
 
 def same(*attributes: str | Iterable[str] | Mapping[Any, Any], **values: Any) -> Expr:
-    """Whether all events agree on attributes, `[id]`, or have a value, `[room = "lab"]`; in `where` alone.
+    """In `where`: require that all events agree on attributes, `[id]`, or have a value, `[room = "lab"]`.
 
-    Write a field of a struct as its path, `same(("order", "id"))`, and values by such names as a mapping.
+    Write a field of a struct as its path, `same(("order", "id"))`, and values for such names as a mapping.
 
     >>> from nestream import same
     >>> same("id", room="lab"), same(("order", "id"), {"ins-type": 3})
@@ -141,7 +143,7 @@ class When:
         return "When(...)"
 
     def then(self, value: Any) -> Case:
-        """The value where the condition holds, and none before it does.
+        """The value if this is the first condition that holds.
 
         >>> from nestream import event, when
         >>> o = event("Order")
@@ -160,7 +162,7 @@ class Case(Expr):
         super().__init__(Call("case", arguments))
 
     def when(self, condition: Any) -> When:
-        """Another condition, which counts where none before it holds.
+        """Add a condition, which counts if none before it holds.
 
         >>> from nestream import event, when
         >>> o = event("Order")
@@ -170,7 +172,7 @@ class Case(Expr):
         return When((*self._cases, condition_of(condition)))
 
     def otherwise(self, value: Any) -> Expr:
-        """The value where no condition holds, which is NULL without it.
+        """The value if no condition holds; NULL without it.
 
         >>> from nestream import event, when
         >>> o = event("Order")
@@ -186,7 +188,7 @@ class Case(Expr):
 
 
 def when(condition: Any) -> When:
-    """A value that depends on conditions: `when(...).then(...).when(...).then(...).otherwise(...)`.
+    """Choose a value by conditions: `when(...).then(...).when(...).then(...).otherwise(...)`.
 
     >>> from nestream import event, when
     >>> o = event("Order")

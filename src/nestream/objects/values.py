@@ -1,4 +1,4 @@
-"""From Python's values to constants and lengths of the language, and from text to parts of a query."""
+"""Converts Python values to constants and durations of the language, and text to parts of a query."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ def constant(value: Any) -> Literal:
 
 
 def _number_of(value: Decimal) -> int | float:
-    """The number that a text would give; decimals are compared by value."""
+    """The number that a text would produce; decimals are compared by value."""
     if value == value.to_integral_value():
         return int(value)
     number = float(value)
     if Decimal(repr(number)) != value:
         raise mistake(
             "not-a-constant",
-            f"the decimal {shortened(str(value))} has more digits than a constant keeps",
-            'use a parameter, which keeps all of them: param("limit")',
+            f"the decimal {shortened(str(value))} has more digits than a constant can hold",
+            'use a parameter, which holds all of them: param("limit")',
         )
     return number
 
 
 def _hint(value: Any) -> str:
     if value is None:
-        return "ask for NULL with .is_null() or .is_not_null()"
+        return "test for NULL with .is_null() or .is_not_null()"
     if isinstance(value, MethodType | FunctionType | BuiltinMethodType):
         name = getattr(value, "__name__", "x")
         return f'call the method, or write an attribute of that name in brackets, as in o["{name}"]'
@@ -65,7 +65,7 @@ def _hint(value: Any) -> str:
 
 
 def window_of(length: Any) -> AnyWindow:
-    """The window of a text such as "1 hour" or "100 events", a timedelta, a number or a parameter."""
+    """The window from text such as "1 hour" or "100 events", a timedelta, a number or a parameter."""
     if isinstance(length, Parameter):
         return WindowParameter(length)
     if isinstance(length, str):
@@ -89,7 +89,7 @@ def window_of(length: Any) -> AnyWindow:
 
 
 def length_of(length: Any) -> Literal | Parameter:
-    """The length of time after EVERY."""
+    """The duration after EVERY."""
     if isinstance(length, Parameter):
         return length
     if isinstance(length, str):
@@ -101,7 +101,7 @@ def length_of(length: Any) -> Literal | Parameter:
         return constant(length)
     raise mistake(
         "bad-every",
-        f"{shortened(repr(length))} is not a length of time",
+        f"{shortened(repr(length))} is not a duration",
         'write a duration such as "1 hour", a timedelta, or a number in the unit of the times',
     )
 
@@ -120,19 +120,19 @@ _EMPTY: dict[str, Any] = {
 
 
 def formula(text: str) -> Expression:
-    """The condition or value that a text writes."""
+    """Parse a condition or value from text."""
     found = fragment("WHERE", text, "an expression", lambda query: query.where)
     assert found is not None
     return found
 
 
 def return_item(text: str) -> ReturnVariable | ReturnExpression:
-    """The item of RETURN that a text writes."""
+    """Parse an item of RETURN from text."""
     return fragment("RETURN", text, "one item of RETURN", lambda query: query.returns[0])
 
 
 def fragment(clause: str, text: str, what: str, taken: Callable[[Query], T]) -> T:
-    """What a text says as the rest of a clause; its problems are shown in the text alone."""
+    """Parse the rest of a clause from text; problems point at the text itself."""
     before = f"A {clause} "
     try:
         query = parse(before + text)

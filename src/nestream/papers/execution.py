@@ -1,10 +1,10 @@
-"""A program of blocks at work: the blocks of a group are run by its operator, each other alone."""
+"""Runs a program of blocks: an operator runs all blocks of its group, and each other block runs alone."""
 
 from __future__ import annotations
 
 from nestream.engine.operator import EvaluationCache, Execution
 from nestream.engine.program import Decided
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 from nestream.papers.engine.context import Round, Shared
 from nestream.papers.engine.program import BlockProgram, SharedSteps, Sharing, Use
 from nestream.papers.engine.runs import BlockRun, OwnRun
@@ -17,11 +17,11 @@ from nestream.papers.sharing.prefix import PreCache, PrefixRun
 from nestream.papers.sharing.suffix import SuffixRun
 from nestream.papers.views.counters import Counters
 from nestream.papers.views.run import ViewRun
-from nestream.papers.views.shelf import Shelf
+from nestream.papers.views.view_set import ViewSet
 
 
 class BlockExecution(Execution):
-    """The blocks of a program at work, with the prefixes and views that they keep between batches."""
+    """The running blocks of a program, with the prefixes and views that they keep between batches."""
 
     def __init__(self, program: BlockProgram, limit: int) -> None:
         self.program = program
@@ -29,12 +29,14 @@ class BlockExecution(Execution):
         self.caches: dict[int, PreCache] = {}
         """What each group keeps, by its number."""
         self.kept_steps: dict[int, PreCache] = {}
-        """The rows of each of the steps that conjuncts share, by their number."""
-        self.shelves = {number: Shelf(program) for number, block in enumerate(program.blocks) if block.viewed}
+        """The rows of each set of steps that conjuncts share, by number."""
+        self.view_sets = {
+            number: ViewSet(program) for number, block in enumerate(program.blocks) if block.viewed
+        }
         """The views of each block that has some."""
 
     def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> list[BlockRun]:
-        """A run for each block; that of the first block of a group runs all of the group."""
+        """A run for each block; that of the first block of a group runs the whole group."""
         program, round = self.program, round_of(self.program, cache)
         leaders = {group.members[0].block: number for number, group in enumerate(program.groups)}
         led = {member.block for group in program.groups for member in group.members[1:]}
@@ -42,7 +44,7 @@ class BlockExecution(Execution):
         for number, (block, decided) in enumerate(zip(program.blocks, program.decided, strict=True)):
             by_last = at_once or decided is not Decided.WINDOW
             if block.viewed:
-                runs.append(ViewRun(round, block, self.limit, self.shelves[number], by_last=by_last))
+                runs.append(ViewRun(round, block, self.limit, self.view_sets[number], by_last=by_last))
             elif number in leaders:
                 runs.append(self._group_run(round, leaders[number], by_last=by_last))
             elif number in led:
@@ -57,7 +59,7 @@ class BlockExecution(Execution):
         return runs
 
     def _steps_of(self, number: int) -> list[tuple[SharedSteps, list[Use], PreCache]]:
-        """The shared steps of a block that is run alone, where it has them, and what is kept of them."""
+        """The shared steps of a block that runs alone, if it has any, and what is kept of them."""
         found = []
         for place, steps in enumerate(self.program.steps):
             if uses := [use for use in steps.uses if use.block == number]:
@@ -78,16 +80,16 @@ class BlockExecution(Execution):
 
     def counters(self) -> list[tuple[tuple[str, ...], Counters]]:
         """What each view did, with the variables of its inner query."""
-        views = (view for shelf in self.shelves.values() for view in shelf.views)
+        views = (view for view_set in self.view_sets.values() for view in view_set.views)
         return [(view.inner.names, view.counters) for view in views]
 
 
 def round_of(program: BlockProgram, cache: EvaluationCache) -> Round:
-    """The round of a program; programs with one window share it, and all of them its stacks and keys."""
+    """The round of a program; programs with the same window share it, and all share its stacks and keys."""
     shared = cache.once(Shared, lambda: Shared(cache.events, cache.key_classes))
 
     def new_round() -> Round:
-        found = Round(Store(cache.events, program), shared)
+        found = Round(WindowedEvents(cache.events, program), shared)
         found.prefixes = {} if cache.several else None
         return found
 

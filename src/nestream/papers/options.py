@@ -65,7 +65,7 @@ Switches: TypeAlias = Options | Mapping[str, Any]
 
 
 def options_of(given: Switches | None) -> Options:
-    """The options that are meant; raises for a name that there is not, naming those there are."""
+    """The options; raises for an unknown name, and lists the known ones."""
     if given is None or isinstance(given, Options):
         return given or Options()
     known = {option.name: option.type for option in fields(Options)}
@@ -76,5 +76,5 @@ def options_of(given: Switches | None) -> Options:
         if type(value) is not wanted:
             raise ValueError(f"the option {name} is {'True or False' if wanted is bool else 'a number'}")
         if wanted is int and value < 1:
-            raise ValueError(f"the option {name} is a number from 1 on, not {value!r}")
+            raise ValueError(f"the option {name} must be a number of at least 1, not {value!r}")
     return Options(**given)

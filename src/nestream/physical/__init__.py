@@ -1,1 +1,1 @@
-"""From the logical plan to the operators that run it."""
+"""Plans a query: from the logical plan to the operators that run it."""

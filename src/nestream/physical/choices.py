@@ -26,18 +26,18 @@ from nestream.model.diagnostics import Diagnostic, QueryError
 from nestream.model.expression import Attribute, Expression, IsNull, Or, variables
 
 MOST_CHOICES = 1024
-"""How many combinations of OR branches a query may have."""
+"""The maximum number of combinations of OR branches."""
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """A node without ORs: its positive components, and the predicates that hold where it takes part."""
+class OrAlternative:
+    """A node without ORs: its positive components, and the predicates that hold in its matches."""
 
     node: Leaf | WinSeq | WinAnd
-    parts: tuple[Chosen, ...]
+    parts: tuple[OrAlternative, ...]
     predicates: tuple[Expression, ...]
 
-    def walk(self) -> Iterator[Chosen]:
+    def walk(self) -> Iterator[OrAlternative]:
         """This node and its positive parts, outermost first."""
         yield self
         for part in self.parts:
@@ -45,17 +45,17 @@ class Chosen:
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
-        """The positive leaves in the order of the text."""
+        """The positive leaves in text order."""
         return tuple(part.node for part in self.walk() if isinstance(part.node, Leaf))
 
     @property
     def first(self) -> tuple[str, ...]:
-        """The variables of which one is the earliest event."""
+        """The variables that can bind the earliest event."""
         return self._ends(0)
 
     @property
     def last(self) -> tuple[str, ...]:
-        """The variables of which one is the latest event."""
+        """The variables that can bind the latest event."""
         return self._ends(-1)
 
     def _ends(self, side: int) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class Chosen:
 
     @property
     def chain(self) -> tuple[str, ...] | None:
-        """The variables in their order where that is total."""
+        """The variables in order, if the order is total."""
         match self.node:
             case Leaf(variable=variable):
                 return (variable,)
@@ -81,7 +81,7 @@ class Chosen:
 
     @property
     def levels(self) -> dict[str, int]:
-        """How deep each variable is nested: 0 for those of the outermost expression."""
+        """How deeply each variable is nested: 0 for the outermost expression."""
         if isinstance(self.node, Leaf):
             return {self.node.variable: 0}
         found: dict[str, int] = {}
@@ -99,7 +99,7 @@ class Chosen:
                     yield from product(left.last, right.first)
 
 
-def choices(node: Node) -> list[Chosen]:
+def choices(node: Node) -> list[OrAlternative]:
     """Every choice of the branches under a node."""
     if _count(node) > MOST_CHOICES:
         raise QueryError(
@@ -127,10 +127,10 @@ def _count(component: Component) -> int:
             return prod(map(_count, components))
 
 
-def _choices(node: Node) -> Iterator[Chosen]:
+def _choices(node: Node) -> Iterator[OrAlternative]:
     match node:
         case Leaf(predicates=predicates):
-            yield Chosen(node, (), predicates)
+            yield OrAlternative(node, (), predicates)
         case WinOr(predicates=predicates):
             for branch in positive(node):
                 for chosen in _choices(branch):
@@ -145,14 +145,16 @@ def _choices(node: Node) -> Iterator[Chosen]:
             for components in product(*given):
                 plain = replace(node, components=tuple(part for parts in components for part in parts))
                 for parts in product(*map(_choices, positive(node))):
-                    yield Chosen(plain, parts, tuple(_asked(predicates, node, parts)))
+                    yield OrAlternative(plain, parts, tuple(_asked(predicates, node, parts)))
 
 
-def _asked(predicates: tuple[Expression, ...], node: Node, parts: tuple[Chosen, ...]) -> Iterator[Expression]:
+def _asked(
+    predicates: tuple[Expression, ...], node: Node, parts: tuple[OrAlternative, ...]
+) -> Iterator[Expression]:
     """The predicates of a node for one choice of branches.
 
-    Outside an OR only the condition of a window is about its branches, `d.ts IS NULL OR d.ts - b.ts <= 10`:
-    it holds without `d`, and with it the test for NULL is needless.
+    Outside an OR, only the condition of a window mentions its branches: `d.ts IS NULL OR d.ts - b.ts <= 10`.
+    It holds without `d`; with `d`, the test for NULL is not needed.
     """
     missing = target_variables(node) - {leaf.variable for part in parts for leaf in part.leaves}
     for predicate in predicates:
@@ -172,7 +174,7 @@ def _without_tests(predicate: Expression) -> Expression:
 
 
 def _alternatives(constraint: Component) -> Iterator[tuple[Component, ...]]:
-    """The negations and witnesses of each choice of branches of a constraint; what binds stays itself."""
+    """The negations and witnesses of each choice of branches of a constraint; other components stay."""
     if not is_constraint(constraint):
         yield (constraint,)
         return

@@ -1,4 +1,4 @@
-"""Decides whether a negation depends on the outer match by interval and key alone: then it is derived."""
+"""Derives negations that depend on the outer match only through their interval and a key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nestream.logical.nodes import Component, Leaf, WinAnd, WinOr, WinSeq
 from nestream.logical.nodes import Group as LogicalGroup
 from nestream.logical.nodes import Negation as LogicalNegation
 from nestream.model.expression import Attribute, Comparison, Expression, conjuncts, transform, variables
-from nestream.physical.choices import Chosen
+from nestream.physical.choices import OrAlternative
 from nestream.physical.equality import classes, linked_key
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ Link = tuple[str, tuple[str, ...]]
 """An outer variable, and its attributes that equal the key."""
 
 
-def derive(planner: Planner, chosen: Chosen, negation: Negation, outer: Outer) -> Negation:
-    """The negation, derived where that is right, with the reason why or why not."""
+def derive(planner: Planner, chosen: OrAlternative, negation: Negation, outer: Outer) -> Negation:
+    """Derive the negation where that is correct; also records the reason why or why not."""
     block, own = negation.block, set(negation.block.leaves)
     if any(has_groups(inner.block) and inner.derived is None for inner in block.negations):
         return replace(negation, reason="a group deep inside it is counted match by match")
@@ -57,7 +57,7 @@ def derive(planner: Planner, chosen: Chosen, negation: Negation, outer: Outer) -
 
 
 def _looks_inside(group: Group, own: set[str]) -> bool:
-    """Whether the members of a group are related to no event around the expression but by equalities."""
+    """Whether the members of a group relate to events outside the expression only by equalities."""
     names = own | set(group.variables)
     return all(
         not one.block.negations
@@ -72,9 +72,9 @@ def _looks_inside(group: Group, own: set[str]) -> bool:
 
 
 def _from_parts(
-    chosen: Chosen, block: Block, facts: Sequence[Equality], outer: list[str]
+    chosen: OrAlternative, block: Block, facts: Sequence[Equality], outer: list[str]
 ) -> tuple[Derived, tuple[Term, ...]] | None:
-    """The staircase of an expression whose events are related by nothing but one key."""
+    """The staircase of an expression whose events are related only by one key."""
     names = list(block.leaves)
     keyed = linked_key(block.equalities, facts, names, outer)
     if keyed is None or block.predicates or block.apart or block.judged:
@@ -91,7 +91,7 @@ def _from_parts(
     return Derived(stair, key[names[0]]), tuple((link[0], attribute) for attribute in link[1])
 
 
-def _stair(chosen: Chosen, block: Block, key: Key | None) -> Stair:
+def _stair(chosen: OrAlternative, block: Block, key: Key | None) -> Stair:
     """The staircase of an expression without negations."""
     match chosen.node:
         case Leaf(variable=variable):
@@ -104,7 +104,7 @@ def _stair(chosen: Chosen, block: Block, key: Key | None) -> Stair:
 
 
 def _with_gaps(block: Block, key: Key | None, link: Link | None) -> Stair | None:
-    """The staircase of a sequence of events with negations and groups between them, of its key or none."""
+    """The staircase of a sequence with negations and groups between its events, with its key or none."""
     if block.chain is None:
         return None
     pairs = [((left,), (right,)) for left, right in pairwise(block.chain)]
@@ -128,7 +128,7 @@ def _with_gaps(block: Block, key: Key | None, link: Link | None) -> Stair | None
 
 
 def _count(group: Group, key: Key | None, link: Link | None, later: str) -> Count | None:
-    """A group counted back from the item after it; None where its members are no range by key."""
+    """A group counted back from the item after it; None if its members are not a range by key."""
     if why_no_range(group) is not None:
         return None
     block = group.alternatives[0].block
@@ -151,7 +151,7 @@ def _count(group: Group, key: Key | None, link: Link | None, later: str) -> Coun
 
 
 def _same_key(inner: Negation, key: Key | None, link: Link | None) -> bool:
-    """Whether an inner negation has no key, or the very key of the expression around it."""
+    """Whether an inner negation has no key, or exactly the key of the expression around it."""
     if not inner.link:
         return True
     names = {name for name, _ in inner.link}
@@ -167,9 +167,9 @@ def _same_key(inner: Negation, key: Key | None, link: Link | None) -> bool:
 
 
 def _from_matches(
-    planner: Planner, chosen: Chosen, negation: Negation, facts: Sequence[Equality]
+    planner: Planner, chosen: OrAlternative, negation: Negation, facts: Sequence[Equality]
 ) -> Negation:
-    """The negation derived from the matches of its expression, which is run on its own."""
+    """The negation, derived from the matches of its expression, which runs on its own."""
     from nestream.physical.planner import edges, operator_of
 
     own = set(negation.block.leaves)
@@ -181,7 +181,7 @@ def _from_matches(
         inside, linked = min(term for term in terms if term[0] in own), set[Term]()
         for term in sorted(term for term in terms if term[0] not in own):
             equal = next((facts for facts in known if term in facts), frozenset())
-            if not equal & linked:  # else one that equals it is linked already
+            if not equal & linked:  # otherwise an equal one is already linked
                 link.append(term)
                 key.append(inside)
                 linked.add(term)
@@ -205,8 +205,8 @@ def _compares_itself(formula: Expression) -> bool:
     return isinstance(formula, Comparison) and formula.operator == "=" and len(set(formula.operands)) == 1
 
 
-def _substituted(chosen: Chosen, inner_of: Mapping[Term, Term]) -> Chosen:
-    """The same expression with the terms of the outer match replaced by inner ones that equal them."""
+def _substituted(chosen: OrAlternative, inner_of: Mapping[Term, Term]) -> OrAlternative:
+    """The expression with outer terms replaced by inner ones that equal them."""
 
     def term(part: Expression) -> Expression:
         if isinstance(part, Attribute) and (part.variable, part.name) in inner_of:
@@ -229,7 +229,7 @@ def _substituted(chosen: Chosen, inner_of: Mapping[Term, Term]) -> Chosen:
             case _:
                 return component
 
-    return Chosen(
+    return OrAlternative(
         node(chosen.node),  # type: ignore[arg-type]
         tuple(_substituted(part, inner_of) for part in chosen.parts),
         formulas(chosen.predicates),

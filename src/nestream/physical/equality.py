@@ -18,7 +18,7 @@ KindOf = Callable[[str], Kind]
 def split_equalities(
     predicates: Iterable[Expression], kind_of: KindOf
 ) -> tuple[list[Equality], list[Expression]]:
-    """The predicates as equalities between attributes of two variables, and the rest."""
+    """Split predicates into equalities between attributes of two variables, and the rest."""
     equalities: list[Equality] = []
     rest: list[Expression] = []
     for predicate in predicates:
@@ -40,13 +40,13 @@ def _equality(pair: tuple[Expression, Expression], kind_of: KindOf) -> Equality 
         return None
     if left.variable is None or right.variable is None or left.variable == right.variable:
         return None
-    if kind_of(left.name) is not kind_of(right.name):  # an integer beside a float is compared as a float
+    if kind_of(left.name) is not kind_of(right.name):  # an integer is compared with a float as a float
         return None
     return Equality((left.variable, left.name), (right.variable, right.name))
 
 
 def classes(equalities: Sequence[Equality]) -> list[frozenset[Term]]:
-    """The sets of terms that the equalities make equal, in the order of their first term."""
+    """The sets of terms that the equalities make equal, ordered by their first term."""
     parent: dict[Term, Term] = {}
 
     def find(term: Term) -> Term:
@@ -67,7 +67,7 @@ def classes(equalities: Sequence[Equality]) -> list[frozenset[Term]]:
 def covering(
     found: Sequence[frozenset[Term]], variables: Sequence[str]
 ) -> Iterator[tuple[frozenset[Term], Mapping[str, str]]]:
-    """The classes with a term of every variable, each with the attribute that serves for a variable."""
+    """The classes with a term of every variable, each with the attribute for each variable."""
     for terms in found:
         serving = {name: min(a for v, a in terms if v == name) for name in variables if _has(terms, name)}
         if len(serving) == len(variables):
@@ -81,7 +81,7 @@ def _has(terms: frozenset[Term], variable: str) -> bool:
 def key_of(
     equalities: Sequence[Equality], variables: Sequence[str]
 ) -> tuple[Mapping[str, tuple[str, ...]] | None, list[Equality]]:
-    """The attributes that are equal in all the variables, and the equalities that this does not cover."""
+    """The attributes that are equal in all variables, and the equalities that this does not cover."""
     keys = [serving for _, serving in covering(classes(equalities), variables)] if len(variables) > 1 else []
     if not keys:
         return None, list(equalities)
@@ -91,18 +91,17 @@ def key_of(
 
 
 def _covers(serving: Mapping[str, str], equality: Equality) -> bool:
-    """Whether the equality follows from the key: both its terms are key attributes of their variables."""
+    """Whether the equality follows from the key: both terms are key attributes of their variables."""
     return all(serving.get(name) == attribute for name, attribute in (equality.left, equality.right))
 
 
 def linked_key(
     own: Sequence[Equality], facts: Sequence[Equality], inner: Sequence[str], outer: Sequence[str]
 ) -> tuple[Mapping[str, tuple[str, ...]] | None, tuple[str, tuple[str, ...]] | None] | None:
-    """The key of a negation: its inner attributes, and the outer variable and attributes they equal.
+    """The key of a negation: its inner attributes, and the outer variable and attributes that they equal.
 
-    `own` are the negation's equalities, `facts` those that hold of the outer match, `outer` its variables,
-    the nearest first. None where some equality of the negation does not follow from a key of all its
-    variables.
+    `own` are the negation's equalities, `facts` those of the outer match, and `outer` its variables, nearest
+    first. Returns None if some equality of the negation does not follow from a key of all its variables.
     """
     if not own:
         return None, None
@@ -141,7 +140,7 @@ def _known_equal(
     keys: Sequence[tuple[frozenset[Term], Mapping[str, str]]],
     facts: Sequence[Equality],
 ) -> bool:
-    """Whether the outer match itself makes all the outer terms equal to the link, class by class."""
+    """Whether the outer match makes all outer terms equal to the link, class by class."""
     known = classes(facts)
     for place, (terms, _) in enumerate(keys):
         anchor = (link[0], link[1][place])

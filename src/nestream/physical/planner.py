@@ -1,8 +1,8 @@
 """Plans a query: from the logical plan to blocks, and to the operator that runs each.
 
-Single-event predicates go into the leaves, equalities into keys, the rest is left to the operators. A
-negation is derived where its matches depend on the outer match by an interval and a key alone. Everything
-else is a lateral join, which is always right.
+Single-event predicates go into the leaves and equalities into keys; the rest is left to the operators. A
+negation that depends on the outer match only through an interval and a key is derived. Everything else is a
+lateral join, which always applies.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from nestream.logical.nodes import Plan, targets_in_order
 from nestream.model.expression import aggregates, conjuncts, variables
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Schema
-from nestream.physical.choices import Chosen, choices
+from nestream.physical.choices import OrAlternative, choices
 from nestream.physical.deriving import derive
 from nestream.physical.equality import key_of, split_equalities
 from nestream.physical.writing import (
@@ -51,10 +51,10 @@ def plan_native(
     events: pa.Table | None = None,
     whole: bool = False,
 ) -> NativeProgram:
-    """The program of a plan that was typed for the schema; without a schema, to explain it.
+    """Make the program of a plan typed for the schema; without a schema, a program to explain.
 
-    `leaves` are the leaves of other programs over the same events, with their numbers; those of this one are
-    added.
+    `leaves` maps the leaves of other programs over the same events to their numbers; those of this program
+    are added.
     """
     planner = Planner(schema, {} if leaves is None else leaves)
     blocks = tuple(planner.root_block(chosen) for chosen in choices(plan.root))
@@ -72,7 +72,7 @@ def plan_native(
 
 
 def _shown_groups(plan: Plan, blocks: Sequence[Block]) -> ShownGroups | None:
-    """What the output shows of groups, None where it shows nothing."""
+    """What the output shows of groups; None if it shows nothing."""
     columns = plan.output.columns
     returned = [column.expression for column in columns if isinstance(column, ValueColumn)]
     shown = ShownGroups(
@@ -89,7 +89,7 @@ def _shown_groups(plan: Plan, blocks: Sequence[Block]) -> ShownGroups | None:
 
 
 def operator_of(block: Block) -> PhysicalOperator:
-    """The operator that finds the matches of a block."""
+    """Choose the operator that finds the matches of a block."""
     if block.chain is not None and not (block.equalities and block.groups):
         chain = Chain(block)
         if chain.is_right:
@@ -101,16 +101,16 @@ def operator_of(block: Block) -> PhysicalOperator:
 
 
 class Planner(BlockWriter):
-    """Writes the blocks of one plan."""
+    """Builds the blocks of one plan."""
 
     # -- blocks --------------------------------------------------------------------------------------------
 
-    def root_block(self, chosen: Chosen) -> Block:
+    def root_block(self, chosen: OrAlternative) -> Block:
         """The block of a whole match, or of an expression that depends on nothing around it."""
         return self.block(chosen, root_limits(chosen), Outer(), root=True)
 
-    def block(self, chosen: Chosen, limits: Interval, outer: Outer, *, root: bool = False) -> Block:
-        """The block of a choice, within the limits that its surroundings leave."""
+    def block(self, chosen: OrAlternative, limits: Interval, outer: Outer, *, root: bool = False) -> Block:
+        """The block of a choice, within the limits set by its surroundings."""
         names = [leaf.variable for leaf in chosen.leaves]
         written = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
         judged = [f for f in written if any(aggregates(f))]
@@ -143,15 +143,15 @@ class Planner(BlockWriter):
 
     # -- negations -----------------------------------------------------------------------------------------
 
-    def negations(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Negation]:
-        """The negations of a node and its positive parts, each alternative of each, with its interval."""
+    def negations(self, chosen: OrAlternative, limits: Interval, outer: Outer) -> Iterator[Negation]:
+        """The negations of a node and its positive parts: every alternative of each, with its interval."""
         for component, interval in constraints_of(chosen, limits):
             if isinstance(component, LogicalNegation):
                 for alternative in choices(component.body):
                     block = self.block(alternative, interval, outer)
                     yield derive(self, alternative, Negation(interval, block), outer)
 
-    def groups(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Group]:
+    def groups(self, chosen: OrAlternative, limits: Interval, outer: Outer) -> Iterator[Group]:
         """The groups of a node and its positive parts, with their intervals."""
         for component, interval in constraints_of(chosen, limits):
             if isinstance(component, LogicalGroup):
@@ -165,7 +165,7 @@ class Planner(BlockWriter):
 
 
 def edges(block: Block) -> set[Edge]:
-    """The edges that the negations and groups of a block look up to, at any depth."""
+    """The edges that the negations and groups of a block depend on, at any depth."""
     found: set[Edge] = set()
     looking = [*block.negations, *(one for group in block.groups for one in group.alternatives)]
     for negation in looking:

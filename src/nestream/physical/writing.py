@@ -1,4 +1,4 @@
-"""What every planner that writes blocks does alike: leaves, order, equalities, and where a negation looks."""
+"""What all planners that build blocks share: leaves, order, equalities, and the intervals of negations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nestream.model.expression import (
 )
 from nestream.model.schema import Kind, Schema
 from nestream.model.time import WindowKind
-from nestream.physical.choices import Chosen
+from nestream.physical.choices import OrAlternative
 from nestream.physical.equality import classes
 
 _MEASURES = {
@@ -34,7 +34,7 @@ _MEASURES = {
 
 
 class Keyed(Protocol):
-    """What is known of a block to what is nested in it."""
+    """What is known of a block, for what is nested in it."""
 
     @property
     def order(self) -> frozenset[tuple[str, str]]:
@@ -42,7 +42,7 @@ class Keyed(Protocol):
 
     @property
     def equalities(self) -> tuple[Equality, ...]:
-        """The attributes that must be equal, beside the key."""
+        """The attributes that must be equal, besides the key."""
 
     @property
     def key(self) -> Mapping[str, tuple[str, ...]] | None:
@@ -57,7 +57,7 @@ class Outer:
     order: frozenset[tuple[str, str]] = frozenset()
     facts: tuple[Equality, ...] = ()
 
-    def inside(self, block: Keyed, chosen: Chosen) -> Outer:
+    def inside(self, block: Keyed, chosen: OrAlternative) -> Outer:
         """The same for what is nested in a block."""
         types = {leaf.variable: frozenset(leaf.types) for leaf in chosen.leaves}
         facts = (*block.equalities, *_key_equalities(block), *self.facts)
@@ -65,7 +65,7 @@ class Outer:
 
 
 def _key_equalities(block: Keyed) -> Iterator[Equality]:
-    """The equalities that the key of a block stands for."""
+    """The equalities that the key of a block implies."""
     for left, right in pairwise(block.key or ()):
         assert block.key is not None
         for a, b in zip(block.key[left], block.key[right], strict=True):
@@ -73,7 +73,7 @@ def _key_equalities(block: Keyed) -> Iterator[Equality]:
 
 
 class BlockWriter:
-    """Writes the parts of the blocks of one plan; the leaves are those of all its blocks."""
+    """Builds the parts of the blocks of one plan; all blocks share the leaves."""
 
     def __init__(self, schema: Schema | None, leaves: dict[LeafSpec, int]) -> None:
         self.schema = schema
@@ -81,7 +81,7 @@ class BlockWriter:
         self.leaves = leaves
 
     def scope(self, plan: Plan) -> dict[str, Any]:
-        """What a program takes from the plan whatever its blocks are."""
+        """What a program takes from the plan, whatever its blocks are."""
         timed = plan.window.kind is WindowKind.TIME
         scale = self.schema.per_microsecond if timed and self.schema is not None else 1
         read = (part.name for expression in expressions(plan) for part in attributes(expression))
@@ -96,7 +96,7 @@ class BlockWriter:
         }
 
     def decided(self, edges: set[Edge]) -> Decided:
-        """When the matches of a block are known whose negations look up to some edges."""
+        """When the matches of a block are decided, given the edges that its negations depend on."""
         if Edge.WINDOW_END in edges:
             return Decided.WINDOW
         if Edge.MATCH_END in edges and not self.by_arrival:
@@ -109,14 +109,14 @@ class BlockWriter:
         return found or Kind.UNKNOWN
 
     def leaf(self, leaf: Leaf, filters: list[Expression]) -> int:
-        """The number of the leaf; equal leaves are one."""
+        """The number of the leaf; equal leaves share one."""
         spec = LeafSpec(leaf.types, tuple(transform(f, _about_the_event) for f in filters))
         return self.leaves.setdefault(spec, len(self.leaves))
 
     def apart(
-        self, chosen: Chosen, order: frozenset[tuple[str, str]], outer: Outer
+        self, chosen: OrAlternative, order: frozenset[tuple[str, str]], outer: Outer
     ) -> frozenset[tuple[str, str]]:
-        """The pairs that share an event type and that no order keeps apart."""
+        """The pairs that share an event type and are not separated by an order."""
         reach = closure(order | outer.order)
         own = [(leaf.variable, frozenset(leaf.types)) for leaf in chosen.leaves]
         pairs = [*combinations(own, 2), *((a, b) for a in own for b in outer.types.items())]
@@ -127,13 +127,13 @@ class BlockWriter:
         )
 
 
-def root_limits(chosen: Chosen) -> Interval:
-    """Where the negations of a whole match may look."""
+def root_limits(chosen: OrAlternative) -> Interval:
+    """The limits within which the negations of a whole match apply."""
     return Interval(Edge.WINDOW_START, Edge.MATCH_END if isinstance(chosen.node, WinAnd) else Edge.WINDOW_END)
 
 
-def constraints_of(chosen: Chosen, limits: Interval) -> Iterator[tuple[Component, Interval]]:
-    """The negations, groups and witnesses of a node and of its positive parts, each with its interval."""
+def constraints_of(chosen: OrAlternative, limits: Interval) -> Iterator[tuple[Component, Interval]]:
+    """The negations, groups and witnesses of a node and its positive parts, each with its interval."""
     node = chosen.node
     if isinstance(node, Leaf):
         return
@@ -155,7 +155,7 @@ def constraints_of(chosen: Chosen, limits: Interval) -> Iterator[tuple[Component
 
 
 def interval_order(limits: Interval, names: Iterable[str]) -> frozenset[tuple[str, str]]:
-    """The order that an interval puts on the variables inside it."""
+    """The order that an interval imposes on the variables inside it."""
     after = limits.after if isinstance(limits.after, tuple) else ()
     before = limits.before if isinstance(limits.before, tuple) else ()
     return frozenset(
@@ -166,9 +166,9 @@ def interval_order(limits: Interval, names: Iterable[str]) -> frozenset[tuple[st
 def about_the_match(
     equalities: list[Equality], names: Iterable[str], outer: Outer
 ) -> tuple[list[Equality], list[Expression]]:
-    """The equalities about a block's own events, and as predicates those about the match around it alone.
+    """The equalities about a block's own events; those about the outer match alone become predicates.
 
-    A lookup of the block's events would not test the latter. Those that are known to hold are left out.
+    A lookup of the block's events would not test the latter. Those known to hold are dropped.
     """
     own = set(names)
     around = [e for e in equalities if not {e.left[0], e.right[0]} & own]

@@ -1,4 +1,4 @@
-"""The meaning of a query, transcribed from docs/semantics.md: slow, obvious, and the truth of every test."""
+"""The meaning of a query, transcribed from docs/semantics.md: slow, obvious, the reference of all tests."""
 
 from nestream.model.schema import Order
 from nestream.reference.events import Event, history

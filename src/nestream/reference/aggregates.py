@@ -1,6 +1,6 @@
-"""The value of an aggregate over the values of the members of a group: section "Groups" of the semantics.
+"""Computes aggregates over the values of group members: section "Groups" of the semantics.
 
-Written out in exact arithmetic: integers and fractions of Python, and `math.fsum` for floats.
+It uses exact arithmetic: Python integers and fractions, and `math.fsum` for floats.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from nestream.model.expression import Aggregate, Previous, walk
 
 
 def asks_before(over: Aggregate) -> bool:
-    """Whether the operand compares a member with the one before it, with nothing given for the first."""
+    """Whether the operand compares a member with the previous one, without a value for the first."""
     return any(isinstance(part, Previous) and len(part.operands) == 1 for part in walk(over.operand))
 
 
 def aggregate(over: Aggregate, values: Sequence[Any]) -> Any:
-    """The value of the aggregate; NULLs among the values are left out."""
+    """The value of the aggregate; NULL values are ignored."""
     if over.function == "every":
         return all(one is True for one in values)
     known = [one for one in values if one is not None]
@@ -50,7 +50,7 @@ def aggregate(over: Aggregate, values: Sequence[Any]) -> Any:
 
 
 def _sum(values: Sequence[Any]) -> Any:
-    """The sum: exact, NULL where it does not fit; of floats as exact as a float can be."""
+    """The sum: exact, or NULL if it does not fit; for floats as exact as a float can be."""
     if any(isinstance(one, float) for one in values):
         return _float_sum(values)
     if any(isinstance(one, Decimal) for one in values):
@@ -61,7 +61,7 @@ def _sum(values: Sequence[Any]) -> Any:
 
 
 def _decimal(total: Fraction, values: Sequence[Any]) -> Decimal:
-    """An exact sum of decimals as a decimal with as many digits after the point as the longest has."""
+    """An exact sum of decimals, with as many decimal places as the longest operand."""
     scale = max(-min(int(Decimal(one).as_tuple().exponent), 0) for one in values)
     return Decimal(int(total * 10**scale)).scaleb(-scale)
 
@@ -85,7 +85,7 @@ def _average(values: Sequence[Any]) -> float | None:
 
 
 def _deviation(values: Sequence[Any]) -> float | None:
-    """The sample standard deviation, of two values or more."""
+    """The sample standard deviation, of at least two values."""
     if len(values) < 2 or any(isinstance(one, float) and not math.isfinite(one) for one in values):
         return None
     exact = [Fraction(one) for one in values]

@@ -11,7 +11,7 @@ from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
 
 @dataclass(frozen=True)
 class Event:
-    """One event. Its position is its identity; `row` says where it stood in the input."""
+    """One event. Its position is its identity; `row` is its row in the input."""
 
     pos: int
     ts: int
@@ -28,6 +28,6 @@ class Event:
 
 
 def history(times: Sequence[int], types: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[Event]:
-    """The events in the order of `(ts, arrival)`, each with its rank as position."""
+    """The events in the order of `(ts, arrival)`, each with its rank as its position."""
     arrival = sorted(range(len(times)), key=lambda row: (times[row], row))
     return [Event(pos, times[row], types[row], rows[row], row) for pos, row in enumerate(arrival)]

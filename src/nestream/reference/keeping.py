@@ -1,4 +1,4 @@
-"""Section "KEEP" of docs/semantics.md: which matches are kept, looking at them in the order of the output."""
+"""Section "KEEP" of docs/semantics.md: decides which matches are kept, in output order."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Match(Protocol):
 
     @property
     def events(self) -> Mapping[str, Event]:
-        """They are."""
+        """Its events."""
 
 
 M = TypeVar("M", bound=Match)
 
 
 def kept_of(matches: Sequence[M], keep: Keep, order: Order, per_microsecond: int) -> list[M]:
-    """The matches that are kept, in their order."""
+    """The kept matches, in order."""
     groups: dict[tuple[Any, ...], list[M]] = {}
     for match in matches:
         groups.setdefault(_agreed(match.events, keep, per_microsecond), []).append(match)
@@ -33,7 +33,7 @@ def kept_of(matches: Sequence[M], keep: Keep, order: Order, per_microsecond: int
 
 
 def _agreed(binding: Mapping[str, Event], keep: Keep, per_microsecond: int) -> tuple[Any, ...]:
-    """What the match must have in common with others to agree with them: events and values, or NULL."""
+    """What the match must share with others to agree with them: events and values, or NULL."""
     return tuple(
         (binding[item].pos if item in binding else None)
         if isinstance(item, str)
@@ -43,7 +43,7 @@ def _agreed(binding: Mapping[str, Event], keep: Keep, per_microsecond: int) -> t
 
 
 def _of(group: Sequence[M], keep: Keep, order: Order, per_microsecond: int) -> list[M]:
-    """The matches kept of those that agree."""
+    """The matches kept among those that agree."""
     match keep.kind:
         case Kept.FIRST if keep.every is None:
             return [group[0]]
@@ -59,7 +59,7 @@ def _of(group: Sequence[M], keep: Keep, order: Order, per_microsecond: int) -> l
         case Kept.LAST:
             return [group[-1]]
         case Kept.LONGEST:
-            return [max(group, key=_length)]  # of equals the first
+            return [max(group, key=_length)]  # the first of equals
         case Kept.SHORTEST:
             return [min(group, key=_length)]
         case Kept.DISJOINT:

@@ -1,11 +1,11 @@
 """The matches of a query over a history, section by section of docs/semantics.md.
 
 "Positive part": every way to bind the positive components, in order, in the window, with all predicates.
-"Negative part": a complete positive match is dropped if some negation has a match in its interval.
-A rewritten plan also has the witnesses of docs/rewriting.md, which must be found in theirs.
-"Output": the distinct bindings of the variables that the output keeps.
+"Negative part": a complete positive match is dropped if some negation has a match in its interval. A
+rewritten plan also has the witnesses of docs/rewriting.md, which must be found in their intervals. "Output":
+the distinct bindings of the variables that the output keeps.
 
-No cleverness: everything is enumerated.
+There is no optimisation: everything is enumerated.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from nestream.reference.values import holds
 
 Binding = Mapping[str, Event]
 Groups = Mapping[str, Sequence[Binding]]
-"""The members of each group of a match, in order; a repeated event is a member of one variable."""
+"""The members of each group of a match, in order; a repeated event is a member with one variable."""
 _LOOK = 1 << 16
-"""After how many matches memory is looked at."""
+"""How many matches are found between two checks of memory."""
 _RESERVE = 256 * 1024 * 1024
-"""What is left for putting the matches into order and into a table."""
+"""The memory reserved for sorting the matches and making a table."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """The events that a match keeps, by variable. A variable of a branch not taken is missing."""
+    """The events that a match keeps, by variable. A variable of a branch that was not taken is missing."""
 
     events: Binding
     groups: Groups = field(default_factory=dict)
 
     @property
     def positions(self) -> tuple[tuple[str, int], ...]:
-        """The identity of the match: which event plays which variable."""
+        """The identity of the match: the event of each variable."""
         return tuple(sorted((name, event.pos) for name, event in self.events.items()))
 
 
@@ -70,7 +70,7 @@ def evaluate(
 ) -> list[Match]:
     """Every match of the plan over the history, each once, by `match_end` and the positions of its events.
 
-    With `as_of` the history is complete up to that time alone.
+    With `as_of`, the history is complete only up to that time.
     """
     meaning = Meaning(plan, order, per_microsecond, as_of)
     kept: dict[tuple[tuple[str, int], ...], Match] = {}
@@ -94,7 +94,7 @@ def _output_order(match: Match, plan: Plan) -> tuple[int, list[int]]:
 class Part:
     """One way to bind a node's positive part: its events, and the same for its positive components.
 
-    An OR has the one branch that was taken as its only component, a Proj its body.
+    An OR has the taken branch as its only component, a Proj its body.
     """
 
     node: Node
@@ -126,7 +126,7 @@ class Interval:
 
 
 class Meaning:
-    """The definitions of docs/semantics.md for one plan, each a method; what tells why builds on them too."""
+    """The definitions of docs/semantics.md for one plan, one method each; `why` uses them too."""
 
     def __init__(self, plan: Plan, order: Order, per_microsecond: int, as_of: int | None = None) -> None:
         self.plan = plan
@@ -150,13 +150,13 @@ class Meaning:
         return (part for part, _ in self.complete_matches(history))
 
     def complete_matches(self, history: Sequence[Event]) -> Iterator[tuple[Part, Groups]]:
-        """The same with the groups of each."""
+        """The same, with the groups of each match."""
         if self.as_of is not None:
             history = [event for event in history if event.ts <= self.as_of]
         for part in self.bindings(self.plan.root, history, frozenset()):
             if self.in_window(part.binding) and self.satisfied(part, part.binding):
                 root = part
-                while isinstance(root.node, WinOr | Proj):  # of a root OR each branch is a root
+                while isinstance(root.node, WinOr | Proj):  # each branch of a root OR is a root
                     (root,) = root.parts
                 limits = self.root_limits(root)
                 if self.violated(root, limits, history, part.binding) or not self.decided(root, limits):
@@ -166,7 +166,7 @@ class Meaning:
                     yield part, groups
 
     def bindings(self, node: Node, history: Sequence[Event], taken: frozenset[Event]) -> Iterator[Part]:
-        """Every way to bind the node's positive part to events that are not taken, in order."""
+        """Every way to bind the node's positive part to unused events, in order."""
         match node:
             case Leaf(variable=variable, types=types):
                 for event in history:
@@ -222,9 +222,9 @@ class Meaning:
                 return length < self.window if self.plan.exclusive else length <= self.window
 
     def satisfied(self, part: Part, binding: Binding) -> bool:
-        """Whether the predicates of every node that takes part hold under the complete binding.
+        """Whether the predicates of every node in the match hold under the complete binding.
 
-        Those that mention a group through an aggregate are judged when the groups are known.
+        Predicates over aggregates of groups are checked once the groups are known.
         """
         return all(
             holds(predicate, binding, self.per_microsecond)
@@ -238,7 +238,7 @@ class Meaning:
     def groups(
         self, part: Part, limits: Interval, history: Sequence[Event], binding: Binding
     ) -> dict[str, Sequence[Binding]] | None:
-        """The members of every group of the part, None where one has too few or too many."""
+        """The members of every group of the part; None if one has too few or too many."""
         found: dict[str, Sequence[Binding]] = {}
         node = part.node
         if isinstance(node, Leaf):
@@ -265,7 +265,7 @@ class Meaning:
     def members(
         self, group: Group, interval: Interval, history: Sequence[Event], binding: Binding
     ) -> list[Binding]:
-        """All matches of the group's body in the interval that go with the binding, in order."""
+        """All matches of the group's body in the interval that are consistent with the binding, in order."""
         return self.in_order(group, list(self.extensions(group.body, interval, history, binding)))
 
     def in_order(self, group: Group, found: Sequence[Binding]) -> list[Binding]:
@@ -280,7 +280,7 @@ class Meaning:
         )
 
     def judged(self, part: Part, binding: Binding, groups: Groups) -> bool:
-        """Whether the predicates with aggregates hold of the match and its groups."""
+        """Whether the predicates with aggregates hold for the match and its groups."""
         return all(
             holds(predicate, binding, self.per_microsecond, groups)
             for inner in part.walk()
@@ -327,7 +327,7 @@ class Meaning:
         return False
 
     def decided(self, part: Part, limits: Interval) -> bool:
-        """Whether every constraint in the part looks at an interval that the history is complete in."""
+        """Whether the history is complete in the interval of every constraint of the part."""
         node = part.node
         if self.as_of is None or isinstance(node, Leaf):
             return True
@@ -346,7 +346,7 @@ class Meaning:
         return True
 
     def passed(self, limit: Limit) -> bool:
-        """Whether a right limit lies in what is complete."""
+        """Whether a right limit lies in the complete part of the history."""
         if limit.measure == "order":  # an event of the match
             return True
         assert self.as_of is not None
@@ -374,7 +374,7 @@ class Meaning:
             case Negation(body=body):
                 return not self.occurs(body, interval, history, binding)
             case Group():
-                return True  # its members are counted when all constraints hold
+                return True  # its members are counted once all constraints hold
             case Witness():
                 return self.witnessed(constraint, interval, history, binding)
             case WinOr(components=branches):
@@ -397,7 +397,7 @@ class Meaning:
         return witness.absent is None or not self.serving(witness.absent, before, binding)
 
     def serving(self, leaf: Leaf, events: Sequence[Event], binding: Binding) -> list[Event]:
-        """The events that can play the leaf beside the binding: not spoken for, its predicates satisfied."""
+        """The events that can bind the leaf, given the binding: unused, with its predicates satisfied."""
         return [
             event
             for event in events
@@ -430,7 +430,7 @@ class Meaning:
         return self.within(event, interval.left, 1) and self.within(event, interval.right, -1)
 
     def within(self, event: Event, limit: Limit, side: int) -> bool:
-        """Whether the event is on the inner side of a limit: side 1 for the left end, -1 for the right."""
+        """Whether the event is inside a limit: side 1 is the left end, -1 the right."""
         at = limit.at
         if at is None:
             return True

@@ -21,7 +21,7 @@ from nestream.reference.values import value
 
 
 def match_reference(plan: Plan, table: pa.Table, schema: Schema, kinds: Mapping[str, Kind]) -> pa.Table:
-    """The matches of the plan over the table, by the reference evaluator."""
+    """The matches of the plan over the table, found by the reference evaluator."""
     unit, scale = schema.unit, schema.per_microsecond
     times = computable(table.column(schema.time), unit, schema.time).to_pylist()
     computed = {
@@ -60,7 +60,7 @@ def match_reference(plan: Plan, table: pa.Table, schema: Schema, kinds: Mapping[
 
 
 def _members(group: Group, matches: list[Match]) -> Members:
-    """The members of a group of all matches."""
+    """The members of a group in all matches."""
     found = [match.groups.get(group.variable) for match in matches]
     counts = [-1 if members is None else len(members) for members in found]
     names = targets_in_order(group.body)

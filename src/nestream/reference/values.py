@@ -1,7 +1,7 @@
-"""The value of an expression under a binding of variables to events.
+"""Computes the value of an expression under a binding of variables to events.
 
 Times and durations are integers in the resolution of the time column. Numbers of any kind are compared by
-their value, as Python does; a comparison that touches NULL is not satisfied.
+value, as in Python; a comparison with NULL is not satisfied.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def value(
     groups: Members | None = None,
     previous: Mapping[str, Event] | None = None,
 ) -> Any:
-    """The value of the expression; None stands for NULL and for an unbound variable's attributes.
+    """The value of the expression; None means NULL, or an attribute of an unbound variable.
 
     `per_microsecond` is 1000 where times are in nanoseconds. `groups` are the members of each group. Inside
-    an aggregate the binding includes a member, and `previous` is the binding with the member before it.
+    an aggregate, the binding includes a member, and `previous` is the binding with the previous member.
     """
 
     def of(part: Expression) -> Any:
@@ -90,7 +90,7 @@ def value(
             return value(operand, previous, per_microsecond)
         case Aggregate(group=group):
             members = (groups or {}).get(group or "")
-            if members is None:  # of a branch that was not taken
+            if members is None:  # for a branch that was not taken
                 return None
             return aggregate(expression, _values(expression, members, binding, per_microsecond))
     raise AssertionError(f"{expression!r} is not an expression of a plan")
@@ -102,7 +102,7 @@ def _values(
     binding: Mapping[str, Event],
     per_microsecond: int,
 ) -> list[Any]:
-    """The operand of an aggregate for each member; EVERY leaves out a first one that PREV has nothing for."""
+    """The operand of an aggregate for each member; EVERY skips a first member that PREV has no value for."""
     found = []
     previous: Mapping[str, Event] | None = None
     for member in members:

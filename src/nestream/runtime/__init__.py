@@ -1,1 +1,1 @@
-"""Runs a plan over events: in this process."""
+"""Runs a compiled query over events: in this process, or under `spark/` on Spark."""

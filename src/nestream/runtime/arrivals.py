@@ -1,7 +1,9 @@
-"""Sorts arriving events out: to be taken, late, or dead. Nothing of a stream changes before they are taken.
+"""Classifies arriving events: to be taken, late, or dead letters.
 
-The schema of a stream grows with what comes, so looking at events may lead to a run for a wider schema, which
-begins where the one before is.
+The stream does not change before they are taken.
+
+The schema of a stream grows with its events, so checking events may lead to a run for a wider schema, which
+takes over from the current one.
 """
 
 from __future__ import annotations
@@ -21,20 +23,20 @@ from nestream.runtime.compiled import Begin, Compiled, Since
 from nestream.runtime.intake import Columns, check_computable, grown, without_role
 from nestream.runtime.joining import Joining
 from nestream.runtime.progress import Progress
+from nestream.runtime.reorder_buffer import Times
 from nestream.runtime.runs import AnyRun, started
 from nestream.runtime.state import StateError
-from nestream.runtime.waiting import Times
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A query before its events are known: what it asks of them, and how it is compiled for their schema.
+    """A query before its events are known: what it needs of them, and how it is compiled for their schema.
 
     `compiled` raises where the query does not fit the schema. `identity` is what a saved state must agree
-    with. `attributes` are those that the query reads, `computed` those that it does not only show, and
-    `types` the event types that it names. With `whole` a match shows events with all their columns; otherwise
-    those that the query does not read do not matter. `members` are the identities of the queries of a set.
-    With `fixed` the columns are known and stay, and events that no query reads never arrive.
+    with. `attributes` are those that the query reads, `computed` those that it computes with, and `types` the
+    event types that it names. With `whole` a match shows events with all their columns; otherwise columns
+    that the query does not read are ignored. `members` are the identities of the queries of a set. With
+    `fixed` the columns are known and never change, and events that no query reads never arrive.
     """
 
     compiled: Callable[[Schema, Begin | None], Compiled]
@@ -50,7 +52,7 @@ class Compiler:
 
 @dataclass(frozen=True)
 class Arrival:
-    """Events that were looked at and can be taken: row numbers are those of the table that arrived."""
+    """Checked events that can be taken: row numbers refer to the table that arrived."""
 
     progress: Progress | None
     table: pa.Table
@@ -60,7 +62,7 @@ class Arrival:
 
 
 class Arrivals:
-    """What a stream knows of its events before they come."""
+    """What a stream knows of its events before they arrive."""
 
     def __init__(
         self, compiler: Compiler, *, time: str, type: str, lateness: int | Duration, schema: Schema | None
@@ -77,12 +79,12 @@ class Arrivals:
         declared = {} if schema is None else schema.columns
         self._declared = {name: roomy(kind) for name, kind in declared.items() if self._is_used(name)}
         self._plain: pa.Schema | None = None
-        """The columns of the table that came last, in plain types."""
+        """The columns of the last table, in plain types."""
         self._narrow: list[tuple[int, pa.Field]] = []
-        """The places of its columns that need more room, with the type that has it."""
+        """The places of its columns that need a wider type, with that type."""
 
     def begin(self, columns: Columns | None = None, since: Mapping[str, int] | None = None) -> Progress:
-        """The beginning of a stream with some columns, by default with those that were declared.
+        """The beginning of a stream with some columns, by default the declared ones.
 
         Queries that joined a running set see events `since` a time.
         """
@@ -105,9 +107,9 @@ class Arrivals:
         return Arrivals(compiler, time=self.time, type=self.type, lateness=self.lateness, schema=self._given)
 
     def take_over(self, progress: Progress, before: Compiler) -> tuple[Progress, list[str]]:
-        """The progress of a set from `before` with the queries of this one; raises where they do not fit.
+        """Carry the progress of a set over to the queries of this one; raises if they do not fit the events.
 
-        Queries that both have go on; the others are left out, or join. Also the names of those that join.
+        Queries in both sets continue; the others leave, or join. Also returns the names of those that join.
         """
         held = progress.run.schema.columns
         columns = {**self._declared, **{name: kind for name, kind in held.items() if self._is_used(name)}}
@@ -122,7 +124,7 @@ class Arrivals:
     # -- batches -------------------------------------------------------------------------------------------
 
     def batch(self, events: Any) -> pa.Table:
-        """A batch as users give it, as a table."""
+        """Convert a batch, as users pass it, to a table."""
         table = events
         if not isinstance(events, pa.Table) or events.schema != self._plain or _has_null_words(events):
             table = to_table(events, self.type, self.time)
@@ -139,7 +141,7 @@ class Arrivals:
     # -- looking -------------------------------------------------------------------------------------------
 
     def look(self, table: pa.Table, progress: Progress | None) -> Arrival:
-        """Sort out the events. Raises where they do not fit; changes nothing."""
+        """Classify the events. Raises if they do not fit; changes nothing."""
         dead: list[tuple[int, str]] = []
         table, rows = self._readable(self._timed(table, progress), None, dead)
         known = progress is not None and table.schema.equals(progress.run.schema.arrow)
@@ -165,13 +167,13 @@ class Arrivals:
         return Arrival(progress, on_time, times[~behind], dead, late.tolist())
 
     def _timed(self, table: pa.Table, progress: Progress | None) -> pa.Table:
-        """The events with timestamps for times that are text, unless times are known to be integers."""
+        """Convert times that are text to timestamps, unless times are known to be integers."""
         columns = self._declared if progress is None else progress.run.schema.columns
         known = columns.get(self.time)
         return table if known is not None and pa.types.is_integer(known) else with_times(table, self.time)
 
     def _readable(self, table: pa.Table, rows: Any, dead: list[tuple[int, str]]) -> tuple[pa.Table, Any]:
-        """The events with a time and a type, and their row numbers, None for all; the others are dead."""
+        """The events with a time and a type, and their rows (None for all); the others are dead letters."""
         for role, name in (("time", self.time), ("type", self.type)):
             lacking = without_role(table, role, name)
             if lacking is not None:
@@ -192,7 +194,7 @@ class Arrivals:
         return grown(known, table, {*self._declared, self.time, self.type}, self._mentioned)
 
     def _refuse_shadows(self, columns: Columns, before: Schema) -> None:
-        """Raise where a column would change what the query has read so far by its name."""
+        """Raise if a column would change the meaning of a name that the query has read so far."""
         for name in self._schema(columns).shadowed.keys() - before.shadowed.keys():
             if name in self._reads:
                 raise EventError(
@@ -203,7 +205,7 @@ class Arrivals:
     # -- restoring -----------------------------------------------------------------------------------------
 
     def check_saved(self, columns: Columns) -> None:
-        """Raise where the saved events have other columns than this stream."""
+        """Raise if the saved events have other columns than this stream."""
         for role, name in (("time", self.time), ("type", self.type)):
             if name not in columns:
                 raise StateError(
@@ -213,13 +215,13 @@ class Arrivals:
         for name, datatype in self._declared.items():
             if columns.get(name, datatype) != datatype:
                 raise StateError(
-                    f"the schema says that column `{name}` is {datatype}, and in the saved state it is "
-                    f"{columns[name]}\n  hint: go on with the schema that the state was saved with"
+                    f"the schema says that column `{name}` is {datatype}, but in the saved state it is "
+                    f"{columns[name]}\n  hint: use the schema that the state was saved with"
                 )
 
 
 def _has_null_words(table: pa.Table) -> bool:
-    """Whether a dictionary has NULL for a word, so that its column is not plain."""
+    """Whether a dictionary contains NULL as a word, so that its column is not plain."""
     return any(
         part.dictionary.null_count
         for column in table.columns

@@ -1,4 +1,4 @@
-"""A query, or a set of them, compiled for events of one schema: what runs, streams and Spark tasks carry."""
+"""A query or query set compiled for events of one schema: what runs, streams and Spark tasks carry."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 from nestream.engine.program import LeafSpec, Measure, Program, Scope
 from nestream.model.expression import Attribute, attributes
 from nestream.model.output import START, Output, ValueColumn, output_schema
+from nestream.model.query_set_table import set_schema
 from nestream.model.schema import EventError, Kind, Schema, kind_of
-from nestream.model.together import set_schema
 from nestream.model.widening import shown, widened
 
 
@@ -21,8 +21,8 @@ from nestream.model.widening import shown, widened
 class CompiledQuery:
     """A program, the events it reads and what its matches show.
 
-    `kinds` are those of the returned expressions; `name` is the query's own in a set. A query that joined a
-    running set sees events `since` a time, all others see all.
+    `kinds` are the kinds of the returned expressions; `name` is the name of the query in a set. A query that
+    joined a running set sees events `since` a time; all others see all events.
     """
 
     schema: Schema
@@ -35,7 +35,7 @@ class CompiledQuery:
 
     @property
     def scope(self) -> Scope:
-        """The events that are read."""
+        """The events that the query reads."""
         return self.program
 
     @cached_property
@@ -45,13 +45,13 @@ class CompiledQuery:
 
     @cached_property
     def held(self) -> tuple[str, ...]:
-        """The columns that are held of an event: those that the output shows or that predicates read."""
+        """The columns held for an event: those that the output shows or predicates read."""
         shown = _shown_columns(self.output, self.schema)
         return tuple(dict.fromkeys([*shown, *map(self.schema.column, self.program.attributes)]))
 
     @cached_property
     def read(self) -> tuple[str, ...]:
-        """The columns that are read of the events, with time and type, in their own order."""
+        """The columns read from the events, with time and type, in their original order."""
         needed = {self.schema.time, self.schema.type, *self.held}
         return tuple(name for name in self.schema.columns if name in needed)
 
@@ -62,17 +62,17 @@ class CompiledQuery:
         return {name: self.wanted.field(name).type for name in names}
 
     def planned_for(self, events: pa.Table, schema: Schema) -> CompiledQuery:
-        """The same for events like these, which have a schema of their own."""
+        """The same query, planned for events like these."""
         return replace(self, program=self.program.planned_for(events, schema))
 
     def over(self, schema: Schema) -> CompiledQuery:
-        """The same for events that come in other columns of the same kinds."""
+        """The same query for events with other columns of the same kinds."""
         return replace(self, schema=schema)
 
 
 @dataclass(frozen=True)
 class CompiledSet:
-    """The queries of a set over the same events; the numbers in their programs are those of the `leaves`."""
+    """The queries of a set over the same events; leaf numbers in their programs refer to `leaves`."""
 
     schema: Schema
     members: tuple[CompiledQuery, ...]
@@ -80,7 +80,7 @@ class CompiledSet:
 
     @cached_property
     def scope(self) -> Scope:
-        """The events that are read by some query."""
+        """The events that some query reads."""
         return together([member.program for member in self.members], self.leaves)
 
     @cached_property
@@ -90,33 +90,33 @@ class CompiledSet:
 
     @cached_property
     def held(self) -> tuple[str, ...]:
-        """The columns that are held of an event for some query."""
+        """The columns held for an event, for any query."""
         return tuple(dict.fromkeys(name for member in self.members for name in member.held))
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The columns that are read of the events: all, as matches show events with all their columns."""
+        """The columns read from the events: all of them, because matches show whole events."""
         return tuple(self.schema.columns)
 
     def only(self, names: Collection[str]) -> CompiledSet:
-        """Some of the queries; the leaves of the others are unused, and the others keep their numbers."""
+        """Some of the queries; the leaves of the others become unused and keep their numbers."""
         members = tuple(member for member in self.members if member.name in names)
         used = {leaf for member in members for outline in member.program.outlines for leaf in outline.leaves}
         leaves = [leaf if n in used else LeafSpec.unused(n) for n, leaf in enumerate(self.leaves)]
         return CompiledSet(self.schema, members, tuple(leaves))
 
     def planned_for(self, events: pa.Table, schema: Schema) -> CompiledSet:
-        """The same for events like these, which have a schema of their own."""
+        """The same set, planned for events like these."""
         return replace(self, members=tuple(member.planned_for(events, schema) for member in self.members))
 
     def over(self, schema: Schema) -> CompiledSet:
-        """The same for events that come in other columns of the same kinds."""
+        """The same set for events with other columns of the same kinds."""
         return CompiledSet(schema, tuple(member.over(schema) for member in self.members), self.leaves)
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Queries of a set that read the same composite types: `reads`, none where they read events alone."""
+    """Queries of a set that read the same composite types, `reads`; none if they read only plain events."""
 
     reads: frozenset[str]
     queries: CompiledSet
@@ -124,10 +124,10 @@ class Layer:
 
 @dataclass(frozen=True)
 class CompiledLayers:
-    """The queries of a set in which some read the composite events of others; these come in lower layers.
+    """The queries of a set where some read the composite events of others, which are in lower layers.
 
-    `schema` is that of the events; the queries of a layer have one with the composite events they read.
-    `names` are those of all queries, in the order of the set.
+    `schema` is that of the events; the queries of a layer have one that includes the composite events they
+    read. `names` are those of all queries, in the order of the set.
     """
 
     schema: Schema
@@ -152,15 +152,15 @@ class CompiledLayers:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The columns that are read of the events: all, as matches show events with all their columns."""
+        """The columns read from the events: all of them, because matches show whole events."""
         return tuple(self.schema.columns)
 
     @cached_property
     def scope(self) -> Scope:
-        """The events that are read by some query, and how they can be split.
+        """The events that some query reads, and how they can be split.
 
-        Events with the same key meet in one partition only if composite events carry it on. A time slice
-        needs the events around it that its layers see one after the other.
+        Events with the same key meet in one partition only if composite events carry the key. A time slice
+        needs all events around it that its layers, one on top of the other, can see.
         """
         programs = [member.program for member in self.members]
         outlines = tuple(
@@ -178,7 +178,7 @@ class CompiledLayers:
 
     @cached_property
     def _reach(self) -> dict[frozenset[str], int]:
-        """How far before its matches each layer sees events, through all the layers below it."""
+        """How far before its matches each layer sees events, through all layers below it."""
         reach: dict[frozenset[str], int] = {}
         for layer in self.layers:
             below = [
@@ -190,13 +190,13 @@ class CompiledLayers:
         return reach
 
     def _keys(self, member: CompiledQuery, keys: frozenset[str]) -> frozenset[str]:
-        """Of the keys of a query, those that the events have, and that its composite events have too."""
+        """The keys of a query that the events and its composite events have."""
         columns = self.schema.columns
         keys = frozenset(key for key in keys if self.schema.column(key) in columns)
         return keys & carried(member) if member.output.into in self._read else keys
 
     def _leaf(self, leaf: LeafSpec) -> LeafSpec:
-        """A leaf with the tests that can be made of the events themselves."""
+        """A leaf with only the tests that can be done on the events themselves."""
         known = self.schema.columns
         tests = tuple(
             test
@@ -206,13 +206,13 @@ class CompiledLayers:
         return LeafSpec(leaf.types, tests)
 
     def planned_for(self, events: pa.Table, schema: Schema) -> CompiledLayers:
-        """The same, with the queries that read events alone planned for events like these."""
+        """The same set, with the queries that read only plain events planned for events like these."""
         lowest, *others = self.layers
         lowest = replace(lowest, queries=lowest.queries.planned_for(events, schema))
         return replace(self, layers=(lowest, *others))
 
     def over(self, schema: Schema) -> CompiledLayers:
-        """The same for events that come in other columns of the same kinds."""
+        """The same set for events with other columns of the same kinds."""
         layers: list[Layer] = []
         for layer in self.layers:
             below = [member for lower in layers for member in lower.queries.members]
@@ -225,29 +225,29 @@ Compiled: TypeAlias = CompiledQuery | CompiledSet | CompiledLayers
 
 
 class Begin(Protocol):
-    """How the queries of a set begin that goes on where another was."""
+    """How the queries of a set begin when it takes over from another."""
 
     def since(self, name: str, reads: frozenset[str], alone: Callable[[], CompiledQuery]) -> int | None:
-        """Since when a query sees events, None for all; `reads` are the composite types that it reads."""
+        """Since when a query sees events, None for all; `reads` are the composite types it reads."""
         ...
 
     def compiled(self, reads: frozenset[str]) -> CompiledSet | None:
-        """The queries that go on, as they were compiled, with the numbers of their leaves."""
+        """The queries that continue, as they were compiled, with the numbers of their leaves."""
         ...
 
 
 @dataclass(frozen=True)
 class Since:
-    """The queries of a set begin at times that are known."""
+    """The queries of a set begin at known times."""
 
     times: Mapping[str, int]
 
     def since(self, name: str, reads: frozenset[str], alone: Callable[[], CompiledQuery]) -> int | None:
-        """Since when a query sees events."""
+        """The time since which a query sees events."""
         return self.times.get(name)
 
     def compiled(self, reads: frozenset[str]) -> CompiledSet | None:
-        """None: all are compiled anew."""
+        """None: all queries are compiled again."""
         return None
 
 
@@ -259,7 +259,7 @@ def makers_of(types: Collection[str], members: Iterable[CompiledQuery]) -> list[
 def with_composites(schema: Schema, makers: Sequence[CompiledQuery]) -> Schema:
     """The schema of events together with the composite events of queries.
 
-    Raises an `EventError` where an attribute of theirs does not fit the column of that name.
+    Raises an `EventError` if one of their attributes does not fit the column of that name.
     """
     if not makers:
         return schema
@@ -274,7 +274,7 @@ def with_composites(schema: Schema, makers: Sequence[CompiledQuery]) -> Schema:
             if name in (schema.time, schema.type):
                 role = "time" if name == schema.time else "type"
                 raise EventError(
-                    f"query {maker.name} returns `{name}`, and that column is the {role} of the events\n"
+                    f"query {maker.name} returns `{name}`, but that column is the {role} of the events\n"
                     "  hint: choose another name for the returned value"
                 )
             columns[name] = _holding(columns.get(name, pa.null()), datatype, name, maker)
@@ -284,7 +284,7 @@ def with_composites(schema: Schema, makers: Sequence[CompiledQuery]) -> Schema:
 
 
 def _holding(known: pa.DataType, found: pa.DataType, name: str, maker: CompiledQuery) -> pa.DataType:
-    """The type that holds every value of two: a cast to it never fails."""
+    """The type that holds every value of two types: a cast to it never fails."""
     known, found = (t.value_type if pa.types.is_dictionary(t) else t for t in (known, found))
     wide = widened(known, found)
     kinds = {kind_of(datatype) for datatype in (known, found)} - {Kind.UNKNOWN}
@@ -298,7 +298,7 @@ def _holding(known: pa.DataType, found: pa.DataType, name: str, maker: CompiledQ
 
 
 def carried(maker: CompiledQuery) -> frozenset[str]:
-    """The attributes that a composite event has from an event of its match, under the same name."""
+    """The attributes that a composite event copies, under the same name, from an event of its match."""
     return frozenset(
         column.name
         for column in maker.output.columns
@@ -309,7 +309,7 @@ def carried(maker: CompiledQuery) -> frozenset[str]:
 
 
 def together(programs: Sequence[Program], leaves: tuple[LeafSpec, ...]) -> Scope:
-    """What holds of all the programs of a set: how their events can be split, filtered and forgotten."""
+    """What is true of all programs of a set: how their events can be split, filtered and forgotten."""
     measures = {program.measure for program in programs}
     measure = Measure.TIME
     for wider in (Measure.NONE, Measure.EVENTS):
@@ -334,7 +334,7 @@ def _keep_keys(programs: Sequence[Program]) -> frozenset[str] | None:
 
 
 def _shown_columns(output: Output, schema: Schema) -> list[str]:
-    """The columns that the output shows of an event: all for a variable, else those it returns."""
+    """The columns of an event that the output shows: all for a variable, otherwise those it returns."""
     if output.shows_events:
         return list(schema.columns)
     plain = [

@@ -1,7 +1,7 @@
-"""What a stream makes of arriving events: a table with the columns of its schema, or a refusal in words.
+"""Turns arriving events into a table with the columns of a stream's schema, or refuses them with a reason.
 
-Nothing here changes a stream. Its schema grows with what comes: a new attribute joins it, and a column widens
-where every value stays what it is (`nestream.model.widening`).
+Nothing here changes a stream. Its schema grows with the events: a new attribute is added, and a column is
+widened where every value stays the same (`nestream.model.widening`).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def is_batch(events: Any) -> bool:
 
 
 def table_of_events(events: list[dict[str, Any]], time: str, type: str) -> pa.Table:
-    """Single events as a table, with a column for the time and the type in any case."""
+    """Convert single events to a table, which always has columns for the time and the type."""
     return table_of(events, dict.fromkeys([time, type, *(name for event in events for name in event)]))
 
 
 def without_role(table: pa.Table, role: str, name: str) -> tuple[npt.NDArray[np.bool_], str] | None:
-    """Which events lack their time or type, and why they do; None if all have it."""
+    """Which events lack their time or type, and why; None if all have it."""
     if name not in table.column_names:
         return (np.ones(table.num_rows, bool), f"no {role}: there is no column `{name}`")
     column = table.column(name)
@@ -48,19 +48,19 @@ def without_role(table: pa.Table, role: str, name: str) -> tuple[npt.NDArray[np.
 
 
 def event_at(table: pa.Table, row: int) -> dict[str, Any]:
-    """One event of a batch as a dictionary; a value that Python has nothing for is text."""
+    """One event of a batch as a dictionary; a value that has no Python type becomes text."""
     event = {}
     for name in table.column_names:
         value = table.column(name)[row]
         try:
             event[name] = value.as_py()
-        except (ValueError, OverflowError):  # a moment after the year 9999, say
+        except (ValueError, OverflowError):  # such as a time after the year 9999
             event[name] = " ".join(table.column(name).slice(row, 1).to_string().split())
     return event
 
 
 def grown(known: Columns, table: pa.Table, fixed: Collection[str], mentioned: Iterable[str]) -> Columns:
-    """The columns of a schema that takes in a table: more, or wider ones, where the table has them."""
+    """The columns of a schema after taking in a table: more or wider columns where the table needs them."""
     columns = dict(known)
     for name in table.column_names:
         if name not in columns:

@@ -1,9 +1,9 @@
 """Runs a query set in which some queries read the composite events of others, layer by layer.
 
-A layer is a query set of its own over the events and the composite events that its queries read. A composite
-event is handed on once no other can come before it: the watermark of a layer is the time up to which the
-queries that it reads have found all their matches. Events of that very time still wait, so that composite
-events come after the others of their time, however the events arrive.
+A layer is a query set over the events and the composite events that its queries read. A composite event is
+passed on once no other can precede it: the watermark of a layer is the time up to which the queries that it
+reads have found all their matches. Events of that very time still wait, so that composite events come after
+the others of their time, however the events arrive.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from nestream.engine.retention import LEAST
 from nestream.model.columns import computable, with_columns
 from nestream.model.output import START
 from nestream.runtime.compiled import CompiledLayers, Layer
-from nestream.runtime.held import in_order
 from nestream.runtime.local import LocalRun
-from nestream.runtime.many import SetRun
-from nestream.runtime.waiting import Times, Waiting
-from nestream.runtime.waiting import in_order as by_time
+from nestream.runtime.query_set import SetRun
+from nestream.runtime.reorder_buffer import ReorderBuffer, Times
+from nestream.runtime.reorder_buffer import in_order as by_time
+from nestream.runtime.saved_events import in_order
 
 QUERY, RANK = "nestream query", "nestream rank"
-"""Beside the columns of a composite event that waits: the number of its query, and its place among equals."""
+"""Extra columns of a waiting composite event: the number of its query, and its rank among equals."""
 HIDDEN = (QUERY, RANK)
 
 
 class RunningLayer:
-    """The run of a layer, and the events that wait for its watermark: plain ones, and composite ones."""
+    """The run of a layer, and the plain and composite events that wait for its watermark."""
 
     def __init__(self, layer: Layer, run: SetRun) -> None:
         self.reads = layer.reads
         self.run = run
-        self.events = Waiting()
-        self.composites = Waiting()
+        self.events = ReorderBuffer()
+        self.composites = ReorderBuffer()
         self.makers: list[Matcher] = []
 
     @property
@@ -47,14 +47,14 @@ class RunningLayer:
         return self.run.schema.columns
 
     def take(self, events: pa.Table | pa.RecordBatch) -> None:
-        """Take events in the order of time and arrival."""
+        """Take events by time and arrival."""
         if not self.reads:
             self.run.append(events)
             return
         table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
         self.wait(self.events, with_columns(table, self.columns))
 
-    def wait(self, waiting: Waiting, table: pa.Table) -> None:
+    def wait(self, waiting: ReorderBuffer, table: pa.Table) -> None:
         """Let events wait until the watermark has passed their time."""
         waiting.add(table, self._times(table))
 
@@ -66,8 +66,8 @@ class RunningLayer:
     def take_composites(self, table: pa.Table) -> None:
         """Let composite events wait.
 
-        A query that joined a running set may still make some for a time that this layer has passed: these are
-        too late for it.
+        A query that joined a running set may still produce some for a time that this layer has passed; these
+        are too late.
         """
         times, passed = self._times(table), self.run.watermark
         if passed is not None and len(times) and times.min() < passed:
@@ -75,7 +75,7 @@ class RunningLayer:
         self.composites.add(table, times)
 
     def reach(self, watermark: int) -> int:
-        """Hand the run the events that no other can come before; the watermark that it has then."""
+        """Pass the run all events that no other can precede; return the watermark it has then."""
         if not self.reads:
             return watermark
         watermark = min([watermark, *(maker.frontier for maker in self.makers)])
@@ -96,14 +96,14 @@ class RunningLayer:
 
     @property
     def due(self) -> int | None:
-        """The least watermark that may change something; it may be too early, never too late."""
+        """The least watermark that may change something; it may be too early, but never too late."""
         first = [waiting.first for waiting in (self.events, self.composites)]
         moments = [self.run.due(), *(None if time is None else time + 1 for time in first)]
         return min((moment for moment in moments if moment is not None), default=None)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no event is held or waits."""
+        """Whether no event is held or waiting."""
         return self.run.is_empty and not len(self.events) and not len(self.composites)
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
@@ -115,7 +115,7 @@ class RunningLayer:
         return numbers, tables
 
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self.run.load(numbers, tables)
         for name, waiting in (("events", self.events), ("composites", self.composites)):
             if name in tables:
@@ -141,7 +141,7 @@ class LayeredRun:
             layer.run.noted = self._handing_on(layer.run)
 
     def _handing_on(self, made: SetRun) -> Callable[[int, Matches], None]:
-        """A function that lets matches wait, as events, in the layers that read them."""
+        """A function that turns matches into waiting events of the layers that read them."""
         readers = {
             number: [layer for layer in self.layers if run.output.into in layer.reads]
             for number, run in enumerate(made.runs)
@@ -169,23 +169,23 @@ class LayeredRun:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """How long matches of each query have been looked for, in this process."""
+        """The seconds spent on finding the matches of each query, in this process."""
         return {name: time for layer in self.layers for name, time in layer.run.seconds.items()}
 
     @property
     def store(self) -> Any:
-        """The events that are held for the queries that read events alone."""
+        """The events held for the queries that read only plain events."""
         return self.layers[0].run.store
 
     # -- events in, matches out ----------------------------------------------------------------------------
 
     def append(self, events: pa.Table | pa.RecordBatch) -> None:
-        """Take events in the order of time and arrival."""
+        """Take events by time and arrival."""
         for layer in self.layers:
             layer.take(events)
 
     def plan_for(self, events: pa.Table) -> None:
-        """Plan the queries that read events alone for events like these from here on."""
+        """From now on, plan the queries that read only plain events for events like these."""
         self.layers[0].run.plan_for(events)
 
     def advance(self, watermark: int, *, in_order: bool = True) -> Iterator[pa.Table]:
@@ -194,12 +194,12 @@ class LayeredRun:
             yield from layer.run.advance(layer.reach(watermark), in_order=in_order)
 
     def expire(self) -> None:
-        """Forget the events that no query needs any more, as after others have left the set."""
+        """Forget the events that no query needs any more, for example after queries have left the set."""
         for layer in self.layers:
             layer.run.expire()
 
     def pass_over(self, watermark: int) -> None:
-        """Take the matches that a watermark decides as emitted: they were found elsewhere."""
+        """Treat the matches that a watermark decides as emitted: they were found elsewhere."""
         for _ in self.advance(watermark, in_order=False):
             pass
 
@@ -208,7 +208,7 @@ class LayeredRun:
         return self.advance(END, in_order=in_order)
 
     def within(self, first: int, end: int | None) -> Iterator[pa.Table]:
-        """The matches that end in a range of times, when all the events have arrived."""
+        """The matches that end in a range of times, after all events have arrived."""
         for layer in self.layers:
             layer.reach(END)
             hand_on, layer.run.noted = layer.run.noted, None
@@ -219,7 +219,7 @@ class LayeredRun:
             layer.run.noted = hand_on
 
     def each(self, events: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-        """The matches over a finite table of events, with the names of their queries, as these show them."""
+        """The matches over a finite table of events, each query's in its own columns, with its name."""
         for layer in self._over(events):
             yield from layer.run.each_decided()
 
@@ -229,14 +229,14 @@ class LayeredRun:
             yield from layer.run.all_decided(threads)
 
     def count(self, events: pa.Table) -> dict[str, int]:
-        """How many matches each query has over a finite table."""
+        """Count the matches of each query over a finite table."""
         counts: dict[str, int] = {}
         for layer in self._over(events):
             counts |= layer.run.counted()
         return {name: counts[name] for name in self.names}
 
     def _over(self, events: pa.Table) -> Iterator[RunningLayer]:
-        """Each layer with all its events, when those below it have given all their matches."""
+        """Each layer with all its events, once those below it have found all their matches."""
         self.append(in_order(events, self.schema))
         for layer in self.layers:
             layer.reach(END)
@@ -245,7 +245,7 @@ class LayeredRun:
     # -- as a stream needs it ------------------------------------------------------------------------------
 
     def due(self) -> int | None:
-        """The least watermark that may decide or forget more than the last one did, without another event."""
+        """The least watermark that may decide or forget more than the last one, without another event."""
         due = min((moment for layer in self.layers if (moment := layer.due) is not None), default=None)
         if due is None or self.watermark is None:
             return due
@@ -273,18 +273,18 @@ class LayeredRun:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no event is held or waits in any layer."""
+        """Whether no event is held or waiting in any layer."""
         return all(layer.is_empty for layer in self.layers)
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-        """The state of all layers: the numbers and tables of the lowest, with those of the others in them."""
+        """The state of all layers: the numbers and tables of the lowest, with those of the others inside."""
         (numbers, tables), *others = [layer.save() for layer in self.layers]
         for place, (_, own) in enumerate(others, 1):
             tables |= {f"{_layer(place)}{name}": table for name, table in own.items()}
         return {**numbers, "layers": [own for own, _ in others]}, tables
 
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
-        """Go on from a saved state of the same set."""
+        """Continue from a saved state of the same set."""
         for place, layer in enumerate(self.layers):
             if place == 0:
                 layer.load(numbers, tables)
@@ -294,7 +294,7 @@ class LayeredRun:
             layer.load(numbers["layers"][place - 1], own)
 
     def describe(self) -> dict[str, Any]:
-        """What is held, for a person or a monitor: events are counted in each layer that holds them."""
+        """What is held, for a person or a monitor; each layer counts the events it holds."""
         lowest, *others = described = [layer.run.describe() for layer in self.layers]
         held = {name: sum(one[name] for one in described) for name in ("events", "bytes", "queries")}
         leaves = {
@@ -315,7 +315,7 @@ class LayeredRun:
 
 
 def composite_events(run: LocalRun, matches: Matches) -> pa.Table:
-    """Matches as events of the type after INTO, which happen when the match ends."""
+    """Convert matches to events of the type after INTO, at the time when the match ends."""
     schema, table = run.schema, run.table(matches)
     assert run.output.into is not None
     types = pa.array([run.output.into], pa.string()).take(pa.array(np.zeros(matches.count, np.int64)))
@@ -325,14 +325,14 @@ def composite_events(run: LocalRun, matches: Matches) -> pa.Table:
 
 
 def _ranks(run: LocalRun, matches: Matches) -> pa.Array:
-    """Bytes that sort matches of equal ends into the order of the output, whenever they are found."""
+    """Bytes that sort matches with equal ends into output order, whenever they are found."""
     store = run.store
     rows = np.column_stack([np.asarray(matches.rows[name], np.int64) for name in run.output.kept])
     unbound = rows < 0
     rows = np.maximum(rows, 0)
     last = np.where(unbound, LEAST, store.ts[rows]).max(axis=1)
     positions = np.where(unbound, 0, store.pos[rows] + store.base + 1).astype(np.uint64)
-    moments = last.astype(np.int64).view(np.uint64) ^ np.uint64(1 << 63)  # as bytes sort: least first
+    moments = last.astype(np.int64).view(np.uint64) ^ np.uint64(1 << 63)  # bytes sort unsigned
     data = np.ascontiguousarray(np.column_stack([moments, positions]).astype(">u8"))
     fixed = pa.binary(data.shape[1] * 8)
     return pa.Array.from_buffers(fixed, len(data), [None, pa.py_buffer(data.tobytes())]).cast(pa.binary())

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.engine.aggregates import AGGREGATE, without_aggregates
-from nestream.engine.events import Events
+from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.in_threads import in_threads
 from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import Matches
@@ -22,51 +22,51 @@ from nestream.model.memory import first_rows
 from nestream.model.output import ValueColumn
 from nestream.model.vector import Vector
 from nestream.runtime.compiled import CompiledQuery
-from nestream.runtime.held import (
+from nestream.runtime.saved_events import (
     describe_events,
     in_order,
     restore_events,
-    restored_given,
+    restored_emitted,
+    saved_emitted,
     saved_events,
-    saved_given,
     saved_keeper,
 )
 from nestream.runtime.time_slices import TimeSlice, TimeSlices, can_be_sliced
 
 
 class LocalRun:
-    """One program over events of one schema, giving matches as Arrow tables.
+    """One program over events of one schema; matches are Arrow tables.
 
-    `store` are the events it shares with other runs, which then are taken in and forgotten elsewhere.
+    `store` holds events shared with other runs, which are then added and forgotten elsewhere.
     """
 
-    def __init__(self, compiled: CompiledQuery, store: Events | None = None) -> None:
+    def __init__(self, compiled: CompiledQuery, store: EventBuffer | None = None) -> None:
         self.compiled = compiled
         self.output = compiled.output
         self.program = compiled.program
         self.schema = compiled.schema
         self.wanted = compiled.wanted
-        self.store = Events(self.program.leaves, self.schema, compiled.held) if store is None else store
+        self.store = EventBuffer(self.program.leaves, self.schema, compiled.held) if store is None else store
         self.matcher = Matcher(self.program, self.store)
 
     def append(self, events: pa.Table | pa.RecordBatch) -> None:
-        """Take events in the order of time and arrival."""
+        """Take events by time and arrival."""
         self.store.append(events)
 
     def plan_for(self, events: pa.Table) -> None:
-        """Plan for events like these from here on, where the strategy chooses by statistics."""
+        """From now on, plan for events like these, where the strategy uses statistics."""
         program = self.program.planned_for(events, self.schema)
         if program is not self.program:
             self.program = program
             self.matcher.go_on_with(program)
 
     def advance(self, watermark: int, *, in_order: bool = True) -> Iterator[pa.Table]:
-        """The matches decided by a watermark, in the order of the output unless that does not matter."""
+        """The matches decided by a watermark, in output order unless that does not matter."""
         for matches in self.matcher.advance(watermark, in_order=in_order):
             yield self.table(matches)
 
     def pass_over(self, watermark: int) -> None:
-        """Take the matches that a watermark decides as emitted: they were found elsewhere."""
+        """Treat the matches that a watermark decides as emitted: they were found elsewhere."""
         self.matcher.pass_over(watermark)
 
     def finish(self, *, in_order: bool = True) -> Iterator[pa.Table]:
@@ -74,14 +74,14 @@ class LocalRun:
         return self.advance(END, in_order=in_order)
 
     def within(self, first: int, end: int | None) -> Iterator[pa.Table]:
-        """The matches that end in a range of times, when all the events have arrived."""
+        """The matches that end in a range of times, after all events have arrived."""
         for matches in self.matcher.between(first, end):
             yield self.table(matches)
 
     def over(self, events: pa.Table, threads: int = 1) -> Iterator[pa.Table]:
-        """The matches over a finite table of events, in any order of arrival, up to the limit of the query.
+        """The matches over a finite table of events, in any order of arrival, up to the LIMIT of the query.
 
-        Several threads work on slices of time; where there are none, they build the tables of matches.
+        Several threads process time slices; without slices, they build the tables of matches.
         """
         events = in_order(events, self.schema)
         if can_be_sliced(self.program):
@@ -92,7 +92,7 @@ class LocalRun:
         return first_rows(found, self.compiled.limit)
 
     def _sliced(self, slices: TimeSlices, threads: int) -> Iterator[pa.Table]:
-        """The matches of slices of time, each of which has a run of its own."""
+        """The matches of time slices, each with its own run."""
 
         def within(one: TimeSlice) -> Iterator[pa.Table]:
             run, count = LocalRun(self.compiled), 0
@@ -105,12 +105,12 @@ class LocalRun:
         return in_threads(within, iter(slices), threads)
 
     def count(self, events: pa.Table) -> int:
-        """How many matches there are over a finite table."""
+        """Count the matches over a finite table."""
         self.append(in_order(events, self.schema))
         return self._limited(self.matcher.count())
 
     def count_within(self, events: pa.Table, seconds: float) -> int | None:
-        """The same, None where counting takes longer."""
+        """The same; None if counting takes longer."""
         self.append(in_order(events, self.schema))
         total, end = 0, clock.monotonic() + seconds
         for found in self.matcher.counts():
@@ -123,9 +123,9 @@ class LocalRun:
         return total if self.compiled.limit is None else min(total, self.compiled.limit)
 
     def due(self) -> int | None:
-        """The least watermark that decides or forgets more than the last one did, without another event.
+        """The least watermark that decides or forgets more than the last one, without another event.
 
-        None where only events can; it may be too early, never too late.
+        None if only events can. It may be too early, but never too late.
         """
         matcher, program = self.matcher, self.program
         store = self.store
@@ -152,10 +152,10 @@ class LocalRun:
     # -- state ---------------------------------------------------------------------------------------------
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-        """The state of the engine: numbers, and the events held with their positions, times and types."""
+        """The state of the engine: numbers, and the held events with their positions, times and types."""
         tables = {"held": saved_events(self.store)}
-        if self.matcher.given is not None:
-            tables["given"] = saved_given(self.matcher.given)
+        if self.matcher.emitted is not None:
+            tables["given"] = saved_emitted(self.matcher.emitted)
         if self.matcher.keeper is not None:
             tables["kept"] = saved_keeper(self.matcher.keeper)
         matcher = self.matcher
@@ -163,19 +163,19 @@ class LocalRun:
         return numbers, tables
 
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
-        """Go on from a saved state of the same query."""
+        """Continue from a saved state of the same query."""
         matcher = self.matcher
         matcher.decided = list(numbers["decided"])
         matcher.watermark = numbers["watermark"]
         restore_events(self.store, numbers["seen"], tables["held"])
-        if matcher.given is not None and "given" in tables:
-            matcher.given.positions = restored_given(tables["given"])
+        if matcher.emitted is not None and "given" in tables:
+            matcher.emitted.positions = restored_emitted(tables["given"])
         if matcher.keeper is not None and "kept" in tables:
             matcher.keeper.load(tables["kept"].to_pylist())
 
     @property
     def since(self) -> dict[str, int]:
-        """Nothing: a query alone sees all events."""
+        """Empty: a single query sees all events."""
         return {}
 
     @property
@@ -205,13 +205,13 @@ class LocalRun:
 
     @cached_property
     def awaits_time(self) -> bool:
-        """Whether some matches are decided by the passing of time, not by an event of theirs."""
+        """Whether some matches are decided by the passing of time, not by one of their events."""
         keeps = self.program.keep is not None  # a match may wait for others
         return keeps or any(decided is not Decided.LAST for decided in self.program.decided)
 
     @cached_property
     def _edges(self) -> tuple[str | None, str | None]:
-        """The variables whose events are the first and the last of every match, where one always is."""
+        """The variables that always bind the first and the last event of a match, if there are such."""
         outlines, kept = self.program.outlines, self.output.kept
 
         def only(names: set[tuple[str, ...]]) -> str | None:
@@ -233,12 +233,12 @@ class LocalRun:
         )
 
     def values(self, matches: Matches) -> pa.Table | None:
-        """What RETURN computes of matches, where it does."""
+        """What RETURN computes from matches, if anything."""
         names = [column.name for column in self.output.columns if isinstance(column, ValueColumn)]
         return self.table(matches).select(names) if names else None
 
     def _values(self, column: ValueColumn, bound: Matches) -> pa.Array:
-        """The values of a returned expression, NULL where a variable in it is unbound."""
+        """The values of a returned expression; NULL where one of its variables is unbound."""
         store = self.store
         over: list[Aggregate]
 

@@ -1,7 +1,7 @@
-"""Which Python values a column takes as they are, so that a single event needs no table to be looked at.
+"""Which Python values a column takes unchanged, so that a single event can be checked without a table.
 
-A value that is taken comes back from its column as the same value. Every other value, and every column of
-another type, is left to the tables, which convert, widen and refuse.
+A value that is taken comes back from its column as the same value. All other values, and columns of other
+types, are left to the tables, which convert, widen and refuse.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 def check_of(datatype: pa.DataType) -> Check | None:
-    """Whether a column of a type takes a value as it is; None for a type that takes none."""
+    """A check whether a column of a type takes a value unchanged; None for a type that takes none."""
     if pa.types.is_dictionary(datatype):
         return check_of(datatype.value_type) if _is_text(datatype.value_type) else None
     if pa.types.is_integer(datatype) and not pa.types.is_uint64(datatype):
@@ -69,7 +69,7 @@ def _is_valid_text(value: Any) -> bool:
 
 
 def reader(attribute: str, schema: Schema) -> Read:
-    """How an attribute of an event is read to compute with: NaN is NULL, a time is an integer."""
+    """How to read an attribute of an event for computing: NaN is NULL, a time is an integer."""
     if attribute == TIME_ATTRIBUTE:
         return itemgetter(0)
     name = schema.column(attribute)
@@ -93,7 +93,7 @@ def reader(attribute: str, schema: Schema) -> Read:
 
 
 def as_time(datatype: pa.DataType, scale: int) -> Callable[[Any], int]:
-    """A time of a column as an integer, of which `scale` make a microsecond."""
+    """A time of a column as an integer; `scale` units make a microsecond."""
     if not pa.types.is_timestamp(datatype):
         return int
     epoch = _ZONED_EPOCH if datatype.tz else _EPOCH

@@ -1,4 +1,4 @@
-"""How far a stream is: the run of its query, the events that wait for the watermark, the greatest time."""
+"""The progress of a stream: the run of its query, the events waiting for the watermark, the greatest time."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from nestream.model.lengths import in_resolution
 from nestream.model.plain import empty_table
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
-from nestream.runtime.held import TIME, TYPE
 from nestream.runtime.intake import check_computable
 from nestream.runtime.layers import HIDDEN, QUERY, LayeredRun, RunningLayer
 from nestream.runtime.local import LocalRun
-from nestream.runtime.many import SetRun
+from nestream.runtime.query_set import SetRun
+from nestream.runtime.reorder_buffer import ReorderBuffer, Times
 from nestream.runtime.runs import AnyRun
-from nestream.runtime.waiting import Times, Waiting
+from nestream.runtime.saved_events import TIME, TYPE
 
 
 @dataclass
 class Progress:
-    """A run with what has arrived and waits; times are in the resolution of the run."""
+    """A run with the events that have arrived and wait; times are in the resolution of the run."""
 
     run: AnyRun
     patience: int
-    waiting: Waiting = field(default_factory=Waiting)
+    waiting: ReorderBuffer = field(default_factory=ReorderBuffer)
     greatest: int | None = None
 
     @classmethod
@@ -43,20 +43,20 @@ class Progress:
     # -- events --------------------------------------------------------------------------------------------
 
     def times(self, table: pa.Table) -> Times:
-        """The times of events; raises an `EventError` for one that is no time of an event."""
+        """The times of events; raises an `EventError` for a value that cannot be an event's time."""
         run = self.run
         column = computable(table.column(run.schema.time), run.schema.unit, run.schema.time)
         times = np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
         if (times == END).any():
             raise EventError(
-                f"column `{run.schema.time}`: {END} is the end of time, and not the time of an event\n"
-                "  hint: the greatest time in a stream is one less"
+                f"column `{run.schema.time}`: {END} marks the end of time, so it cannot be an event's time\n"
+                "  hint: use smaller times; the greatest is one less"
             )
         return times
 
     @property
     def watermark(self) -> int | None:
-        """The time that no later event may be before; None before there are events."""
+        """The time that no further event may be before; None before the first event."""
         if self.greatest is None:
             return self.run.watermark
         reached = max(self.greatest - self.patience, LEAST)
@@ -72,13 +72,13 @@ class Progress:
             before = np.maximum(before, self.greatest)
         patience = min(self.patience, END)
         reached = np.where(before < LEAST + patience, LEAST, before - patience)
-        if self.run.watermark is not None:  # further, where the lateness was another before a restart
+        if self.run.watermark is not None:  # may be further, if the lateness was different before a restart
             reached = np.maximum(reached, self.run.watermark)
         behind = np.asarray(times < reached)
         return behind if behind.any() else None
 
     def take(self, table: pa.Table, times: Times) -> None:
-        """Take events that are not late, in the order of their arrival."""
+        """Take events that are not late, in arrival order."""
         if len(times):
             most = int(times.max())
             self.greatest = most if self.greatest is None else max(most, self.greatest)
@@ -90,12 +90,12 @@ class Progress:
         return iter(()) if watermark is None else self.up_to(watermark)
 
     def up_to(self, watermark: int) -> Iterator[pa.Table]:
-        """Hand the events up to a time to the engine, by time and arrival; the matches that it decides."""
+        """Pass the events up to a time to the engine, by time and arrival; return the matches it decides."""
         self._settle(watermark)
         return self.run.advance(watermark)
 
     def pass_over(self) -> None:
-        """Hand the events up to the watermark to the engine, whose matches were emitted already."""
+        """Pass the events up to the watermark to the engine; their matches were already emitted."""
         watermark = self.watermark
         if watermark is not None:
             self._settle(watermark)
@@ -115,11 +115,11 @@ class Progress:
         read: Iterable[str],
         staying: Collection[str] | None = None,
     ) -> Progress:
-        """The same with a run for a wider schema, or for other queries, which begins where this one is.
+        """The same progress with a run for a wider schema or other queries, which takes over from this one.
 
-        This one stays as it is. All times move to the resolution of the new run together. Of a set, `staying`
-        are the queries that go on where they are, None for all. Raises an `EventError` where something held
-        does not fit.
+        This object does not change. All times move to the resolution of the new run together. For a set,
+        `staying` are the queries that continue; None for all. Raises an `EventError` if something held does
+        not fit.
         """
         read = list(read)
         later = Progress.of(run, lateness)
@@ -148,13 +148,13 @@ class Progress:
         return later
 
     def scale(self, schema: Schema) -> int:
-        """By how much the resolution of the times is finer in another schema."""
+        """The factor by which the resolution of times is finer in another schema."""
         if not pa.types.is_temporal(schema.columns[schema.time]):
             return 1
         return schema.per_microsecond // self.run.schema.per_microsecond
 
     def since(self, name: str) -> Any:
-        """The time since which a query of a set sees events, as the events have it; None for all."""
+        """The time since which a query of a set sees events, as the events write it; None for all."""
         since, schema = self.run.since.get(name), self.run.schema
         kind = schema.columns[schema.time]
         if since is None or not pa.types.is_timestamp(kind):
@@ -174,7 +174,7 @@ class Progress:
         return numbers, {**tables, "schema": schema}
 
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:
-        """Go on from a saved state of the same query."""
+        """Continue from a saved state of the same query."""
         self.run.load(numbers, tables)
         self.greatest = numbers["greatest"]
         if "waiting" in tables:
@@ -182,7 +182,7 @@ class Progress:
 
 
 def layers_of(run: AnyRun) -> dict[frozenset[str], RunningLayer | SetRun | LocalRun]:
-    """The layers of a run by the composite types they read; a run that has none is one itself."""
+    """The layers of a run by the composite types they read; a run without layers is its own layer."""
     return {layer.reads: layer for layer in run.layers} if isinstance(run, LayeredRun) else {frozenset(): run}
 
 
@@ -197,7 +197,7 @@ def _carry_over(
     read: list[str],
     staying: Collection[str] | None,
 ) -> None:
-    """Let a run for a wider schema, or with other queries, begin where another is."""
+    """Let a run for a wider schema, or with other queries, take over from another."""
     numbers, tables = before.save()
     if staying is not None:
         assert isinstance(before, SetRun)
@@ -225,7 +225,7 @@ def _carry_over(
 
 
 def _renumbered(composites: pa.Table, before: AnyRun, run: AnyRun) -> pa.Table:
-    """Composite events with the numbers that their queries have in another run, -1 for one that is gone."""
+    """Composite events with the query numbers of another run; -1 for a query that is gone."""
     assert isinstance(before, LayeredRun)
     assert isinstance(run, LayeredRun)
     places = {name: place for place, name in enumerate(run.names)}
@@ -239,7 +239,7 @@ def _types(table: pa.Table) -> dict[str, pa.DataType]:
 
 
 def _scaled(held: pa.Table, scale: int, time: str) -> pa.Table:
-    """The events held, their times in a finer resolution."""
+    """The held events, with times in a finer resolution."""
     if scale == 1:
         return held
     times = held.column(TIME).to_numpy()
@@ -253,7 +253,7 @@ def _is_kept(name: str) -> bool:
 
 
 def _scaled_kept(kept: pa.Table, scale: int) -> pa.Table:
-    """What KEEP holds and remembers, its times in a finer resolution."""
+    """What KEEP holds and remembers, with times in a finer resolution."""
     for name in ("end", "until", "start") if scale != 1 else ():
         times = [min(max(time * scale, LEAST), END) for time in kept.column(name).to_pylist()]
         kept = kept.set_column(kept.schema.get_field_index(name), name, pa.array(times, pa.int64()))

@@ -1,4 +1,4 @@
-"""The events that a stream leaves out: late ones and dead letters, counted and handed to whoever asked."""
+"""Counts the events that a stream leaves out, late ones and dead letters, and passes them to handlers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class SetAside:
-    """Where late events and dead letters go; without a place for them, the first gives a warning."""
+    """Where late events and dead letters go; without a handler, the first one gives a warning."""
 
     def __init__(
         self,
@@ -18,7 +18,7 @@ class SetAside:
     ) -> None:
         for name, handler in (("late", late), ("dead_letter", dead_letter)):
             if handler is not None and not callable(handler):
-                raise TypeError(f"{name} is a function that is called with each such event, not {handler!r}")
+                raise TypeError(f"{name} must be a function that takes each such event, not {handler!r}")
         self.time = time
         self._late = late
         self._dead_letter = dead_letter
@@ -26,22 +26,22 @@ class SetAside:
         self.dead_count = 0
 
     def bury(self, event: Any, reason: str) -> None:
-        """Take an event that cannot be used."""
+        """Handle an event that cannot be used."""
         self.dead_count += 1
         if self._dead_letter is not None:
             self._dead_letter(event, reason)
         elif self.dead_count == 1:
-            said = f"an event was left out: {reason}\n  hint: pass dead_letter=... to get such events"
+            said = f"an event was left out: {reason}\n  hint: pass dead_letter=... to receive such events"
             warnings.warn(said, stacklevel=2)
 
     def leave(self, event: Any) -> None:
-        """Take an event that is late."""
+        """Handle a late event."""
         self.late_count += 1
         if self._late is not None:
             self._late(event)
         elif self.late_count == 1:
             said = (
                 f"an event was left out because it is late: `{self.time}` is {event[self.time]}\n"
-                "  hint: allow more with lateness=..., or pass late=... to get such events"
+                "  hint: allow more with lateness=..., or pass late=... to receive such events"
             )
             warnings.warn(said, stacklevel=2)

@@ -1,9 +1,9 @@
-"""Events pushed one at a time: most of them decide nothing, and the others are matched in plain Python.
+"""Handles events pushed one at a time: most decide nothing, and the others are matched in plain Python.
 
-A round of the columnar engine has a fixed cost, whatever it brings. So single events are buffered here as
-dictionaries, by leaf and key, and the matches that an event decides are looked up. The engine gets the events
-later, many at once, and takes their matches as emitted. It runs a round only where a search goes through too
-many events, or where the matches cannot be shown without it.
+A round of the columnar engine has a fixed cost, however few events it gets. So single events are buffered
+here as dictionaries, by leaf and key, and the matches that an event decides are looked up. The engine gets
+the events later, many at once, and treats their matches as emitted. It runs a round only where a search would
+visit too many events, or where the matches cannot be shown without it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nestream.engine.events import MOST_TYPES
+from nestream.engine.event_buffer import MOST_TYPES
 from nestream.engine.matcher import END
 from nestream.engine.native import NativeProgram
 from nestream.engine.ordering import told_by_last
@@ -29,14 +29,14 @@ from nestream.runtime.layers import LayeredRun
 from nestream.runtime.local import LocalRun
 from nestream.runtime.plain_events import as_time, check_of, reader, shown_as
 from nestream.runtime.progress import Progress
-from nestream.runtime.waiting import Times
+from nestream.runtime.reorder_buffer import Times
 
 _PATIENCE = 16
-"""After so many searches in a row that the engine had to take over, no more are tried."""
+"""After this many searches in a row that the engine had to take over, no more are tried."""
 
 
 class Single:
-    """The state of a stream for single events; it begins where the progress of the stream is."""
+    """The state of a stream for single events; it takes over from the progress of the stream."""
 
     def __init__(self, progress: Progress, programs: list[NativeProgram], whole: bool) -> None:
         run = progress.run
@@ -88,7 +88,7 @@ class Single:
             return None
 
     def _begin(self, progress: Progress) -> None:
-        """Take what the engine holds."""
+        """Take over what the engine holds."""
         run = progress.run
         store = run.store
         store.seal()
@@ -112,7 +112,7 @@ class Single:
     # -- events --------------------------------------------------------------------------------------------
 
     def time_of(self, event: Any) -> int | None:
-        """The time of an event that every column takes as it is; None for any other."""
+        """The time of an event that every column takes unchanged; None for any other event."""
         if event.__class__ is not dict:
             return None
         checks = self._checks
@@ -132,14 +132,14 @@ class Single:
         return time if time != END else None
 
     def _is_numbered(self, type: str) -> bool:
-        """Whether the engine, which numbers the types of a query that takes any, has a number left for it."""
+        """Whether the engine can still number the event's type, where the query takes any type."""
         assert self._types is not None
         if type not in self._types and len(self._types) < MOST_TYPES:
             self._types.add(type)
         return type in self._types
 
     def take(self, event: dict[str, Any], time: int) -> list[dict[str, Any]] | None:
-        """Take an event that is not late; the matches that it decides, None where the engine must look."""
+        """Take an event that is not late; return the matches it decides, or None if the engine must run."""
         for name, zone in self._zones.items():
             if event.get(name) is not None:
                 event[name] = event[name].astimezone(zone)
@@ -147,12 +147,12 @@ class Single:
         return self._matches(ready) if ready else []
 
     def absorb(self, table: pa.Table, times: Times) -> None:
-        """Take events that are not late, and whose matches the engine emits."""
+        """Take events that are not late and whose matches the engine emits."""
         for event, time in zip(table.to_pylist(), times.tolist(), strict=True):
             self._ready(event, time)
 
     def _ready(self, event: dict[str, Any], time: int) -> list[Ready]:
-        """Take an event; the events by which something is decided now."""
+        """Take an event; return the events that decide something now."""
         if time > self.greatest:
             self.greatest = time
             self.watermark = max(self.watermark, time - self.patience)
@@ -193,7 +193,7 @@ class Single:
         return self._given_up < _PATIENCE
 
     def table(self, events: list[dict[str, Any]]) -> pa.Table:
-        """Events that were taken as a table, for the engine; those that no match needs are forgotten here."""
+        """The taken events as a table, for the engine; those that no match needs are forgotten here."""
         self.matcher.expire(self.watermark)
         return pa.table(
             {
@@ -204,7 +204,7 @@ class Single:
 
 
 class Shown:
-    """Matches as dictionaries: the same as a row of the table of matches."""
+    """Converts matches to dictionaries, equal to the rows of the table of matches."""
 
     def __init__(
         self, run: LocalRun, columns: list[tuple[str, Value | str]], converted: Mapping[str, Any]
@@ -218,7 +218,7 @@ class Shown:
 
     @classmethod
     def of(cls, run: LocalRun, formulas: Formulas) -> Shown | None:
-        """How matches are shown; None where only the engine can, or must remember those it emitted."""
+        """How matches are shown; None if only the engine can, or must remember those it emitted."""
         program = run.program
         if program.distinct and not told_by_last(program, at_once=False):
             return None
@@ -242,7 +242,7 @@ class Shown:
         return cls(run, columns, converted)
 
     def matches(self, bindings: list[Binding]) -> list[dict[str, Any]]:
-        """The matches in the order of the output: by their ends, then by the positions of their events."""
+        """The matches in output order: by their ends, then by the positions of their events."""
         kept = self.kept
         ordered: dict[tuple[int, tuple[int, ...]], tuple[Binding, Row, Row]] = {}
         for binding in bindings:
@@ -268,6 +268,6 @@ class Shown:
 
 
 def _plain(attribute: Attribute, column: str) -> Value:
-    """The value of a column of a variable's event, as it came."""
+    """The value of a column of a variable's event, as it arrived."""
     variable = attribute.variable or ""
     return lambda binding: binding[variable][2].get(column) if variable in binding else None

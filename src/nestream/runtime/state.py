@@ -1,7 +1,7 @@
 """The state of a running query as bytes: plain Arrow, with a format version and the query it belongs to.
 
-What is held is the events that can still take part with their positions, the events that wait for the
-watermark, how far was decided, and what a distinct output has already given.
+The state consists of the events that can still be part of a match, with their positions; the events that wait
+for the watermark; how far matches are decided; and what a distinct output has emitted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 FORMAT = 1
-"""The version of the format; another one is refused."""
+"""The version of the format; other versions are refused."""
 
 
 _MARK = b"nestream state\n"
@@ -58,13 +58,13 @@ class SavedState:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> SavedState:
-        """Read a state; raises `StateError` where it is damaged or of another version."""
+        """Read a state; raises `StateError` if it is damaged or of another version."""
         if not isinstance(data, bytes | bytearray) or not data.startswith(_MARK):
             raise StateError(
                 "this is not a saved state of nestream\n  hint: pass the bytes that `save` returned"
             )
         digest, body = data[len(_MARK) : len(_MARK) + _DIGEST], data[len(_MARK) + _DIGEST :]
-        if hashlib.sha256(body).digest() != digest:  # Arrow would trust whatever the bytes say
+        if hashlib.sha256(body).digest() != digest:  # Arrow would trust whatever the bytes contain
             raise StateError(
                 "the saved state is damaged or cut short\n"
                 "  hint: restore an earlier state, or start again without one"
@@ -74,7 +74,7 @@ class SavedState:
         version = header["format"]
         if version != FORMAT:
             raise StateError(
-                f"the state has format version {version}, and this nestream reads version {FORMAT}\n"
+                f"the state has format version {version}, but this nestream reads version {FORMAT}\n"
                 "  hint: let the version that wrote it finish, or start again without the state"
             )
         return cls(header["query"], header["numbers"], {name: _table(part) for name, part in parts.items()})

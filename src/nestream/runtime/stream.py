@@ -1,12 +1,12 @@
-"""A query over events that keep coming: push events or batches, get matches as soon as they are decided.
+"""A query over a stream of events: push events or batches, get matches as soon as they are decided.
 
-Events may be late by the allowed lateness: they wait until the watermark (the greatest time seen, less the
-lateness) has reached them, and are then taken by time and arrival. Events behind the watermark go to the late
+Events may be late by the allowed lateness. They wait until the watermark (the greatest time seen minus the
+lateness) reaches them, and are then taken by time and arrival. Events behind the watermark go to the late
 output, events that cannot be read to the dead letters; both are counted. How the events are split into
 batches never changes the matches.
 
-Events are taken in two steps: the first looks at them and changes nothing, so that it can refuse them; the
-second cannot fail. So what is held stays held, whatever comes.
+Events are taken in two steps: the first checks them and changes nothing, so it can refuse them; the second
+cannot fail. So nothing held is lost, whatever arrives.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from nestream.runtime.single import Single
 from nestream.runtime.state import SavedState, StateError
 
 _MOST_PENDING = 4096
-"""So many events that cannot decide a match are looked at together."""
+"""How many events that cannot decide a match are buffered before the engine sees them."""
 _FEW = 256
-"""Batches of at most so many events between single ones are held for these too."""
+"""Batches of at most this many events between single ones are kept for single matching too."""
 
 
 class Stream:
     """A running query.
 
-    `late` and `dead_letter` are called with each event that is too late, or that cannot be used and why.
+    `late` is called with each late event, `dead_letter` with each event that cannot be used and the reason.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Stream:
         self._finished = False
         self._single: Single | None = None
         self._alone = 0
-        """How many events were pushed one by one since the engine last got others."""
+        """How many events were pushed one by one since the engine last got a batch."""
         self._never_singly = False
         self._seen = Seen(compiler.types)
         self.events_in = 0
@@ -95,18 +95,18 @@ class Stream:
 
     @property
     def late_count(self) -> int:
-        """How many events were late."""
+        """The number of late events."""
         return self._aside.late_count
 
     @property
     def dead_count(self) -> int:
-        """How many events became dead letters."""
+        """The number of dead letters."""
         return self._aside.dead_count
 
     # -- events in, matches out ----------------------------------------------------------------------------
 
     def push(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Take one event; the matches it decides, each a dictionary.
+        """Take one event; return the matches it decides, each as a dictionary.
 
         An event that cannot be used becomes a dead letter.
         """
@@ -121,7 +121,7 @@ class Stream:
         if not isinstance(event, Mapping):
             if is_batch(event):
                 raise EventError(
-                    f"push takes one event, a dictionary, and this is a {event.__class__.__name__}\n"
+                    f"push takes one event as a dictionary, not a {event.__class__.__name__}\n"
                     "  hint: push_batch takes many events at once"
                 )
             self._aside.bury(
@@ -135,7 +135,7 @@ class Stream:
         return self._emitted(self._taken(self._flushed()))
 
     def _push_plain(self, single: Single, event: Mapping[str, Any], time: int) -> list[dict[str, Any]]:
-        """Take one event that every column takes as it is."""
+        """Take one event that every column takes unchanged."""
         if time < single.watermark:
             self.events_in += 1
             self._aside.leave(event)
@@ -158,7 +158,7 @@ class Stream:
         return found
 
     def _round(self, single: Single, event: dict[str, Any]) -> list[dict[str, Any]]:
-        """Let the engine look at an event."""
+        """Run the engine on an event."""
         self._hand_over()
         arrival = self._arrivals.look(single.table([event]), self._progress)
         found = self._emitted([self._take(arrival, [event].__getitem__, known=True)])
@@ -167,7 +167,7 @@ class Stream:
         return found
 
     def _begin_singly(self) -> None:
-        """Keep single events apart once there are as many as the engine holds, so that it pays."""
+        """Match single events in Python once they are as many as the engine holds, so that it pays off."""
         progress = self._progress
         if progress is None or self._never_singly:
             return
@@ -179,7 +179,7 @@ class Stream:
             self._never_singly = self._single is None
 
     def _hand_over(self) -> None:
-        """Give the engine the events pushed one by one whose matches were emitted."""
+        """Pass the engine the events pushed one by one, whose matches were emitted."""
         if self._single is None or self._progress is None or not self._pending:
             return
         table = self._single.table(self._flushed())
@@ -188,10 +188,10 @@ class Stream:
         self._progress.pass_over()
 
     def push_batch(self, events: Any) -> pa.Table:
-        """Take events in the order of their arrival; the matches they decide, as a table.
+        """Take events in arrival order; return the matches they decide as a table.
 
-        Raises an `EventError`, or a `QueryError` where the query cannot compute with a column; then none of
-        the events is taken.
+        Raises an `EventError`, or a `QueryError` if the query cannot compute with a column. Then none of the
+        events is taken.
         """
         self._refuse_if_finished()
         table = self._arrivals.batch(events)
@@ -200,11 +200,11 @@ class Stream:
         return self._joined(self._take(arrival, partial(event_at, table)))
 
     def finish(self) -> list[dict[str, Any]]:
-        """End the input: the matches that this decides."""
+        """End the input; return the pending matches that this decides."""
         return self.finish_batch().to_pylist()  # type: ignore[no-any-return]
 
     def finish_batch(self) -> pa.Table:
-        """The same as `finish`, as a table."""
+        """Like `finish`, but returns a table."""
         self._take_pending()
         self._single, self._finished = None, True
         if self._progress is None:
@@ -213,13 +213,13 @@ class Stream:
         return self._joined(iter(()) if self._has_all else self._progress.up_to(END))
 
     def run(self, events: Iterable[Any]) -> Iterator[dict[str, Any]]:
-        """The matches over an iterable of events (dictionaries) or batches of them, as they are decided."""
+        """Yield the matches over an iterable of events (dictionaries) or batches as they are decided."""
         if is_batch(events):
             events = [self._arrivals.batch(events)]
         elif isinstance(events, str | bytes) or not isinstance(events, Iterable):
             raise EventError(
                 f"cannot read events from {a(events.__class__.__name__)}\n"
-                "  hint: give an iterable of dictionaries or of batches, or push events into query.stream()"
+                "  hint: pass an iterable of dictionaries or of batches, or push events into query.stream()"
             )
         return self._matches(events)
 
@@ -235,7 +235,7 @@ class Stream:
         yield from self.finish()
 
     def flush(self) -> list[dict[str, Any]]:
-        """Look at the events pushed one by one that wait for a later one to decide something."""
+        """Run the engine on buffered events that were pushed one by one."""
         self._hand_over()
         return self._emitted(self._taken(self._flushed()))
 
@@ -247,7 +247,7 @@ class Stream:
         return [match for found in parts for match in self._joined(found).to_pylist()]
 
     def _joined(self, tables: Iterator[pa.Table]) -> pa.Table:
-        """The matches together, counted; no more are looked for than the LIMIT of the query leaves."""
+        """Join and count the matches; the search stops at the LIMIT of the query."""
         if self._progress is None:
             return pa.table({})
         if self._limit is not None:
@@ -261,7 +261,7 @@ class Stream:
 
     @property
     def _has_all(self) -> bool:
-        """Whether the LIMIT of the query is reached, so that nothing has to be held any more."""
+        """Whether the LIMIT of the query is reached, so that nothing more needs to be held."""
         return self._limit is not None and self.matches_out >= self._limit
 
     def _refuse_if_finished(self) -> None:
@@ -271,7 +271,7 @@ class Stream:
     # -- one event at a time -------------------------------------------------------------------------------
 
     def _is_awaited(self, event: Mapping[str, Any]) -> bool:
-        """Whether the event may decide a match, or is a dead letter, so that it must be looked at now."""
+        """Whether the event may decide a match, or is a dead letter, so that it must be handled now."""
         if self._progress is None or self._progress.patience or len(self._pending) >= _MOST_PENDING:
             return True
         run, kind = self._progress.run, event.get(self.type)
@@ -283,12 +283,12 @@ class Stream:
         )
 
     def _take_pending(self) -> None:
-        """Take the pending events, none of which can decide a match."""
+        """Take the buffered events, none of which can decide a match."""
         decided = self.flush()
         assert not decided
 
     def _taken(self, events: list[dict[str, Any]]) -> Iterator[Iterator[pa.Table]]:
-        """The matches of the events, taken together, or in parts where they do not fit together."""
+        """Take the events, together or in parts if they do not fit together; return their matches."""
         if not events:
             return
         try:
@@ -309,9 +309,9 @@ class Stream:
     def _take(
         self, arrival: Arrival, event: Callable[[int], Any], *, known: bool = False
     ) -> Iterator[pa.Table]:
-        """Take events that were looked at; the matches that they decide.
+        """Take checked events; return the matches they decide.
 
-        They are `known` where they are held for single events already.
+        They are `known` if they are already held for single matching.
         """
         for row, reason in arrival.dead:
             self._aside.bury(event(row), reason)
@@ -333,15 +333,14 @@ class Stream:
     # -- other rules ---------------------------------------------------------------------------------------
 
     def change(self, rules: Any) -> dict[str, Any]:
-        """Go on with other queries in the place of those of a set, from here on.
+        """Replace the queries of a set from now on.
 
-        Queries that have the same name and text in both sets go on undisturbed. A query that joins sees the
-        events that are held, if all that it reads is held, and otherwise those that come from now on; it
-        emits the matches that are decided from now on. A query that leaves takes its state with it, and so
-        does one that reads other composite types from now on, which then joins again. Returns the names of
-        the queries that join, each with the time since which it sees events, None for all.
-        Raises a `QueryError` or an `EventError` if the queries do not fit the events; then nothing has
-        changed.
+        Queries with the same name and text in both sets continue undisturbed. A query that joins sees the
+        held events if everything it reads is held, and otherwise only later ones; it emits the matches that
+        are decided from now on. A query that leaves loses its state. So does one that now reads other
+        composite types; it joins again. Returns the names of the queries that join, each with the time since
+        which it sees events; None means all. Raises a `QueryError` or an `EventError` if the queries do not
+        fit the events; nothing has changed then.
         """
         self._refuse_if_finished()
         if self._compiler_of is None:
@@ -357,31 +356,31 @@ class Stream:
             self._progress, joined = arrivals.take_over(self._progress, before)
         self._arrivals = arrivals
         self._single, self._alone, self._never_singly = None, 0, False
-        self._seen = Seen(())  # nobody knows which of the types came before
+        self._seen = Seen(())  # which types came before is unknown
         return {name: None if self._progress is None else self._progress.since(name) for name in joined}
 
     # -- state ---------------------------------------------------------------------------------------------
 
     def save(self) -> bytes:
-        """The state, from which another process can go on."""
+        """Return the state, from which another process can continue."""
         self._take_pending()
         numbers, tables = ({}, {}) if self._progress is None else self._progress.save()
         identity = self._arrivals.compiler.identity
         return SavedState(identity, {**numbers, "counts": self._counts()}, tables).to_bytes()
 
     def restore(self, data: bytes) -> Stream:
-        """Go on from a saved state of the same query; returns the stream itself."""
+        """Continue from a saved state of the same query; returns the stream itself."""
         if self.events_in or self._pending or self._finished:
-            raise StateError("the stream has taken events already\n  hint: restore into a new stream")
+            raise StateError("the stream has already taken events\n  hint: restore into a new stream")
         saved = SavedState.from_bytes(data)
         identity = self._arrivals.compiler.identity
         if saved.query != identity:
             raise StateError(
                 "the state belongs to another query\n"
                 f"  it was saved by:\n{_indented(saved.query)}\n  and this is:\n{_indented(identity)}\n"
-                "  hint: start the changed query without the state, or go on with the old query"
+                "  hint: start the changed query without the state, or continue with the old query"
             )
-        self._seen = Seen(())  # nobody knows what came before
+        self._seen = Seen(())  # what came before is unknown
         if "schema" in saved.tables:
             schema = saved.tables["schema"].schema
             columns = dict(zip(schema.names, schema.types, strict=True))
@@ -405,15 +404,16 @@ class Stream:
 
     @property
     def is_prompt(self) -> bool:
-        """Whether every match comes with its last event, and so in the order of the output.
+        """Whether every match is emitted with its last event, and so in output order.
 
-        Known once the columns of the events are; of a query set, whose matches are ordered by query, never.
+        Known once the columns of the events are known. Never true for a query set, whose matches are ordered
+        by query.
         """
         run = None if self._progress is None else self._progress.run
         return isinstance(run, LocalRun) and not run.awaits_time and not run.program.distinct
 
     def describe(self) -> dict[str, Any]:
-        """What is held: events by leaf, bytes, the oldest time, the watermark, and the counts so far."""
+        """Describe the state: events by leaf, bytes, the oldest time, the watermark and the counts."""
         self._take_pending()
         progress = self._progress
         held = progress.run.describe() if progress is not None else {"events": 0, "leaves": {}, "bytes": 0}

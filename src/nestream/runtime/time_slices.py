@@ -1,8 +1,8 @@
 """Cuts a finite table of events into slices of time, each with the events around it that its matches can see.
 
-A slice gives the matches that end in it, so slices are matched independently, by several threads, and their
-matches follow one another in the order of the output. What the engine builds is as large as a slice: it fits
-in the processor's caches, and memory does not grow with the table.
+A slice yields the matches that end in it. So slices are matched independently, by several threads, and their
+matches come one slice after the other in output order. What the engine builds is limited by the slice: it
+fits in the processor's caches, and memory does not grow with the table.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from nestream.engine.ordering import found_in_order
 from nestream.engine.program import Decided, Measure, Program
 from nestream.model.keep import Keep
 from nestream.model.schema import Schema
-from nestream.runtime.held import times_of
+from nestream.runtime.saved_events import times_of
 
 ROWS = 1 << 19
-"""About how many events a slice has."""
+"""The approximate number of events in a slice."""
 _SHARE = 4
-"""A slice is at least so many times as long as what it repeats of the one before."""
+"""A slice is at least this many times as long as what it repeats of the previous one."""
 _PIECES = 8
-"""A slice has at most about so many pieces of matches, so that no thread waits long for the one before it."""
+"""A slice has at most about this many pieces of matches, so that no thread waits long for another.
+"""
 
 
 @dataclass(frozen=True)
 class TimeSlice:
-    """The events that the matches ending from `first` on and before `end` can see; None has none after it."""
+    """The events that the matches ending from `first` on and before `end` can see; None is the end."""
 
     first: int
     end: int | None
@@ -39,7 +40,7 @@ class TimeSlice:
 
 
 def can_be_sliced(program: Program) -> bool:
-    """Whether the matches that end in a slice of time are known from the events around it."""
+    """Whether the matches that end in a time slice depend only on the events around it."""
     return (
         isinstance(program, NativeProgram)
         and program.measure is Measure.TIME
@@ -81,12 +82,12 @@ class TimeSlices:
             start = end
 
     def adapt(self, found: int) -> None:
-        """Take shorter slices if one had many matches."""
+        """Make slices shorter if one had many matches."""
         if found > _PIECES * PIECE:
             self._rows = max(1, self._rows * _PIECES * PIECE // found)
 
     def _cut(self, start: int, rows: int) -> int:
-        """The row at most about `rows` on at which a new time begins."""
+        """The row, at most about `rows` ahead, at which a new time begins."""
         if start + rows >= len(self._events):
             return len(self._events)
         end = self._since(self._time(start + rows))

@@ -1,4 +1,4 @@
-"""Structs as flat columns for CSV: the fields of `r` become `r.id`, `r.ts`, and so on."""
+"""Flattens structs for CSV: the fields of `r` become the columns `r.id`, `r.ts`, and so on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def csv_header(names: list[str]) -> bytes:
 
 
 def csv_rows(batch: pa.RecordBatch) -> bytes:
-    """Rows of CSV: NULL is nothing, the empty text is `""`, and quotes stand only where they are needed."""
+    """Rows of CSV: NULL is empty, empty text is `""`, and quotes are used only where needed."""
     quote = any(_needs_quotes(column) for column in batch.columns)
     options = pacsv.WriteOptions(include_header=False, quoting_style="needed" if quote else "none")
     out = io.BytesIO()

@@ -20,7 +20,7 @@ _SECONDS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def json_lines(batch: pa.RecordBatch) -> str:
-    """One JSON object a row, each with a newline."""
+    """One JSON object per row, each with a newline."""
     if batch.num_rows == 0:
         return ""
     objects = _object(batch.schema.names, [json_texts(column) for column in batch.columns], batch.num_rows)
@@ -46,7 +46,7 @@ def json_texts(values: pa.Array) -> pa.Array:
 
 
 def _enclosed(values: pa.Array, entries: pa.Array, brackets: str) -> pa.Array:
-    """The entries of each list, already text, with commas between them, in brackets."""
+    """The entries of each list, already text, joined with commas and enclosed in brackets."""
     lists = pa.ListArray.from_arrays(values.offsets, entries)
     joined = pc.binary_join(lists, ",")
     texts = pc.binary_join_element_wise(brackets[0], joined, brackets[1], "")
@@ -73,7 +73,7 @@ def _texts(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def iso_timestamps(values: pa.Array) -> pa.Array:
-    """Timestamps as ISO-8601 text, in UTC with a Z where they have a zone."""
+    """Timestamps as ISO-8601 text, in UTC with a Z if they have a zone."""
     if values.type.tz is not None:
         values = values.cast(pa.timestamp(values.type.unit, "UTC"))
     texts = pc.replace_substring(values.cast(pa.string()), " ", "T", max_replacements=1)
@@ -130,7 +130,7 @@ def _strings(values: pa.Array) -> pa.Array:
 
 
 def _floats(values: pa.Array) -> pa.Array:
-    """Shortest text that reads back as the same number, always with a point or an exponent."""
+    """The shortest text that reads back as the same number, always with a point or an exponent."""
     values = pc.if_else(pc.is_finite(values), values, pa.scalar(None, pa.float64()))
     texts = values.cast(pa.string())
     whole = pc.match_substring_regex(texts, "^-?[0-9]+$")

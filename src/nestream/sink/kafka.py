@@ -1,8 +1,8 @@
-"""Matches to a topic of Kafka: each is a message, a JSON object under the key of the match.
+"""Writes matches to a Kafka topic: each is a message, a JSON object under the key of the match.
 
-Exactly once: the matches since the last checkpoint are in the position, so the checkpoint holds them. They
-are sent after it is saved, in one transaction, which also notes its own number with the brokers. After a
-failure that number says whether the transaction was committed; if not, it is sent again.
+Exactly once: the matches since the last checkpoint are part of the position, so the checkpoint holds them.
+They are sent after it is saved, in one transaction, which also records its own number with the brokers. After
+a failure, that number shows whether the transaction was committed; if not, it is sent again.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from nestream.sink.writer import SinkError
 OPTIONS = ("delivery", "config")
 ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
 LONGEST = 300.0
-"""The seconds that brokers may be away."""
+"""How many seconds brokers may be away."""
 _PAUSE = 0.5
-"""The seconds before something is tried again."""
+"""The seconds before a retry."""
 _STEP = 10.0
-"""The seconds that one call may take; between two of them a second Ctrl-C ends the process."""
+"""The maximum seconds of one call; between two calls, a second Ctrl-C ends the process."""
 
 
 def kafka_sink(address: str, encode: Encode = table_lines) -> Sink:
-    """The sink of an address, which says how messages are delivered."""
+    """The sink of an address, which sets how messages are delivered."""
     try:
         place = read_kafka(address, OPTIONS)
         delivery = place.options.get("delivery", ONCE)
@@ -49,7 +49,7 @@ def kafka_sink(address: str, encode: Encode = table_lines) -> Sink:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, which ends with the last of them."""
+    """The lines of a text that ends with the last of them."""
     return text.split("\n")[:-1]
 
 
@@ -63,10 +63,10 @@ class _Topic:
         self._topic = place.topics[0]
         self._producer: Any = None
         self._failed: Any = None
-        """Why the last message that was not delivered was not."""
+        """The error of the last message that was not delivered."""
 
     def _make_topic(self) -> None:
-        """Make the topic if there is none, as the brokers' defaults have it."""
+        """Create the topic if it does not exist, with the brokers' defaults."""
         from confluent_kafka.admin import AdminClient
         from confluent_kafka.cimpl import NewTopic
 
@@ -87,7 +87,7 @@ class _Topic:
         return self._kafka.Producer(known, logger=client_log())
 
     def _send(self, line: str) -> None:
-        """Give a message to the client; one that has too many is waited for."""
+        """Pass a message to the client; wait if it has too many."""
         while True:
             try:
                 self._producer.produce(self._topic, line.encode(), match_key(line), on_delivery=self._told)
@@ -101,7 +101,7 @@ class _Topic:
             self._failed = error
 
     def _is_final(self, error: Any) -> bool:
-        """Whether trying again is of no use."""
+        """Whether a retry is of no use."""
         kinds = self._kafka.KafkaError
         return error.code() in (
             kinds.MSG_SIZE_TOO_LARGE,
@@ -119,16 +119,16 @@ class _Topic:
         return SinkError(f"cannot write to {self.where}: {reason(error)}{hint}")
 
     def _leave(self) -> None:
-        """Leave the brokers; what was not sent stays unsent."""
+        """Disconnect from the brokers; what was not sent stays unsent."""
         if self._producer is not None:
             self._producer.purge()
             self._producer = None
 
 
 class Transactions(_Topic):
-    """A topic that gets numbered groups of messages, each group once, for those who read what is committed.
+    """A topic that gets numbered groups of messages, each group once, for readers of committed messages.
 
-    The identifier is that of the one who sends: two of them never have the same.
+    The identifier belongs to one sender: no two share it.
     """
 
     def __init__(self, place: KafkaPlace, identifier: str) -> None:
@@ -137,13 +137,13 @@ class Transactions(_Topic):
         settings = {**place.settings(), "group.id": identifier, "enable.auto.commit": False}
         self._group = self._kafka.Consumer(settings, logger=client_log())
         self._sent = -1
-        """The number of the last group that was sent from here."""
+        """The number of the last group sent from here."""
         self._make_topic()
 
     def publish(self, number: int, lines: list[str]) -> None:
-        """Send a group in one transaction; brokers that are away for a while are waited for.
+        """Send a group in one transaction; wait for brokers that are away for a while.
 
-        After a failure the last group may be given again: it is sent if the brokers do not have it.
+        After a failure, the last group may be passed again: it is sent if the brokers do not have it.
         """
         if number <= self._sent:
             return
@@ -152,7 +152,7 @@ class Transactions(_Topic):
             try:
                 if self._producer is None:
                     self._producer = self._client(**{"transactional.id": self.identifier})
-                    self._producer.init_transactions(_STEP)  # the brokers end what was under way
+                    self._producer.init_transactions(_STEP)  # the brokers abort what was in progress
                     if lines and self._committed() >= number:
                         return
                 if lines:
@@ -188,12 +188,12 @@ class Transactions(_Topic):
                     raise
 
     def _committed(self) -> int:
-        """The number of the last group that the brokers have; it is below 0 if they have none."""
+        """The number of the last group that the brokers have; below 0 if they have none."""
         [found] = self._group.committed([self._kafka.TopicPartition(self._topic, 0)], timeout=_STEP)
         return int(found.offset)
 
     def close(self) -> None:
-        """Leave the brokers."""
+        """Disconnect from the brokers."""
         self._leave()
         self._group.close()
 
@@ -234,7 +234,7 @@ class KafkaSink:
         return {"id": self._topic.identifier, "number": self._number, "rows": self._prepared}
 
     def sync(self, position: Position) -> None:
-        """The checkpoint makes them durable."""
+        """Nothing to do: the checkpoint makes them durable."""
 
     def commit(self, position: Position) -> None:
         """Send the matches, now that the checkpoint has them."""
@@ -244,13 +244,13 @@ class KafkaSink:
             self._prepared = []
 
     def close(self) -> None:
-        """Leave the brokers."""
+        """Disconnect from the brokers."""
         if self._topic is not None:
             self._topic.close()
 
 
 class EagerKafkaSink(_Topic):
-    """A topic that has each match as soon as it is decided, and after a failure perhaps again."""
+    """A topic that gets each match as soon as it is decided, and after a failure possibly again."""
 
     repeats = True
 
@@ -285,15 +285,15 @@ class EagerKafkaSink(_Topic):
         return {}
 
     def sync(self, position: Position) -> None:
-        """The brokers have them."""
+        """Nothing to do: the brokers have them."""
 
     def _check(self) -> None:
         if self._failed is not None:
             raise self._cannot(self._failed)
 
     def commit(self, position: Position) -> None:
-        """The matches are sent already."""
+        """Nothing to do: the matches are already sent."""
 
     def close(self) -> None:
-        """Leave the brokers."""
+        """Disconnect from the brokers."""
         self._leave()

@@ -1,7 +1,7 @@
 """The key of a match in Kafka: a hash of what it shows, the same whenever and wherever the match is found.
 
-What is not there is not part of it, as another attribute may have been seen by the time of another run, and a
-whole number is the same as an integer and as a float.
+Missing values are not part of it, because another run may have seen other attributes, and a whole number is
+the same as an integer and as a float.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LENGTH = 32
 
 
 def match_key(line: str) -> str:
-    """The key of a match that is written as a JSON object."""
+    """The key of a match, given as a JSON object."""
     text = json.dumps(_plain(json.loads(line)), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:LENGTH]
 

@@ -1,4 +1,4 @@
-"""The sink of a stream by its name: `-`, a file, a folder, or the address of a socket or of Kafka."""
+"""Opens the sink of a stream by name: `-`, a file, a folder, or the address of a socket or of Kafka."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ FORMATS = ("jsonl", "parquet")
 
 
 def is_folder(place: str) -> bool:
-    """Whether a place is a folder, there or to be made: what has no suffix of a file of matches."""
+    """Whether a place is a folder, existing or not: a name without the suffix of a file of matches."""
     return os.path.isdir(place) or Path(place).suffix.lower() not in SUFFIXES
 
 
 def is_topic(place: str) -> bool:
-    """Whether a place is a topic of Kafka. It has no room for a checkpoint, so that needs a folder."""
+    """Whether a place is a Kafka topic. A topic cannot hold a checkpoint, which then needs a folder."""
     return is_kafka(place)
 
 
 def open_sink(place: str, format: str | None = None, *, encode: Encode = table_lines) -> Sink:
-    """The sink of a place. In a folder the default is Parquet; a file, which grows, holds JSON lines."""
+    """The sink of a place. The default is Parquet in a folder, and JSON lines in a file, which grows."""
     if format is not None and format not in FORMATS:
         raise SinkError(f"unknown format {format!r}. The formats of a stream are {', '.join(FORMATS)}")
     lines_alone = place == "-" or "://" in place
@@ -47,7 +47,7 @@ def open_sink(place: str, format: str | None = None, *, encode: Encode = table_l
     if not lines_alone:
         return FileSink(place, encode)
     if is_kafka(place):
-        from nestream.sink.kafka import kafka_sink  # only those who use Kafka load it
+        from nestream.sink.kafka import kafka_sink  # loaded only by those who use Kafka
 
         return kafka_sink(place, encode)
     return SocketSink(place, encode)

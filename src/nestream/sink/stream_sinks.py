@@ -24,17 +24,17 @@ _SUFFIXES = {"jsonl": "json", "parquet": "parquet"}
 
 
 def table_lines(rows: pa.Table) -> str:
-    """One JSON object a line."""
+    """One JSON object per line."""
     return "".join(json_lines(batch) for batch in rows.to_batches())
 
 
 def first_column(rows: pa.Table) -> str:
-    """The lines of a table that holds lines of text already."""
+    """The lines of a table that already holds lines of text."""
     return "".join(f"{line}\n" for line in rows.column(0).to_pylist())
 
 
 class FileSink:
-    """A file of JSON lines that grows. After a failure it is cut back to the checkpoint."""
+    """A growing file of JSON lines. After a failure, it is cut back to the checkpoint."""
 
     repeats = False
 
@@ -44,19 +44,19 @@ class FileSink:
         self._file: IO[bytes] | None = None
 
     def restore(self, position: Position | None) -> None:
-        """Open the file at a position; one that is there already is only gone on with."""
+        """Open the file at a position; an existing file is only continued."""
         path = Path(self.where)
         size = path.stat().st_size if path.exists() else 0
         wanted = 0 if position is None else int(position["size"])
         if position is None and size:
             raise SinkError(
-                f"{self.where} exists, and there is no checkpoint to go on from. "
+                f"{self.where} exists, and there is no checkpoint to continue from. "
                 "Choose another path, or remove it"
             )
         if size < wanted:
             raise SinkError(
                 f"{self.where} is shorter than the checkpoint says: {size:,} of {wanted:,} bytes. "
-                "Put the file back, or start anew without the checkpoint"
+                "Put the file back, or start over without the checkpoint"
             )
         try:
             self._file = open(path, "ab")
@@ -65,7 +65,7 @@ class FileSink:
             raise cannot_write(self.where, error) from error
 
     def write(self, rows: pa.Table) -> None:
-        """Append the rows; whoever follows the file sees them at once."""
+        """Append the rows; readers that follow the file see them at once."""
         assert self._file is not None
         try:
             self._file.write(self._encode(rows).encode())
@@ -87,17 +87,17 @@ class FileSink:
             raise cannot_write(self.where, error) from error
 
     def commit(self, position: Position) -> None:
-        """The rows are there already."""
+        """Nothing to do: the rows are already there."""
 
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            with suppress(OSError):  # after a write that failed it is tried again, and was reported
+            with suppress(OSError):  # a failed write is retried here, and was already reported
                 self._file.close()
 
 
 class FolderSink:
-    """A folder of files, one for each checkpoint that has rows; each appears as a whole, once."""
+    """A folder of files, one for each checkpoint with rows; each appears as a whole, once."""
 
     repeats = False
 
@@ -112,7 +112,7 @@ class FolderSink:
         self._unwritten: dict[str, pa.Table] = {}
 
     def restore(self, position: Position | None) -> None:
-        """Publish what the checkpoint has, and remove what came after it."""
+        """Publish what the checkpoint contains, and remove what came after it."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             if position is not None:
@@ -120,7 +120,7 @@ class FolderSink:
                 self._publish(position["prepared"])
             elif any(self._folder.glob(f"{PART}*")):
                 raise SinkError(
-                    f"{self.where} has matches, and there is no checkpoint to go on from. "
+                    f"{self.where} has matches, and there is no checkpoint to continue from. "
                     "Choose another folder, or empty it"
                 )
             for unfinished in self._folder.glob(f".{PART}*"):
@@ -134,7 +134,7 @@ class FolderSink:
             self._held.append(rows)
 
     def prepare(self) -> Position:
-        """The names of the files that will have the rows."""
+        """The names of the files for the rows."""
         held, self._held = self._held, []
         for rows in _alike(held):
             name = f"{PART}{self._number:08}.{_SUFFIXES[self._format]}"
@@ -144,7 +144,7 @@ class FolderSink:
         return {"number": self._number, "prepared": list(self._prepared)}
 
     def sync(self, position: Position) -> None:
-        """Write the rows to files that nobody sees yet."""
+        """Write the rows to hidden files."""
         for name in position["prepared"]:
             rows = self._unwritten.pop(name)
             try:
@@ -159,7 +159,7 @@ class FolderSink:
                 raise cannot_write(self.where, error) from error
 
     def commit(self, position: Position) -> None:
-        """Give the files their names."""
+        """Give the files their final names."""
         try:
             self._publish(position["prepared"])
         except OSError as error:
@@ -179,11 +179,11 @@ class FolderSink:
                 )
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to do: nothing is open."""
 
 
 def _alike(tables: list[pa.Table]) -> list[pa.Table]:
-    """The tables, those in a row with the same columns as one."""
+    """Join consecutive tables with the same columns."""
     found: list[list[pa.Table]] = []
     for table in tables:
         if found and found[-1][0].schema.equals(table.schema):
@@ -203,7 +203,7 @@ class ScreenSink:
         self._encode = encode
 
     def restore(self, position: Position | None) -> None:
-        """Nothing can be undone."""
+        """Nothing to do: printing cannot be undone."""
 
     def write(self, rows: pa.Table) -> None:
         """Print the rows at once."""
@@ -211,21 +211,21 @@ class ScreenSink:
         sys.stdout.flush()
 
     def prepare(self) -> Position:
-        """There is no position."""
+        """Empty: there is no position."""
         return {}
 
     def sync(self, position: Position) -> None:
-        """Nothing can be made durable."""
+        """Nothing to do: nothing can be made durable."""
 
     def commit(self, position: Position) -> None:
-        """The rows are printed already."""
+        """Nothing to do: the rows are already printed."""
 
     def close(self) -> None:
         """Standard output stays open."""
 
 
 class SocketSink:
-    """A TCP or Unix socket that somebody listens on; each row is a line of JSON."""
+    """A TCP or Unix socket that another program listens on; each row is a line of JSON."""
 
     repeats = True
 
@@ -245,7 +245,7 @@ class SocketSink:
             raise cannot_write(address, error) from error
 
     def restore(self, position: Position | None) -> None:
-        """Nothing can be undone."""
+        """Nothing to do: sending cannot be undone."""
 
     def write(self, rows: pa.Table) -> None:
         """Send the rows."""
@@ -255,21 +255,21 @@ class SocketSink:
             raise cannot_write(self.where, error) from error
 
     def prepare(self) -> Position:
-        """There is no position."""
+        """Empty: there is no position."""
         return {}
 
     def sync(self, position: Position) -> None:
-        """Nothing can be made durable."""
+        """Nothing to do: nothing can be made durable."""
 
     def commit(self, position: Position) -> None:
-        """The rows are sent already."""
+        """Nothing to do: the rows are already sent."""
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._socket.close()
 
 
 def cannot_write(where: str, error: OSError) -> SinkError:
-    """An operating system's refusal in words."""
+    """Turn an error of the operating system into a sentence."""
     why = os.strerror(error.errno) if error.errno else str(error)
     return SinkError(f"cannot write {where}: {why[:1].lower()}{why[1:]}. Choose another place, or make room")

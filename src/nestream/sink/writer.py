@@ -1,4 +1,4 @@
-"""Writing tables of matches, or of events: JSON lines, CSV or Parquet, to a file or standard output."""
+"""Writes tables of matches or events: JSON lines, CSV or Parquet, to a file or standard output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nestream.model.formats import WRITTEN, WRITTEN_SUFFIXES
 from nestream.sink.flat import csv_header, csv_rows, flatten
 from nestream.sink.json_text import json_lines
 
-_ROWS = 16_384  # that become text at a time
+_ROWS = 16_384  # rows converted to text at a time
 
 
 class SinkError(Exception):
@@ -32,9 +32,9 @@ def write_matches(
 ) -> int:
     """Write matches and return how many; "-" is standard output.
 
-    `format`: jsonl, csv or parquet; by default what the suffix says, jsonl for standard output. CSV has
-    one column for each field of a struct (`r.id`). `schema` is needed only for CSV and Parquet
-    of an iterable that may be empty. Batches are written as they come. Raises SinkError.
+    `format`: jsonl, csv or parquet; by default from the suffix, and jsonl for standard output. CSV has one
+    column for each field of a struct (`r.id`). `schema` is needed only for CSV and Parquet from an iterable
+    that may be empty. Batches are written as they come. Raises SinkError.
     """
     name = os.fspath(path)
     chosen = _format(name, format)
@@ -58,7 +58,7 @@ def write_matches(
 
 
 def write_events(table: pa.Table, path: str | os.PathLike[str], format: str | None = None) -> int:
-    """Write a table of events; the suffix tells the format."""
+    """Write a table of events; the suffix decides the format."""
     return write_matches(table, path, format)
 
 

@@ -1,7 +1,7 @@
 """Avro container files: the schema is in the file, and its blocks are read one after the other.
 
-A block that cannot be read becomes one dead letter, and reading goes on at the next mark that the file has
-after each block. The events are kept as Arrow, on disk when large, since they are looked at more than once.
+A block that cannot be read becomes one dead letter, and reading continues at the next sync marker, which
+follows every block. The events are kept as Arrow, on disk when large, because they are read more than once.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from nestream.source.typed_file import TypedFile
 
 _MAGIC = b"Obj\x01"
 _MARK = 16
-"""The bytes of the mark that follows the header and each block."""
+"""The length of the sync marker after the header and each block."""
 _CHUNK = 1 << 20
 _META = {"type": "map", "values": "bytes"}
 
 
 class _DamagedError(Exception):
-    """Bytes that are not what they have to be."""
+    """Bytes that are not what they should be."""
 
 
 class AvroFile(TypedFile):
@@ -71,7 +71,7 @@ class _Blocks:
         try:
             header = self._library.schemaless_reader(file, _META, None)
             self._mark = self._bytes(_MARK)
-        except Exception as error:  # whatever the library meets in bytes that are none of its own
+        except Exception as error:  # any error of the library on bytes that are not Avro
             raise SourceError(f"{where} is damaged: {_said(error)} in its header. Write it again") from error
         codec = header.get("avro.codec", b"null").decode(errors="replace")
         if codec not in _CODECS:
@@ -97,7 +97,7 @@ class _Blocks:
                 continue
             try:
                 yield self.schema.table(self._records(number, self._unpacked(data)))
-            except Exception as problem:  # whatever the library meets in bytes that are none of its own
+            except Exception as problem:  # any error of the library on bytes that are not Avro
                 yield (
                     f"the {number:,} events in bytes {begin:,} to {self._file.tell() - 1:,} of the file "
                     f"cannot be read: {_said(problem)}"
@@ -111,7 +111,7 @@ class _Blocks:
         return found
 
     def _next_mark(self, begin: int) -> int:
-        """Go on after the next mark, or at the end of the file; where that is."""
+        """Continue after the next sync marker, or at the end of the file; return the offset."""
         self._file.seek(begin)
         before = b""
         while chunk := self._file.read(_CHUNK):
@@ -129,7 +129,7 @@ class _Blocks:
         return data
 
     def _long(self) -> int:
-        """A number as Avro writes it: seven bits a byte, the lowest first, and zigzag."""
+        """A number as Avro writes it: seven bits per byte, lowest first, and zigzag."""
         value = shift = 0
         while True:
             [byte] = self._bytes(1)
@@ -142,7 +142,7 @@ class _Blocks:
 
 
 class _Kept(io.RawIOBase):
-    """The events that are kept, which outlive each reading of them."""
+    """The kept events, which outlive each reading of them."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -157,7 +157,7 @@ class _Kept(io.RawIOBase):
 def _snappy(data: bytes) -> bytes:
     packed, checksum = data[:-4], int.from_bytes(data[-4:], "big")
     size = shift = 0
-    for byte in packed:  # the plain size comes first
+    for byte in packed:  # the uncompressed size comes first
         size |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:

@@ -1,7 +1,7 @@
-"""Messages of Avro as tables of events: each is one record, by a schema that whoever reads them names.
+"""Avro messages as tables of events: each is one record, with a schema that the reader names.
 
-With the ids of a schema registry each message begins with a zero byte and the id of its schema, in four
-bytes. Without ids a message is the record alone.
+With the ids of a schema registry, each message begins with a zero byte and the id of its schema, in four
+bytes. Without ids, a message is just the record.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class AvroDecoder:
 
     @classmethod
     def of(cls, given: Sequence[str]) -> AvroDecoder:
-        """The schemas of `FILE`, or of one `ID=FILE` for each id of a registry."""
+        """The schema of `FILE`, or of one `ID=FILE` for each id of a registry."""
         schemas: dict[int | None, AvroSchema] = {}
         types: dict[str, pa.DataType] = {}
         for text in given:
@@ -61,7 +61,7 @@ class AvroDecoder:
         return cls(schemas, pa.schema(list(types.items())))
 
     def table(self, values: Sequence[bytes | None]) -> tuple[pa.Table, dict[int, str]]:
-        """A row for each message, NULL in all columns where it cannot be read, and what is wrong there."""
+        """A row for each message, NULL in all columns if it cannot be read, and the problems."""
         problems: dict[int, str] = {}
         found: dict[int | None, list[dict[str, Any] | None]] = {
             id: [None] * len(values) for id in self.schemas
@@ -100,20 +100,20 @@ class AvroDecoder:
         return pa.Table.from_arrays(columns, schema=self.columns)
 
     def _decoded(self, value: bytes) -> tuple[int | None, dict[str, Any]]:
-        """The schema and the record of a message; raises a ValueError with what is wrong."""
+        """The schema and the record of a message; raises a ValueError that says what is wrong."""
         if not value:
             raise ValueError(NO_VALUE)
         id, body = None, value
         if None not in self.schemas:
             if value[0] or len(value) < _HEADER:
-                raise ValueError("it does not begin as the messages of a schema registry do")
+                raise ValueError("it does not begin like the messages of a schema registry")
             id, body = int.from_bytes(value[1:_HEADER], "big"), value[_HEADER:]
             if id not in self.schemas:
-                raise ValueError(f"it is of schema {id} of the registry. Add --schema {id}=FILE.avsc")
+                raise ValueError(f"it uses schema {id} of the registry. Add --schema {id}=FILE.avsc")
         try:
             file = io.BytesIO(body)
             record = avro_library().schemaless_reader(file, self.schemas[id].decoded, None)
-        except Exception as error:  # whatever the library meets in bytes that are none of its own
+        except Exception as error:  # any error of the library on bytes that are not Avro
             raise ValueError(self._refused(value, _said(error))) from None
         if file.tell() != len(body):
             raise ValueError(self._refused(value, f"{len(body) - file.tell():,} bytes are left over"))
@@ -122,14 +122,14 @@ class AvroDecoder:
     def _refused(self, value: bytes, why: str) -> str:
         if None in self.schemas and value[0] == 0 and len(value) > _HEADER:
             id = int.from_bytes(value[1:_HEADER], "big")
-            hint = f". If it is from a schema registry, it is of schema {id}: write --schema {id}=FILE.avsc"
+            hint = f". If it is from a schema registry, it uses schema {id}: write --schema {id}=FILE.avsc"
         else:
             hint = ""
         return f"it is not Avro of the schema: {why}{hint}"
 
 
 def with_added(table: pa.Table, added: Sequence[Mapping[str, Any]], instants: Collection[str]) -> pa.Table:
-    """The rows with further attributes, which replace those of the same name; they are text, or instants."""
+    """Add attributes to the rows, replacing those of the same name; they are text, or times."""
     for name in dict.fromkeys(name for more in added for name in more):
         values = pa.array([more.get(name) for more in added], pa.string())
         column = values.cast(pa.timestamp("us", "UTC")) if name in instants else values
@@ -145,14 +145,14 @@ class AvroEvents:
         self.time, self._type, self._decoder = time, type, decoder
         self._instants: set[str] = set()
         self._declared: dict[str, pa.DataType] = {}
-        """The type of the time, where it is text: its first value sets it."""
+        """The type of the time if it is text: its first value sets it."""
 
     def add_moment(self, name: str) -> None:
-        """An attribute beside the message is a time."""
+        """Declare that an attribute outside the message value is a time."""
         self._instants.add(name)
 
     def problem(self, value: bytes) -> str | None:
-        """What is wrong with a message before it is decoded."""
+        """What is wrong with a message, before it is decoded."""
         return None if value else NO_VALUE
 
     def position(self) -> dict[str, Any]:
@@ -160,17 +160,21 @@ class AvroEvents:
         return {"time": saved_types(self._declared)}
 
     def seek(self, position: Mapping[str, Any]) -> None:
-        """Go on with what was known."""
+        """Continue with what was known."""
         if "time" not in position or "holds" in position:
-            raise SourceError("the checkpoint is of a stream of JSON. Start anew, or read JSON as before")
+            raise SourceError(
+                "the checkpoint belongs to a stream of JSON. Start over, or read JSON as before"
+            )
         self._declared = types_of(position["time"])
 
     def batch(
         self, where: str, lines: Sequence[bytes], first: int, added: Sequence[Mapping[str, Any]] = ()
     ) -> Batch:
-        """The events of some messages; `first` is the number of the first, and empty ones count as none.
+        """The events of some messages; `first` is the number of the first message.
 
-        `added` has further attributes for each message, which replace those of the same name.
+        Empty messages are not counted.
+
+        `added` has more attributes for each message, which replace those of the same name.
         """
         table, problems = self._decoder.table(lines)
         table = with_added(table, added, self._instants)
@@ -191,7 +195,7 @@ class AvroEvents:
 
 
 class _Rows(TypedFile):
-    """Rows that are in memory."""
+    """Rows in memory."""
 
     def __init__(
         self,

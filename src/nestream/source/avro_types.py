@@ -1,7 +1,7 @@
-"""Avro schemas: read from text, and as the Arrow types that their values get.
+"""Avro schemas: read from text, and the Arrow types of their values.
 
 A field keeps its type: logical types become times, dates and decimals, an enum is text, and a union with null
-may be NULL. What Arrow has no type for, such as a union of several types or a record that holds itself, is
+may be NULL. What Arrow has no type for, such as a union of several types or a record that contains itself, is
 kept as JSON text.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from nestream.model.extras import needs
 from nestream.source.errors import SourceError, first_line
 
 _PLAIN = {
@@ -45,19 +46,17 @@ class _UntypedError(Exception):
 
 
 def avro_library() -> ModuleType:
-    """The library that decodes; raises a `SourceError` where it is not installed."""
+    """The decoding library; raises a `SourceError` if it is not installed."""
     try:
         import fastavro
     except ImportError:
-        raise SourceError(
-            'Avro needs the package fastavro. Install it: pip install "nestream[avro]"'
-        ) from None
+        raise SourceError(needs("Avro", "fastavro", "avro")) from None
     return fastavro
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column: the type of the values as they are decoded, and the one that they get."""
+    """A column: the type of the decoded values, and the type they are converted to."""
 
     name: str
     stored: pa.DataType
@@ -77,12 +76,12 @@ class AvroSchema:
     """The schema of a record, whose fields are the columns of an event."""
 
     decoded: Any
-    """The schema by which bytes are decoded: times stay numbers, as some are beyond what Python can hold."""
+    """The schema for decoding: times stay numbers, because some are beyond what Python can hold."""
     fields: tuple[Field, ...]
 
     @classmethod
     def of(cls, text: str | bytes, where: str) -> AvroSchema:
-        """The schema that a text describes; `where` names the text in messages."""
+        """The schema in a text; `where` names the text in messages."""
         library = avro_library()
         try:
             plain = json.loads(text)
@@ -90,11 +89,11 @@ class AvroSchema:
             raise SourceError(f"{where} is not an Avro schema: {error}. Correct it") from None
         try:
             parsed = library.parse_schema(plain)
-        except Exception as error:  # the library raises what it meets, such as an AttributeError
+        except Exception as error:  # the library lets errors such as AttributeError through
             raise SourceError(f"{where} is not an Avro schema: {first_line(error)}. Correct it") from None
         if not isinstance(parsed, dict) or parsed.get("type") != "record":
             raise SourceError(
-                f"{where} is not the schema of a record, and an event is a record of attributes"
+                f"{where} is not the schema of a record, but an event is a record of attributes"
             )
         types = _Types(parsed.get("__named_schemas", {}))
         fields = tuple(types.field(field["name"], field["type"]) for field in parsed["fields"])
@@ -106,7 +105,7 @@ class AvroSchema:
         return pa.schema([(field.name, field.type) for field in self.fields])
 
     def table(self, records: Sequence[Mapping[str, Any] | None]) -> pa.Table:
-        """The records as rows; one that is None is NULL in all columns."""
+        """The records as rows; None becomes NULL in all columns."""
         columns = [
             field.column([None if record is None else record[field.name] for record in records])
             for field in self.fields
@@ -181,7 +180,7 @@ def _decimal(schema: Mapping[str, Any]) -> pa.DataType:
 
 
 def _undated(schema: Any) -> Any:
-    """The schema without the logical types that the library would make objects of Python of."""
+    """The schema without the logical types that the library would turn into Python objects."""
     if isinstance(schema, list):
         return [_undated(part) for part in schema]
     if not isinstance(schema, dict):

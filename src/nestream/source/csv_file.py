@@ -1,9 +1,9 @@
-"""CSV files: read in bulk by Arrow; where that meets a malformed row, filtered record by record first.
+"""CSV files: read in bulk by Arrow; if there is a malformed row, filtered record by record first.
 
-The file is read twice, once to decide the types of the columns and once to deliver the events. If the
-first reading finds anything wrong, the good records are copied to a temporary file, the others become
-dead letters with their line numbers, and the copy is read in place of the file. So values always have
-the same meaning, with malformed rows beside them or not.
+The file is read twice, once to decide the types of the columns and once to deliver the events. If the first
+reading finds anything wrong, the good records are copied to a temporary file, the others become dead letters
+with their line numbers, and the copy is read in place of the file. So malformed rows never change how other
+values are read.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from nestream.source.times import (
     wrong_times,
 )
 
-_CHUNK = 16_384  # records that are checked at a time
+_CHUNK = 16_384  # records checked at a time
 _BLOCK = 8 * 1024 * 1024
 
 
 class _MalformedError(Exception):
-    """The fast path met a row that it must not deliver."""
+    """The fast path found a row that it must not deliver."""
 
 
 class CsvFile(FileReader):
@@ -59,7 +59,7 @@ class CsvFile(FileReader):
         return frozenset(name for name, kind in self._kinds.items() if kind is Kind.EMPTY)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The events, in the order of the file."""
+        """The events, in file order."""
         try:
             yield from self._deliver()
         except (_MalformedError, ValueError) as error:
@@ -131,7 +131,7 @@ class CsvFile(FileReader):
             ) from error
 
     def _fast_inspect(self, lenient: bool) -> dict[str, Kind]:
-        """Decide the kind of every column; raises where a row is malformed."""
+        """Decide the kind of every column; raises if a row is malformed."""
         kinds = dict.fromkeys(self._names, Kind.EMPTY)
         order, first_kind = TimeOrder(), Kind.EMPTY
         for batch, position in self._texts():
@@ -146,7 +146,7 @@ class CsvFile(FileReader):
                     raise self._too_far_apart()
                 raise _MalformedError
             first_kind = kinds[self._time] if first_kind is Kind.EMPTY else first_kind
-            if self._source.is_large:  # where the kind changes on the way, the times are not compared
+            if self._source.is_large:  # if the kind changes on the way, the times are not compared
                 order.add(time, first_kind if kinds[self._time] is first_kind else Kind.TEXT)
             for name, values in columns.items():
                 if name == self._type or (name == self._time and name not in self._declared):
@@ -161,7 +161,7 @@ class CsvFile(FileReader):
 
     def _texts(self) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Every column as text, with the number of bytes read so far."""
-        end = secrets.token_hex(16).encode()  # a last row of one field shows that no quote was left open
+        end = secrets.token_hex(16).encode()  # a final row of one field proves that no quote was left open
         refused: list[str] = []
 
         def refuse(row: Any) -> str:
@@ -199,8 +199,11 @@ class CsvFile(FileReader):
             raise _MalformedError
 
     def _filter(self) -> IO[bytes]:
-        """Copy the good records. The first ones tell the form of the times; if all together tell
-        another, the copy is made again with that."""
+        """Copy the good records.
+
+        The first records decide the form of the times; if all records together decide otherwise, the copy is
+        made again.
+        """
         form = form_of(self._declared.get(self._time))
         if form is not None:
             return self._copy(form)[0]
@@ -216,7 +219,7 @@ class CsvFile(FileReader):
         return clean
 
     def _copy(self, form: str | None) -> tuple[IO[bytes], Counter[str]]:
-        """The records that are fine if times have this form, and how often each form occurs."""
+        """The records that are valid if times have this form, and how often each form occurs."""
         time = self._names.index(self._time)
         type = None if self._type is None else self._names.index(self._type)
         votes: Counter[str] = Counter()

@@ -1,8 +1,8 @@
-"""CSV one record at a time, with line numbers: how the header is read and malformed rows are found.
+"""Reads CSV one record at a time, with line numbers: for the header, and to find malformed rows.
 
-The rules are those of the fast path. Fields are separated by commas; a field that starts with a quote
-runs to the closing quote, may hold newlines, and `""` in it is a quote; blank lines are no rows; lines
-end in LF, CRLF or CR.
+The rules are those of the fast path. Fields are separated by commas. A field that starts with a quote runs to
+the closing quote and may contain newlines; `""` in it is a quote. Blank lines are not rows. Lines end in LF,
+CRLF or CR.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
-RECORD_LIMIT = 4 * 1024 * 1024  # bytes; a quote that stays open for longer was never meant
+RECORD_LIMIT = 4 * 1024 * 1024  # bytes; a quote that stays open for longer is a mistake
 _INSIDE = re.compile(rb'(?:[^"]|"")*+"')
 _QUOTED = re.compile(rb'"(?:[^"]|"")*+"')
 
 
 @dataclass(slots=True)
 class Record:
-    """One row: where it starts, its bytes without the line end, and its values or what is wrong with it."""
+    """One row: where it starts, its bytes without the line end, and its values or its problem."""
 
     line: int
     raw: bytes
@@ -31,7 +31,7 @@ class Record:
 
 
 def records(file: IO[bytes]) -> Iterator[Record]:
-    """Every record that is not blank, from the current position of the file."""
+    """Every non-blank record, from the current position of the file."""
     lines = _Lines(file)
     while (raw := lines.next()) is not None:
         if raw.isspace():
@@ -45,7 +45,7 @@ def records(file: IO[bytes]) -> Iterator[Record]:
 
 
 def _values_of_line(text: bytes) -> list[str] | None:
-    """The values of a record that is one plain line; None where more care is needed."""
+    """The values of a record that is one plain line; None if more care is needed."""
     try:
         decoded = text.decode()
         if '"' not in decoded:
@@ -65,7 +65,7 @@ def _careful_record(raw: bytes, lines: _Lines) -> Record:
         taken.append(more)
         size += len(more)
         is_open = ends_open(more, inside=True)
-    if is_open:  # give the lines back: only the first one is at fault
+    if is_open:  # give the lines back: only the first one is wrong
         lines.give_back(taken, first, after_first)
         text = raw.rstrip(b"\r\n")
         return Record(first, text, [], ("quote", "a quoted field is never closed"), after_first)
@@ -90,7 +90,7 @@ def _first_wrong_byte(text: bytes, error: UnicodeDecodeError) -> int:
 
 
 def ends_open(line: bytes, inside: bool) -> bool:
-    """Whether a quoted field is open at the end of the line, which begins `inside` one or not."""
+    """Whether a quoted field is open at the end of a line that begins `inside` one or not."""
     if b'"' not in line:
         return inside
     position = 0
@@ -110,7 +110,7 @@ def ends_open(line: bytes, inside: bool) -> bool:
 
 
 def split_fields(text: bytes) -> list[bytes]:
-    """The fields of a record whose quotes are closed, as written."""
+    """The fields of a record with closed quotes, as written."""
     if b'"' not in text:
         return text.split(b",")
     fields: list[bytes] = []
@@ -128,7 +128,7 @@ def split_fields(text: bytes) -> list[bytes]:
 
 
 def field_value(field: bytes) -> str:
-    """What a field means, without the quotes. May raise UnicodeDecodeError."""
+    """The value of a field, without the quotes. May raise UnicodeDecodeError."""
     quoted = _QUOTED.match(field)
     if quoted is None:
         return field.decode()
@@ -137,7 +137,7 @@ def field_value(field: bytes) -> str:
 
 
 class _Lines:
-    """Lines with their ends, numbered from 1, that can be given back."""
+    """Numbered lines, starting at 1, with their line ends; lines can be given back."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""Dead letters: every malformed row is counted, and written with its line and reason where that is asked."""
+"""Dead letters: every malformed row is counted, and on request saved with its line and reason."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DeadLetters:
         self.kinds: Counter[str] = Counter()
         self.examples: list[DeadLetter] = []
         self._file: IO[str] | None = None
-        if path is not None and os.path.isfile(path):  # the letters of an earlier run
+        if path is not None and os.path.isfile(path):  # the dead letters of an earlier run
             with self._writing(path) as file:
                 file.truncate()
 
@@ -57,7 +57,7 @@ class DeadLetters:
 
     @contextmanager
     def _writing(self, path: Path) -> Iterator[IO[str]]:
-        """The open file. A disk may be full at any write, not only when the file is opened."""
+        """The open file. The disk may be full at any write, not only when the file is opened."""
         try:
             if self._file is None:
                 self._file = open(path, "w", encoding="utf-8", newline="\n")
@@ -69,7 +69,7 @@ class DeadLetters:
             ) from error
 
     def forget(self) -> None:
-        """Start over: the rows are judged again."""
+        """Start over: the rows are checked again."""
         self.count = 0
         self.kinds.clear()
         self.examples.clear()
@@ -87,7 +87,7 @@ class DeadLetters:
 
 
 class HeldLetters(DeadLetters):
-    """Keeps all malformed rows, with line numbers that begin after those of the lines before."""
+    """Keeps all malformed rows; line numbers continue after those of earlier lines."""
 
     def __init__(self, source: str, before: int = 0) -> None:
         super().__init__(source, None)
@@ -107,7 +107,7 @@ class HeldLetters(DeadLetters):
 
 
 def dead_letter_path(wanted: bool | str | os.PathLike[str] | None, source: str) -> Path | None:
-    """The path that was asked for; True asks for the default, `<input>.dead.jsonl`."""
+    """The path for dead letters; True means the default, `<input>.dead.jsonl`."""
     if wanted is None or wanted is False:
         return None
     if wanted is True:

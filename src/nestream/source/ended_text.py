@@ -1,4 +1,4 @@
-"""What the bulk CSV reader is given: the file's text and one more line that proves it was read to the end."""
+"""Wraps the text of a file for the bulk CSV reader, with one more line that proves it was read to the end."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import IO
 
 
 class EndedText(io.RawIOBase):
-    """A file of UTF-8 text with one more line at its end; where it is no such text, it just ends.
+    """A file of UTF-8 text with one more line at its end; where it is not UTF-8, it just ends.
 
-    Arrow shows refused rows as text and cannot show those that are none, so they must not reach it.
+    Arrow shows refused rows as text and fails for others, so these must not reach it.
     """
 
     def __init__(self, file: IO[bytes], end: bytes) -> None:

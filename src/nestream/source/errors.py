@@ -1,4 +1,4 @@
-"""The error of data that cannot be read: what is wrong, where, and what to do."""
+"""The error for data that cannot be read: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ class SourceError(Exception):
 
 
 def missing_column(where: str, role: str, name: str, columns: Sequence[str]) -> SourceError:
-    """The column that holds the time or the type is not there: list what is, and guess what was meant."""
+    """Report that the time or type column is missing: list the columns, and guess the intended one."""
     shown = ", ".join(columns[:30]) + (f", and {len(columns) - 30} more" if len(columns) > 30 else "")
     close = {column.lower(): column for column in columns}
     usual = [column for column in columns if column.lower() in _USUAL[role]]
-    cutoff = 0.8 if usual else 0.6  # a name that is usual is a better guess than one a bit alike
+    cutoff = 0.8 if usual else 0.6  # a usual name is a better guess than a slightly similar one
     guess = difflib.get_close_matches(name.lower(), list(close), n=1, cutoff=cutoff)
     meant = close[guess[0]] if guess else usual[0] if usual else None
     hint = f"did you mean {meant!r}? " if meant else ""
     separator = _foreign_separator(columns)
     if separator:
-        hint = f"the header seems to be separated by {separator}, and commas are needed. "
+        hint = f"the header seems to be separated by {separator}, but commas are needed. "
     return SourceError(
         f"{where} has no {role} column {name!r}; its columns are: {shown}. "
         f"{hint}Name the {role} column with --{role} (or {role}= in Python)"
@@ -29,7 +29,7 @@ def missing_column(where: str, role: str, name: str, columns: Sequence[str]) -> 
 
 
 def check_columns(where: str, found: Sequence[str], wanted: Collection[str]) -> None:
-    """Refuse a file that lacks a wanted column; their order does not matter, and others are left out."""
+    """Refuse a file that lacks a wanted column; order does not matter, and other columns are ignored."""
     missing = [name for name in wanted if name not in found]
     if missing:
         raise SourceError(f"{where} has no column {missing[0]!r}; the columns are: {', '.join(wanted)}")
@@ -50,5 +50,5 @@ def _foreign_separator(columns: Sequence[str]) -> str | None:
 
 
 def first_line(error: BaseException) -> str:
-    """What a library says, without what follows and without a full stop."""
+    """The first line of a library's message, without a full stop."""
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

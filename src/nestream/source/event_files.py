@@ -1,4 +1,4 @@
-"""The events of several files as one: folders, patterns, files of one type, each with columns of its own."""
+"""Reads several files of events as one: folders, patterns, files of one type, with different columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nestream.source.reader import EventReader, read_events
 
 @dataclass(frozen=True)
 class EventFile:
-    """One file, and the type of its events where all have the same and no column tells."""
+    """One file, and the type of its events if all have the same and there is no type column."""
 
     path: str
     type: str | None = None
@@ -48,7 +48,7 @@ def event_files(places: Sequence[str], format: str | None = None) -> list[EventF
 
 
 def _of_one_type(place: str) -> tuple[str | None, str]:
-    """The type and the place of `TYPE=PLACE`; a path that is there may have an equals sign too."""
+    """The type and the place of `TYPE=PLACE`; an existing path may contain an equals sign."""
     type, equals, path = place.partition("=")
     if not equals or not type or os.path.exists(place) or os.sep in type:
         return None, place
@@ -58,8 +58,8 @@ def _of_one_type(place: str) -> tuple[str | None, str]:
 class EventFiles:
     """The events of all the files, file by file, with the columns of all of them.
 
-    A column that is missing in a file is NULL in its events. Types widen where every value stays what it is;
-    text files are read as text where they do not go together.
+    A column that is missing in a file is NULL in its events. Types widen if every value stays the same; text
+    files are read as text if their types do not mix.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class EventFiles:
 
     @property
     def types(self) -> dict[str, list[str]] | None:
-        """The attributes of each type, where every file holds one type."""
+        """The attributes of each type, if every file holds one type."""
         if any(file.type is None for file in self.files):
             return None
         found: dict[str, list[str]] = {}
@@ -179,7 +179,7 @@ class EventFiles:
 
     @property
     def can_be_streamed(self) -> bool:
-        """Whether the events are better not held in memory, and come in the order of their times."""
+        """Whether the events should not be held in memory, and come in time order."""
         return len(self.readers) == 1 and self.types is None and self.readers[0].in_order
 
     @property
@@ -194,11 +194,11 @@ class EventFiles:
 
     @property
     def dead_letter(self) -> Path | None:
-        """The file that holds the malformed rows, where one was asked for and there are any."""
+        """The file with the malformed rows, if it was requested and there are any."""
         return self._dead_letter if self.malformed else None
 
     def _gather_letters(self) -> None:
-        """Put the malformed rows of all files into one."""
+        """Collect the malformed rows of all files in one."""
         if self._dead_letter is None or len(self.files) == 1:
             return
         with open(self._dead_letter, "wb") as whole:

@@ -1,4 +1,4 @@
-"""What the readers of all formats share: which columns are the time and the type, and where bad rows go."""
+"""What the readers of all formats share: the time and type columns, and where malformed rows go."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NONE: Mapping[str, pa.DataType] = MappingProxyType({})
 
 
 class FileReader(ABC):
-    """A file of events, ready to deliver them: opening it decides the schema and finds the malformed rows.
+    """A file of events: opening it decides the schema and finds the malformed rows.
 
-    `declared` are types of columns that are not inferred. With `closed` they are all the columns there are:
-    another one is left out.
+    `declared` are types of columns that are not inferred. With `closed`, they are all the columns: others are
+    ignored.
     """
 
     schema: pa.Schema
@@ -47,7 +47,7 @@ class FileReader(ABC):
 
     @property
     def in_order(self) -> bool:
-        """Whether the times never go back; nobody looks at those of a small file."""
+        """Whether the times never decrease; not checked for a small file."""
         return self._in_order
 
     @property
@@ -57,7 +57,7 @@ class FileReader(ABC):
 
     @abstractmethod
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The events, in the order of the file."""
+        """The events, in file order."""
 
     def _too_far_apart(self) -> SourceError:
         return SourceError(

@@ -1,4 +1,4 @@
-"""Files as a source: one that grows, those of a folder, or those that a pattern names."""
+"""Files as a source: one that grows, those of a folder, or those that a pattern matches."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from nestream.source.parts import Columns, JsonPart, Part, part_of
 from nestream.source.protocol import Batch, Position
 
 POLL = 0.005
-"""How many seconds pass between two looks at files that have nothing new."""
+"""How many seconds pass between two checks of files without new data."""
 _SHARE = 10
-"""Looking takes at most one part in so many of the time."""
+"""Checking takes at most this fraction of the time."""
 NEWEST = 16 << 20
-"""The bytes that are read of what is there, if only the newest are wanted."""
+"""The number of bytes read from existing files, if only the newest are wanted."""
 _WILD = frozenset("*?[")
 
 
 class Files:
-    """The files of a place: those there, in the order of their last change, then those that come or grow.
+    """The files of a place: existing ones, by the time of their last change, then those that arrive or grow.
 
-    With `once` the source ends when all that is there was read. With `whole` a last line without a line end
-    is one too, because nobody will go on writing it. With `newest` only the last megabytes of what is there
-    are read: whole files, and of a single text file its end.
+    With `once`, the source ends when all existing data was read. With `whole`, a last line without a line end
+    counts, because nobody will complete it. With `newest`, only the last megabytes of existing data are read:
+    whole files, or the end of a single text file.
     """
 
     repeatable = True
@@ -54,7 +54,7 @@ class Files:
         self._columns = Columns(time, type, moments)
         self._parts: dict[str, Part] = {}
         self._seen: dict[str, tuple[int, int]] = {}
-        """The sizes and times of change of files that have nothing more for now."""
+        """The sizes and modification times of files that have nothing more for now."""
         self._queue: list[str] = []
         self._listed: dict[str, os.stat_result] = {}
         self._idle = POLL
@@ -64,11 +64,11 @@ class Files:
 
     @property
     def ended(self) -> bool:
-        """Whether all is read, with `once`."""
+        """With `once`, whether everything was read."""
         return self._ended
 
     def read(self, wait: float) -> Batch | None:
-        """More events, or None if nothing comes in time."""
+        """Return more events, or None if nothing arrives in time."""
         until = clock.monotonic() + wait
         while True:
             found = self._next()
@@ -83,7 +83,7 @@ class Files:
             clock.sleep(min(self._idle, left))
 
     def _next(self) -> Batch | None:
-        """The next batch of the files there; each is read to its end before the next one is."""
+        """The next batch of the files; each is read to its end before the next one."""
         if not self._queue:
             if clock.monotonic() < self._looked + self._idle:
                 return None
@@ -97,7 +97,7 @@ class Files:
             try:
                 found = part.read(to_end=self._whole)
             except FileNotFoundError:
-                found = None  # it was removed since it was listed; its place is kept
+                found = None  # it was removed since it was listed; its position is kept
             except OSError as error:
                 raise cannot_read(path, error) from error
             if found is not None:
@@ -121,7 +121,7 @@ class Files:
         self._idle = max(POLL, _SHARE * (self._looked - begin))
 
     def _skip_to_newest(self) -> None:
-        """Pass over what is there but the last part."""
+        """Skip existing data except the last part."""
         self._skips, size = False, 0
         if self._alone:
             for path in self._queue:
@@ -151,12 +151,12 @@ class Files:
         return self._format or SUFFIXES[suffix_of(path)]
 
     def position(self) -> Position:
-        """The place in each file."""
+        """The position in each file."""
         files = {path: part.position() for path, part in self._parts.items()}
         return {"files": files, "columns": self._columns.position()}
 
     def seek(self, position: Position) -> None:
-        """Go on in each file."""
+        """Continue in each file."""
         self._columns.seek(position["columns"])
         for path, place in position["files"].items():
             if not self._alone and not os.path.exists(path):  # read and cleared away
@@ -166,21 +166,21 @@ class Files:
             self._parts[path] = part
 
     def commit(self, position: Position) -> None:
-        """Files stay as they are."""
+        """Nothing to do: files stay as they are."""
 
     def close(self) -> None:
-        """Let all files go."""
+        """Close all files."""
         for part in self._parts.values():
             part.close()
 
 
 def is_pattern(place: str) -> bool:
-    """Whether a place names files by a pattern."""
+    """Whether a place is a pattern."""
     return bool(_WILD & set(place)) and not os.path.exists(place)
 
 
 def matching_files(place: str) -> list[str]:
-    """The files of a folder, or those that a pattern names."""
+    """The files of a folder, or those that a pattern matches."""
     if os.path.isdir(place):
         return [str(path) for path in files_below(place)]
     hidden = () if os.path.basename(place).startswith(("_", ".")) else ("_", ".")
@@ -196,7 +196,7 @@ def _check_file(place: str) -> None:
         raise cannot_read(place, error) from error
     if not Path(place).is_file():
         raise SourceError(
-            f"cannot read {place} as a stream: it is no plain file. Read it as - through a pipe"
+            f"cannot read {place} as a stream: it is not a plain file. Read it as - through a pipe"
         )
 
 

@@ -1,4 +1,4 @@
-"""Which files hold events: the format that a suffix tells, and the compressions that can be read."""
+"""Which files hold events: the format by suffix, and the compressions that can be read."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 
 def compression_of(path: str) -> str | None:
-    """The compression that the last suffix of a file tells, None where there is none."""
+    """The compression by the last suffix of a file; None if there is none."""
     return COMPRESSIONS.get(Path(path).suffix.lower())
 
 
 def suffix_of(path: str) -> str:
-    """The suffix that tells the format, below that of a compression."""
+    """The suffix of the format, before that of a compression."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes[-2:]]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
@@ -40,12 +40,12 @@ def known_format(wanted: str) -> Format:
 
 
 def listed_formats() -> str:
-    """The names of the formats, for a sentence."""
+    """The names of the formats, for a message."""
     return f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
 
 
 def is_visible(path: Path, folder: Path) -> bool:
-    """Whether a file below a folder counts: names that begin with `_` or `.` are left alone."""
+    """Whether a file below a folder counts: names that begin with `_` or `.` are ignored."""
     return not any(part.startswith(("_", ".")) for part in path.relative_to(folder).parts)
 
 

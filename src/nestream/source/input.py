@@ -1,4 +1,4 @@
-"""The input as bytes: a file or standard input, its format, and how much of it has been read."""
+"""The input as bytes: a file or standard input, its format, and how much has been read."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Progress = Callable[[int, int, int], None]
 """Called with (rows read, bytes read, total bytes)."""
 
 LARGE = 256 * 1024 * 1024
-"""From so many bytes on an input is not held in memory, where that can be avoided."""
+"""From this many bytes on, an input is not held in memory if that can be avoided."""
 _IN_MEMORY = 64 * 1024 * 1024
 
 
 class Input:
     """One input that can be read several times.
 
-    Standard input, and what a compressed file holds, are kept: on disk when large.
+    Standard input and decompressed files are kept: on disk when large.
     """
 
     def __init__(self, path: str | os.PathLike[str], format: str | None, progress: Progress | None) -> None:
@@ -53,12 +53,12 @@ class Input:
 
     @property
     def is_large(self) -> bool:
-        """Whether the input is better not held in memory."""
+        """Whether the input should not be held in memory."""
         return self.size >= LARGE
 
     @property
     def where(self) -> str:
-        """How messages name the input."""
+        """The name of the input in messages."""
         return "standard input" if self.name == "-" else self.name
 
     def open(self) -> IO[bytes]:
@@ -72,11 +72,11 @@ class Input:
             raise cannot_read(self.where, error) from error
 
     def inspected(self, position: int) -> None:
-        """Progress of looking for types and malformed rows: the first half of the way."""
+        """Progress of finding types and malformed rows: the first half."""
         self._report(0, position // 2)
 
     def delivered(self, rows: int, position: int) -> None:
-        """Progress of delivering events: the second half of the way."""
+        """Progress of delivering events: the second half."""
         self._report(rows, (self.size + min(position, self.size)) // 2)
 
     def _report(self, rows: int, position: int) -> None:
@@ -86,7 +86,7 @@ class Input:
 
 
 class Fragment(Input):
-    """Some bytes that were read already, as an input of their own."""
+    """Some bytes that were already read, as an input."""
 
     def __init__(self, name: str, format: Format, data: bytes) -> None:
         self.name, self.format = name, format
@@ -123,7 +123,7 @@ class _Unclosed(io.RawIOBase):
 
 
 def cannot_read(where: str, error: OSError) -> SourceError:
-    """An operating system's refusal in words."""
+    """Turn an error of the operating system into a sentence."""
     why = os.strerror(error.errno) if error.errno else str(error)
     hint = {
         FileNotFoundError: "Check the path",

@@ -14,7 +14,7 @@ from nestream.source.kinds import TIME_KINDS, Kind, find_misfits, widen
 
 @dataclass
 class Column:
-    """Values of one kind. Timestamps are kept as the text they were, until the whole file is known."""
+    """Values of one kind. Timestamps stay text until the whole file is known."""
 
     kind: Kind
     values: pa.Array

@@ -1,6 +1,6 @@
-"""Lines of JSON as tables of events, as they arrive: nobody has seen all of them before.
+"""Converts JSON lines to tables of events as they arrive, without seeing all of them first.
 
-The first value of an attribute sets what it holds: numbers, booleans, times or text. An integer may be
+The first value of an attribute decides what it holds: numbers, booleans, times or text. An integer may be
 followed by a fraction, and text takes every value as its JSON text. Any other value that does not fit makes
 its line a dead letter. So how the lines are split into batches never changes the events.
 """
@@ -27,7 +27,7 @@ MOST_ATTRIBUTES = 4_096
 
 
 class Holds(Enum):
-    """What an attribute holds. Numbers are whole and small so far; then whole, or floats, which are exact."""
+    """What an attribute holds. Numbers are small integers first; then integers, or exact floats."""
 
     BOOLEANS = "booleans"
     NUMBERS = "numbers"
@@ -61,12 +61,12 @@ _READ = {
     Holds.INTEGERS: pa.int64(),
     Holds.FLOATS: pa.float64(),
 }
-"""How Arrow reads an attribute; all others as strings."""
+"""How Arrow reads an attribute; all others are strings."""
 Problems = dict[int, str]
 
 
 class JsonEvents:
-    """Turns lines into events. Text is read as a time only in the time column and in the `moments`.
+    """Converts lines to events. Text is read as a time only in the time column and in the `moments`.
 
     Without a type column, rows need none.
     """
@@ -80,12 +80,12 @@ class JsonEvents:
         """The attributes so far."""
 
     def add_moment(self, name: str) -> None:
-        """Text of one more attribute may be a time."""
+        """Declare that text of another attribute may be a time."""
         if self._moments is not None:
             self._moments = {*self._moments, name}
 
     def problem(self, value: bytes) -> str | None:
-        """What is wrong with a message that is no text."""
+        """What is wrong with a message that is not text."""
         return not_json(value)
 
     def position(self) -> dict[str, Any]:
@@ -94,9 +94,11 @@ class JsonEvents:
         return {"time": time, "holds": {name: held.value for name, held in self._holds.items()}}
 
     def seek(self, position: Mapping[str, Any]) -> None:
-        """Go on with what the attributes held."""
+        """Continue with what the attributes held."""
         if "holds" not in position:
-            raise SourceError("the checkpoint is of a stream of Avro. Start anew, or read Avro as before")
+            raise SourceError(
+                "the checkpoint belongs to a stream of Avro. Start over, or read Avro as before"
+            )
         self._time_kind = None if position["time"] is None else Kind(position["time"])
         self._holds = {name: Holds(held) for name, held in position["holds"].items()}
         self._names.update(self._holds)
@@ -104,9 +106,9 @@ class JsonEvents:
     def batch(
         self, where: str, lines: Sequence[bytes], first: int, added: Sequence[Mapping[str, Any]] = ()
     ) -> Batch:
-        """The events of some lines; `first` is the number of the first line, blank ones included.
+        """The events of some lines; `first` is the number of the first line, including blank ones.
 
-        `added` has further attributes for each line, which replace those of the same name.
+        `added` has more attributes for each line, which replace those of the same name.
         """
         if first == 1 and lines:
             lines = [_beginning(where, lines[0]), *lines[1:]]
@@ -126,7 +128,7 @@ class JsonEvents:
         return Batch(columns, [_cut(letter) for letter in dead])
 
     def _together(self, texts: list[bytes]) -> pa.Table | None:
-        """The events of plain lines with known attributes; None where a line needs a closer look."""
+        """The events of plain lines with known attributes; None if a line needs a closer look."""
         if self._time_kind is None:
             return None
         time = pa.int64() if self._time_kind is Kind.INTEGER else pa.string()
@@ -179,7 +181,7 @@ class JsonEvents:
         return rows
 
     def _are_plain(self, texts: list[bytes], values: list[Any]) -> bool:
-        """Whether all values are events of known attributes, at a glance: nearly always they are."""
+        """Whether all values are events with known attributes, by a quick check: nearly always they are."""
         if set(map(type, values)) != {dict} or any(b"\\u" in text for text in texts):
             return False
         if any(not self._names.issuperset(names) for names in set(map(tuple, values))):
@@ -207,7 +209,7 @@ class JsonEvents:
         if kind is None or kind == "":
             return f"type is missing: no `{self._type}`" if kind is None else "type is missing"
         if isinstance(kind, bool | float | list | dict):
-            return f"type is {json_kind(kind)}, and text is needed"
+            return f"type is {json_kind(kind)}, but text is needed"
         return None
 
     def _columns(self, rows: list[tuple[int, dict[str, Any]]], problems: Problems) -> pa.Table:
@@ -226,7 +228,7 @@ class JsonEvents:
     def _with_times(
         self, rows: list[tuple[int, dict[str, Any]]], problems: Problems
     ) -> list[tuple[int, dict[str, Any]]]:
-        """The rows that have a time; the first one sets its form."""
+        """The rows that have a time; the first one decides its form."""
         values = [row.get(self._time) for _, row in rows]
         if self._time_kind is None:
             found = next((kind for value in values if (kind := _time_kind(value)) is not None), None)
@@ -258,7 +260,7 @@ class JsonEvents:
         return [row for at, row in enumerate(rows) if at not in wrong] if wrong else rows
 
     def _check(self, name: str, rows: list[tuple[int, dict[str, Any]]], problems: Problems) -> None:
-        """Note the rows whose value does not fit what the attribute holds; its first value says what."""
+        """Record the rows whose value does not fit what the attribute holds; its first value decides that."""
         values = [row.get(name) for _, row in rows]
         types = set(map(type, values)) - {type(None)}
         if not types:
@@ -273,7 +275,7 @@ class JsonEvents:
             return
 
         def refuse(at: int, what: str) -> None:
-            first = f"this attribute holds {held.value}, as an earlier value was one"
+            first = f"this attribute holds {held.value} because an earlier value was one"
             problems.setdefault(rows[at][0], f"`{name}` is {what}, and {first}")
 
         if not types <= takes:
@@ -302,7 +304,7 @@ class JsonEvents:
 
     @staticmethod
     def _moments_of(values: list[Any], held: Holds) -> pa.Array | None:
-        """Texts as times, in microseconds if all fit; None where one is no such time."""
+        """Text as times, in microseconds if all fit; None if one is not such a time."""
         texts = pa.array([value if type(value) is str else None for value in values], pa.string())
         return _moments(texts, held)
 
@@ -328,13 +330,13 @@ class JsonEvents:
 
 
 def _add(value: Any, added: Mapping[str, Any]) -> None:
-    """Add attributes to an event; what is none is refused later."""
+    """Add attributes to an event; anything else is refused later."""
     if type(value) is dict:
         value.update(added)
 
 
 def _numbers(values: list[Any]) -> Holds:
-    """What small whole numbers become: floats by the first float, integers by the first that is large."""
+    """What small integers become: floats with the first float, integers with the first large one."""
     for value in values:
         if type(value) is float:
             return Holds.FLOATS
@@ -344,7 +346,7 @@ def _numbers(values: list[Any]) -> Holds:
 
 
 def _beginning(where: str, line: bytes) -> bytes:
-    """The first line without a byte order mark; what is no JSON lines at all is refused at once."""
+    """The first line without a byte order mark; a file that is not JSON lines is refused at once."""
     if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise SourceError(f"{where} is UTF-16 text. Convert it: iconv -f UTF-16 -t UTF-8 FILE")
     line = line.removeprefix(b"\xef\xbb\xbf")
@@ -356,7 +358,7 @@ def _beginning(where: str, line: bytes) -> bytes:
 
 
 def _time_kind(value: Any) -> Kind | None:
-    """What a time is, in the coarsest unit that holds it; None where it is no time."""
+    """The kind of a time, in the coarsest unit that holds it; None if it is not a time."""
     if value is None:
         return None
     [text] = _texts([value]).to_pylist()
@@ -370,7 +372,7 @@ def _time_kind(value: Any) -> Kind | None:
 
 
 def _texts(values: list[Any], *, trimmed: bool = True) -> pa.Array:
-    """Values as text: what is none as its JSON."""
+    """Values as text: other values as their JSON."""
     if not set(map(type, values)) <= {str, type(None)}:
         values = [
             value
@@ -389,13 +391,13 @@ def _are_small(numbers: pa.ChunkedArray) -> bool:
 
 
 def _moments(texts: pa.Array, held: Holds) -> pa.Array | None:
-    """Texts as times, in microseconds if all fit; None where one is no such time."""
+    """Text as times, in microseconds if all fit; None if one is not such a time."""
     found = _cast(texts, _MOMENTS[held])
     return found if found is not None else _cast(texts, _FINER[_MOMENTS[held]])
 
 
 def _cast(texts: pa.Array, kind: Kind) -> pa.Array | None:
-    """Texts as times, or None where one is not of that form and unit."""
+    """Text as times; None if one is not of that form and unit."""
     try:
         return pc.cast(texts, ARROW_TYPES[kind])
     except pa.ArrowInvalid:

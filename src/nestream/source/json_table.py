@@ -1,8 +1,9 @@
-"""Lines of flat JSON objects as a table, read by Arrow all at once and not one by one.
+"""Reads lines of flat JSON objects as a table, by Arrow all at once and not one by one.
 
-Arrow's reader accepts more than JSON lines (NaN, several objects a line, one object over several lines), and
-crashes on some input, such as the line `null`. So it only gets lines of which each is certainly one flat
-object or no JSON at all. Whoever gets None reads the lines one by one, and finds out what is wrong.
+Arrow's reader accepts more than JSON lines (NaN, several objects per line, one object over several lines),
+and crashes on some input, such as the line `null`. So it only gets lines that are certainly one flat object
+each or no JSON at all. If the result is None, the caller reads the lines one by one and finds out what is
+wrong.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 FEWEST = 16
-"""Fewer lines are read faster one by one."""
+"""Fewer lines are faster to read one by one."""
 EXACT = 2**53
-"""Integers from here on are not all floats."""
+"""From here on, integers are not all exact as floats."""
 
 
 def read_flat(lines: Sequence[bytes], schema: pa.Schema) -> pa.Table | None:
     """The lines as a table with these columns of strings, integers, floats and booleans.
 
     None if a line is not a flat object, has a member that is not in the schema, or a value that the column
-    does not take as it is written.
+    does not take unchanged.
     """
     if len(lines) < FEWEST:
         return None
@@ -47,7 +48,7 @@ def read_flat(lines: Sequence[bytes], schema: pa.Schema) -> pa.Table | None:
 
 
 def written_type(wanted: pa.DataType) -> pa.DataType:
-    """What the values of a type are in JSON: numbers, booleans, or else strings."""
+    """The JSON type of the values of an Arrow type: numbers, booleans, or otherwise strings."""
     if pa.types.is_integer(wanted):
         return pa.int64()
     if pa.types.is_floating(wanted):
@@ -56,9 +57,10 @@ def written_type(wanted: pa.DataType) -> pa.DataType:
 
 
 def _is_flat(data: bytes, lines: int) -> bool:
-    """Whether each line has one opening brace, its first letter, and one closing brace, its last.
+    """Whether each line has one opening brace, at its start, and one closing brace, at its end.
 
-    Then nothing stands beside the object, and nothing is nested. Escapes such as `\\ud800` are left out too.
+    Then there is nothing beside the object, and nothing is nested. Escapes such as `\\ud800` are excluded
+    too.
     """
     return (
         data.startswith(b"{")

@@ -1,4 +1,4 @@
-"""JSON text as Python values: many lines at once, or one line with what is wrong with it."""
+"""Parses JSON text to Python values: many lines at once, or one line with its problem."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _reject_constant(name: str) -> Any:
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, all of whose members have names of their own: of two with one name, one would be lost."""
+    """An object whose member names are all different: of two with one name, one would be lost."""
     found = dict(members)
     if len(found) != len(members):
         name = next(name for name, count in Counter(name for name, _ in members).items() if count > 1)
@@ -28,9 +28,9 @@ _FAR_COLON = re.compile(rb'"[ \t\r\n]+:')
 
 
 def parse_together(lines: list[bytes]) -> list[Any] | None:
-    """All lines at once, which is faster; None where one of them is not JSON.
+    """Parse all lines at once, which is faster; None if one of them is not JSON.
 
-    A number nobody can foresee stands between the lines, so that no two lines can pass for one.
+    An unpredictable number separates the lines, so that no two lines can be read as one.
     """
     mark = random.getrandbits(62)
     between = f",{mark},".encode()
@@ -49,9 +49,9 @@ def parse_together(lines: list[bytes]) -> list[Any] | None:
 
 
 def _no_name_twice(data: bytes, values: Any) -> bool:
-    """Whether no object has two members of one name, told from the number of names; False if that is unclear.
+    """Whether no object has two members of one name, judged by the number of names; False if unclear.
 
-    Without a backslash each name of a member ends in `":`, so there are at least as many of these as members.
+    Without a backslash, each member name ends in `":`, so there are at least as many of these as members.
     """
     if b"\\" in data or _FAR_COLON.search(data) is not None:
         return False
@@ -73,7 +73,7 @@ def parse_line(raw: bytes) -> tuple[Any, tuple[str, str] | None]:
 
 
 def json_kind(value: Any) -> str:
-    """What a value is, in words."""
+    """The JSON type of a value, in words."""
     if value is None:
         return "null"
     names = {
@@ -88,15 +88,15 @@ def json_kind(value: Any) -> str:
 
 
 def surrogates(text: str) -> bool:
-    """Whether a text holds halves of characters, which are no Unicode."""
+    """Whether a text contains surrogates, which are not valid Unicode."""
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def not_json(value: bytes) -> str | None:
-    """What is wrong with the value of a message that is no text."""
+    """What is wrong with the value of a message that is not text."""
     if not value or value.isspace():
         return "the message has no value"
-    if value[0] == 0:  # the mark of a schema registry
+    if value[0] == 0:  # the first byte of schema registry messages
         return (
             "its value begins with a zero byte, as that of a schema registry does. "
             "If it is Avro, read it with --input-format avro --schema ID=FILE.avsc"

@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, its members are the attributes; kept as Arrow columns, on disk when large.
+"""JSON lines: one object per line, its members are the attributes; kept as Arrow columns, on disk when large.
 
 Members may differ from line to line: an absent one is NULL. An object or array inside an event is kept
 as its JSON text. Numbers written as text stay text.
@@ -115,7 +115,7 @@ class JsonLinesFile(FileReader):
         return frozenset(name for name, kind in self._kinds.items() if kind is Kind.EMPTY)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The events, in the order of the file."""
+        """The events, in file order."""
         rows = 0
         for number, chunk in enumerate(self._chunks, start=1):
             columns = [self._converted(name, chunk) for name in self._names]
@@ -196,7 +196,7 @@ class JsonLinesFile(FileReader):
         return _Chunk(pa.array(kept, pa.int64()), columns)
 
     def _together(self, lines: list[bytes]) -> dict[str, Column] | None:
-        """The columns of plain lines with declared members; None where a line needs a closer look."""
+        """The columns of plain lines with declared members; None if a line needs a closer look."""
         table = read_flat(lines, pa.schema([(n, written_type(t)) for n, t in self._declared.items()]))
         if table is None:
             return None
@@ -251,12 +251,12 @@ class JsonLinesFile(FileReader):
         if kind is None or kind == "":
             return "type", "type is missing"
         if isinstance(kind, (bool, float, list, dict)):
-            return "type", f"type is {json_kind(kind)}, and text is needed"
+            return "type", f"type is {json_kind(kind)}, but text is needed"
         return None
 
     @cached_property
     def in_order(self) -> bool:
-        """Whether the times never go back; of a small file nobody looks."""
+        """Whether the times never decrease; not checked for a small file."""
         order = TimeOrder()
         if self._source.is_large and self._time not in self._declared:
             for chunk in self._chunks:
@@ -310,12 +310,12 @@ class JsonLinesFile(FileReader):
 
 
 def _named(time: str, type: str | None) -> list[str]:
-    """The columns that every event needs; those of one type need none for it."""
+    """The columns that every event needs; events of one type need no type column."""
     return [time] if type is None else [time, type]
 
 
 def cast_column_to_text(column: Column) -> Column:
-    """The type column is text, whatever it was written as."""
+    """Convert the type column to text, whatever it was."""
     return Column(Kind.TEXT, cast_column(column, pa.string()))
 
 

@@ -1,7 +1,7 @@
-"""Events from topics of Kafka: the value of each message is a JSON object, or a record of Avro.
+"""Reads events from Kafka topics: the value of each message is a JSON object, or an Avro record.
 
-The partitions are read by this process alone, so no group of consumers is involved. The place is the offset
-of each partition, which the checkpoint holds; what is reported to the brokers is for those who watch them.
+This process reads the partitions alone, without a consumer group. Its position is the offset of each
+partition, which the checkpoint holds; the offsets reported to the brokers are only for monitoring.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from nestream.source.protocol import Batch, Events, Position
 
 OPTIONS = (*ATTRIBUTES, "headers", "start", "missing", "group", "config")
 MOST = 10_000
-"""The messages that are read at once."""
+"""The number of messages read at once."""
 MOST_HELD = 50_000
-"""A partition that is so many events ahead of the others is not read on."""
+"""A partition that is this many events ahead of the others is paused."""
 REFRESH = 5.0
-"""The seconds between two looks for new partitions."""
+"""The seconds between two checks for new partitions."""
 NEWEST = 10_000
-"""How many messages of each partition are read of those that are there, if only the newest are wanted."""
+"""How many existing messages of each partition are read, if only the newest are wanted."""
 OPEN = 10.0
-"""The seconds that `once` waits for a transaction of somebody else to end."""
+"""How many seconds `once` waits for someone else's transaction to end."""
 LEAVING = 2.0
-"""The seconds that brokers have to take the last report."""
+"""How many seconds brokers have to accept the last report."""
 
 
 @dataclass
@@ -54,12 +54,12 @@ class _Partition:
     next: int
     """The offset of the next message."""
     end: int | None
-    """Where reading ends; None if it goes on."""
+    """Where reading ends; None if it continues."""
     at_end: bool = False
-    """Whether there was nothing more when it was last read."""
+    """Whether there was nothing more at the last read."""
     paused: bool = False
     stuck: float | None = None
-    """Since when nothing more came, although the end is not reached."""
+    """Since when nothing has arrived, although the end is not reached."""
 
     @property
     def where(self) -> str:
@@ -73,7 +73,7 @@ class _Partition:
 class KafkaSource:
     """The messages of topics. With `once` it ends where the topics ended when it began.
 
-    With `newest` it begins with the last few messages of each partition.
+    With `newest`, it begins with the last few messages of each partition.
     """
 
     repeatable = True
@@ -121,12 +121,12 @@ class KafkaSource:
     # -- the place -----------------------------------------------------------------------------------------
 
     def seek(self, position: Position) -> None:
-        """Go on from the offsets of a checkpoint; partitions that are new since then from their beginning."""
+        """Continue from the offsets of a checkpoint; new partitions start at their beginning."""
         cluster = self._cluster()
         if position["cluster"] != cluster:
             raise SourceError(
-                f"{self.where} is in another cluster than that of the checkpoint. "
-                "Name the same brokers, or start anew without the checkpoint"
+                f"{self.where} is not in the cluster of the checkpoint. "
+                "Name the same brokers, or start over without the checkpoint"
             )
         if "group" not in self._place.options and position["group"] != self._group:
             self._group = position["group"]
@@ -142,14 +142,14 @@ class KafkaSource:
                 if int(number) not in found.partitions:
                     raise SourceError(
                         f"topic {topic} no longer has partition {number}, so it is not the one that the "
-                        "checkpoint reads. Start anew without the checkpoint"
+                        "checkpoint reads. Start over without the checkpoint"
                     )
             for number in sorted(found.partitions):
                 self._add(topic, number, offsets)
         self._consumer.assign([self._assigned(one) for one in self._partitions])
 
     def _add(self, topic: str, number: int, saved: Mapping[str, int] | None) -> _Partition:
-        """Read one more partition: from its saved offset on, or all of it, or with `start=end` what comes."""
+        """Read another partition: from its saved offset, its beginning, or with `start=end` its end."""
         low, high = self._bounds(topic, number)
         at_start = high if self._place.options.get("start") == "end" else low
         if self._newest:
@@ -163,11 +163,11 @@ class KafkaSource:
         return partition
 
     def _check(self, partition: _Partition, low: int, high: int) -> None:
-        """Refuse to go on where messages are gone, unless those may be left out; then they are counted."""
+        """Raise if messages are gone, unless they may be skipped; then they are counted."""
         if partition.next > high:
             raise SourceError(
                 f"{partition.where} ends at offset {high:,}, before offset {partition.next:,} of the "
-                "checkpoint: it was emptied or made anew. Start anew without the checkpoint"
+                "checkpoint: it was emptied or recreated. Start over without the checkpoint"
             )
         if partition.next >= low:
             return
@@ -175,14 +175,14 @@ class KafkaSource:
         if self._place.options.get("missing") != "skip":
             raise SourceError(
                 f"{partition.where}: {gone}. Keep messages for longer (retention.ms of the topic). "
-                "To go on without them, add missing=skip to the address"
+                "To continue without them, add missing=skip to the address"
             )
         letter = DeadLetter(partition.where, 0, gone, "")
         self._waiting.add_dead(self._numbers[partition.topic, partition.number], partition.next, letter)
         partition.next = low
 
     def _bounds(self, topic: str, number: int) -> tuple[int, int]:
-        """The first offset that is there, and the one after the last."""
+        """The first existing offset, and the one after the last."""
         place = self._kafka.TopicPartition(topic, number)
         try:
             low, high = self._consumer.get_watermark_offsets(place, timeout=PATIENCE)
@@ -197,7 +197,7 @@ class KafkaSource:
         return str(self._consumer.cluster_id(timeout=PATIENCE))
 
     def position(self) -> Position:
-        """The offset of the next message of each partition, of those that were returned."""
+        """The offset of the next message of each partition, after those that were returned."""
         if not self._partitions:
             self._begin(None)
         held = self._waiting.first_held()
@@ -212,7 +212,7 @@ class KafkaSource:
         }
 
     def commit(self, position: Position) -> None:
-        """Report the offsets to the brokers, where tools that show the lag find them."""
+        """Report the offsets to the brokers, for tools that show the lag."""
         if position["offsets"] == self._reported:
             return
         self._reported, self._is_confirmed = position["offsets"], False
@@ -228,12 +228,12 @@ class KafkaSource:
 
     @property
     def ended(self) -> bool:
-        """Whether everything was read that was there at the beginning, with `once`."""
+        """With `once`, whether everything that was there at the beginning was read."""
         is_read = bool(self._partitions) and all(one.is_finished for one in self._partitions)
         return is_read and not self._waiting.held().any()
 
     def read(self, wait: float) -> Batch | None:
-        """The messages that have come; those of several partitions in the order of their times."""
+        """The messages that have arrived; those of several partitions in time order."""
         if not self._partitions:
             self._begin(None)
         if not self._once and clock.monotonic() > self._looked + REFRESH:
@@ -248,7 +248,7 @@ class KafkaSource:
         return batch
 
     def _leave_open_transactions(self) -> None:
-        """End at messages that nobody has committed: they are for the next run."""
+        """Stop at messages that are not committed: they are for the next run."""
         now = clock.monotonic()
         for partition in self._partitions:
             if partition.is_finished or not partition.at_end:
@@ -313,7 +313,7 @@ class KafkaSource:
         self._waiting.add(batch.events, np.array(of)[is_event], np.array(offsets)[is_event])
 
     def _told(self, partition: _Partition, error: Any, offset: int) -> None:
-        """What a client says between the messages."""
+        """What a client reports between the messages."""
         code, kinds = error.code(), self._kafka.KafkaError
         if code == kinds._PARTITION_EOF:
             partition.next, partition.at_end = max(partition.next, offset), True
@@ -325,7 +325,7 @@ class KafkaSource:
             raise SourceError(f"cannot read {partition.where}: {reason(error)}")
 
     def _pause(self) -> None:
-        """Do not read on where events wait for other partitions, nor beyond the end."""
+        """Pause partitions whose events wait for others, or that reached their end."""
         held = self._waiting.held()
         for at, partition in enumerate(self._partitions):
             is_ahead = held[at] > (MOST_HELD // 2 if partition.paused else MOST_HELD)
@@ -336,11 +336,11 @@ class KafkaSource:
                 change([self._kafka.TopicPartition(partition.topic, partition.number)])
 
     def _look_for_partitions(self) -> None:
-        """Read the partitions that are new, from their beginning: all their events are."""
+        """Read new partitions from their beginning: all their events are new."""
         self._looked = clock.monotonic()
         try:
             known = self._consumer.list_topics(timeout=1).topics
-        except self._kafka.KafkaException:  # the client itself connects again
+        except self._kafka.KafkaException:  # the client reconnects by itself
             return
         for topic in self._place.topics:
             for number in sorted(known[topic].partitions) if topic in known else ():
@@ -352,7 +352,7 @@ class KafkaSource:
         self._is_confirmed = True
 
     def close(self) -> None:
-        """Leave the brokers, once they have the last report, unless they are away."""
+        """Disconnect from the brokers, once they have the last report or cannot be reached."""
         end = clock.monotonic() + LEAVING
         while not self._is_confirmed and clock.monotonic() < end:
             self._consumer.poll(0.02)

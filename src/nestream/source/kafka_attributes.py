@@ -1,4 +1,4 @@
-"""What a message of Kafka has beside its value, as attributes of its event: key, timestamp, topic, header."""
+"""What a Kafka message has beside its value, as attributes of its event: key, timestamp, topic, headers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 from nestream.model.kafka import KafkaPlace
 
 ATTRIBUTES = ("key", "timestamp", "topic")
-"""What becomes an attribute under the name that the address gives; headers keep their own names."""
+"""What becomes an attribute under the name in the address; headers keep their own names."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def attributes_of(place: KafkaPlace) -> tuple[dict[str, str], tuple[str, ...]]:
-    """What is added to an event: the names of attributes by what they hold, and headers."""
+    """What is added to an event: attribute names by what they hold, and headers."""
     names = {what: place.options[what] for what in ATTRIBUTES if what in place.options}
     headers = tuple(name for name in place.options.get("headers", "").split(",") if name)
     every = [*names.values(), *headers]

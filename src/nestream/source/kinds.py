@@ -1,8 +1,8 @@
-"""Column kinds: which type holds every value of a text column, decided over the whole file.
+"""Column kinds: the type that holds every value of a text column, decided over the whole file.
 
-A kind only ever widens (integer to float, anything to text), so that the type of a column does not
-depend on how the file is cut into batches. Only the empty value is NULL. Numbers with leading zeros and
-integers of more than 64 bits are names, not numbers, and stay text.
+A kind only ever widens (integer to float, anything to text), so that the type of a column does not depend on
+how the file is cut into batches. Only the empty value is NULL. Numbers with leading zeros and integers of
+more than 64 bits are identifiers, not numbers, and stay text.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ALL_KINDS = (Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT, *TIME_KINDS)
 
 
 def widen(kind: Kind, values: pa.Array, candidates: tuple[Kind, ...] = ALL_KINDS) -> Kind:
-    """The narrowest kind that holds what `kind` holds and every value of a text array."""
+    """The narrowest kind that holds the values of `kind` and of a text array."""
     if kind is Kind.TEXT:
         return kind
     values = non_empty(values)
@@ -60,7 +60,7 @@ def widen(kind: Kind, values: pa.Array, candidates: tuple[Kind, ...] = ALL_KINDS
 
 
 def join(left: Kind, right: Kind) -> Kind:
-    """The narrowest kind that holds what both hold."""
+    """The narrowest kind that holds the values of both."""
     if left is right or right is Kind.EMPTY:
         return left
     if left is Kind.EMPTY or left in _WIDER.get(right, ()):
@@ -71,7 +71,7 @@ def join(left: Kind, right: Kind) -> Kind:
 def fits(kind: Kind, values: pa.Array) -> bool:
     """Whether every value (text, none empty) reads as `kind`.
 
-    Arrow formats an error for each value it cannot cast, so a few values are tried before all of them.
+    Arrow formats an error for each value it cannot cast, so a few values are tried first.
     """
     return all(
         _converted(kind, values.slice(0, some)) is not None
@@ -81,7 +81,7 @@ def fits(kind: Kind, values: pa.Array) -> bool:
 
 
 def convert(kind: Kind, values: pa.Array) -> pa.Array:
-    """A text array as `kind`; the empty text is NULL unless the column is text."""
+    """A text array as `kind`; empty text is NULL unless the column is text."""
     if kind is Kind.TEXT:
         return values
     if kind is Kind.EMPTY:
@@ -120,7 +120,7 @@ def _converted(kind: Kind, values: pa.Array) -> pa.Array | None:
 
 
 def _plain(values: pa.Array, forbidden: str) -> bool:
-    """No value matches; only values that start like one are looked at with the expression."""
+    """Whether no value matches; only values that start like one are checked with the expression."""
     suspect = pc.or_(
         pc.starts_with(values, "0"), pc.or_(pc.starts_with(values, "-"), pc.starts_with(values, "+"))
     )
@@ -139,7 +139,7 @@ def _no_huge_integer(values: pa.Array) -> bool:
 
 
 def find_misfits(values: pa.Array, accepts: Callable[[pa.Array], bool]) -> list[int]:
-    """The positions of the values that `accepts` refuses, by halving: few misfits cost few tests."""
+    """The positions of the values that `accepts` refuses, by bisection: few misfits cost few tests."""
     misfits: list[int] = []
     pending = [(0, len(values))] if len(values) else []
     while pending:

@@ -1,4 +1,4 @@
-"""Parquet files, read by Arrow a batch of rows at a time."""
+"""Parquet files, read by Arrow one batch of rows at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ParquetFile(TypedFile):
 
     def _opened(self, file: IO[bytes]) -> pq.ParquetFile:
         try:
-            # read ahead, Arrow keeps all that it has read until the file is closed
+            # with read-ahead, Arrow keeps all that it has read until the file is closed
             return pq.ParquetFile(pa.PythonFile(file, mode="r"), pre_buffer=False)
         except (pa.ArrowException, OSError) as error:
             raise SourceError(

@@ -1,9 +1,9 @@
-"""Puts the events of several partitions into the order of their times, as far as they are out of order only
-because one partition was read before another.
+"""Merges the events of several partitions into time order.
 
-A partition has been read up to the greatest time that came from it. Events wait here until every other
-partition that has more to give was read as far. So a backlog of hours comes as if it had been read when it
-was written, and no event is late because its partition was read last.
+This only fixes disorder that comes from reading one partition before another. A partition has been read up to
+the greatest time that came from it. Events wait here until every other partition with more data was read as
+far. So a backlog of hours arrives as if it had been read when it was written, and no event is late because
+its partition was read last.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GREATEST = np.iinfo(np.int64).max
 
 
 class Partitions:
-    """Rows that wait for the other partitions, which are numbered from 0 on."""
+    """Rows that wait for the other partitions, which are numbered from 0."""
 
     def __init__(self, time: str) -> None:
         self._time = time
@@ -31,7 +31,7 @@ class Partitions:
         """The greatest time of each partition."""
         self._events: pa.Table | None = None
         self._of, self._offsets, self._times = (np.empty(0, np.int64) for _ in range(3))
-        """The partition, the offset and the time reached of each event that waits."""
+        """The partition, the offset and the reached time of each waiting event."""
         self._dead: list[tuple[int, int, DeadLetter]] = []
 
     def grow(self) -> None:
@@ -39,7 +39,7 @@ class Partitions:
         self._reached = np.append(self._reached, np.int64(_LEAST))
 
     def add(self, events: pa.Table, of: Longs, offsets: Longs) -> None:
-        """Events that have come, with the partition and the offset of each."""
+        """Add events that have arrived, with the partition and the offset of each."""
         if not events.num_rows:
             return
         times = events.column(self._time).cast(pa.int64()).to_numpy()
@@ -57,11 +57,11 @@ class Partitions:
         self._times = np.concatenate([self._times, reached])
 
     def add_dead(self, partition: int, offset: int, letter: DeadLetter) -> None:
-        """A message that is no event. It comes after the events of its partition that are before it."""
+        """Add a message that is not an event. It follows the earlier events of its partition."""
         self._dead.append((partition, offset, letter))
 
     def take(self, waited_for: Collection[int]) -> Batch | None:
-        """The events that no longer wait, given the partitions that have more to give."""
+        """Remove and return the events that no longer wait, given the partitions with more data."""
         bound = min((self._reached[partition] for partition in waited_for), default=_GREATEST)
         events = self._take_events(bound)
         first = self.first_held()
@@ -84,10 +84,10 @@ class Partitions:
         return events if in_order else events.take(pa.array(order))
 
     def held(self) -> Longs:
-        """How many events of each partition wait."""
+        """The number of waiting events of each partition."""
         return np.bincount(self._of, minlength=len(self._reached))
 
     def first_held(self) -> dict[int, int]:
-        """The offset of the first event that waits, for the partitions that have one."""
+        """The offset of the first waiting event, for the partitions that have one."""
         partitions, places = np.unique(self._of, return_index=True)
         return dict(zip(partitions.tolist(), self._offsets[places].tolist(), strict=True))

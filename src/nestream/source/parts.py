@@ -1,4 +1,4 @@
-"""The files of a stream, each read from where it is: JSON lines and CSV as they grow, others as a whole."""
+"""The files of a stream, each read from its position: JSON lines and CSV as they grow, others as a whole."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from nestream.source.saved_types import saved_types, types_of
 from nestream.source.text_file import TextFile
 
 UNFINISHED = 5.0
-"""For how many seconds after its last change a file that cannot be read may still be in the making."""
+"""For how many seconds after its last change an unreadable file may still be incomplete."""
 
 
 class Columns:
-    """What is known of the columns of all files: the first file of a format sets the types of the others."""
+    """What is known of the columns of all files: the first file of a format decides the types."""
 
     def __init__(self, time: str, type: str | None, moments: Collection[str] | None) -> None:
         self.time, self.type = time, type
@@ -37,7 +37,7 @@ class Columns:
         return {"json": self.json.position(), "csv": saved_types(self.csv)}
 
     def seek(self, position: Position) -> None:
-        """Go on with these types."""
+        """Continue with these types."""
         self.json.seek(position["json"])
         self.csv = types_of(position["csv"])
 
@@ -47,28 +47,28 @@ class Part(Protocol):
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing more comes of it unless it changes."""
+        """Whether it has nothing more unless it changes."""
         ...
 
     def read(self, *, to_end: bool) -> Batch | None:
-        """More of its events, None if there is nothing new."""
+        """Return more of its events; None if there is nothing new."""
         ...
 
     def position(self) -> Position:
-        """The place after the last events."""
+        """The position after the last events."""
         ...
 
     def seek(self, position: Position) -> None:
-        """Go on from a place."""
+        """Continue from a position."""
         ...
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         ...
 
 
 def part_of(path: str, format: Format, columns: Columns, *, alone: bool) -> Part:
-    """The file as a part; `alone` where the source is this one file, which may be replaced by a new one."""
+    """The file as a part; `alone` if the source is this one file, which may be replaced by a new one."""
     if format == "jsonl":
         return JsonPart(path, columns, alone)
     if format == "csv":
@@ -106,7 +106,7 @@ class JsonPart:
 
 
 class CsvPart:
-    """A file of CSV; its first line names the columns."""
+    """A CSV file; its first line names the columns."""
 
     is_settled = True
 
@@ -171,7 +171,7 @@ def _with_header(data: bytes) -> tuple[bytes, bytes]:
 
 
 class WholePart:
-    """A file that is there as a whole or not at all, such as Parquet."""
+    """A file that exists as a whole or not at all, such as Parquet."""
 
     def __init__(self, path: str, format: Format, columns: Columns, alone: bool) -> None:
         self._path, self._format, self._columns, self._alone = path, format, columns, alone

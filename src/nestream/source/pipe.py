@@ -1,4 +1,4 @@
-"""Lines of JSON that come and are gone: standard input, and connections to a TCP or Unix socket."""
+"""Reads JSON lines that cannot be read again: standard input, and connections to a TCP or Unix socket."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from nestream.source.text_file import BLOCK, LONGEST
 
 
 class _Lines:
-    """What has come of one writer, and is not a whole line yet."""
+    """What has arrived from one writer and is not a whole line yet."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
         self._size = 0
 
     def add(self, data: bytes) -> list[bytes]:
-        """The lines that are whole now."""
+        """The lines that are now complete."""
         end = data.rfind(b"\n") + 1
         if not end:
             self._rest.append(data)
@@ -36,7 +36,7 @@ class _Lines:
         return whole.split(b"\n")
 
     def end(self) -> list[bytes]:
-        """The last line, which nothing follows."""
+        """The last line, which has no line end."""
         rest, self._rest, self._size = self._rest, [], 0
         return [b"".join(rest)] if rest else []
 
@@ -67,7 +67,7 @@ class Pipe:
         return self._ended
 
     def read(self, wait: float) -> Batch | None:
-        """The lines that have come, or None."""
+        """The lines that have arrived, or None."""
         if self._ended or (self._selector is not None and not self._selector.select(wait)):
             return None
         data = os.read(self._descriptor, BLOCK)
@@ -83,11 +83,11 @@ class Pipe:
         return {"json": self._events.position()}
 
     def seek(self, position: Position) -> None:
-        """Go on with what comes now."""
+        """Continue with what arrives now."""
         self._events.seek(position["json"])
 
     def commit(self, position: Position) -> None:
-        """Nobody is told."""
+        """Nothing to do: nobody is notified."""
 
     def close(self) -> None:
         """Stop reading."""
@@ -102,7 +102,7 @@ def _widen(pipe: int) -> None:
 
 
 class Listener:
-    """A socket that takes connections; each sends lines. With `once` it ends when the last one is closed."""
+    """A socket that accepts connections, which send lines. With `once`, it ends when the last one closes."""
 
     repeatable = False
 
@@ -110,7 +110,7 @@ class Listener:
         self.where = address
         self._once, self._ended = once, False
         self._events = events
-        self._line = 2  # a connection may begin in the middle of what is sent
+        self._line = 2  # a connection may begin in the middle of the data
         self._path, self._server = _listening(address)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._server, selectors.EVENT_READ)
@@ -118,11 +118,11 @@ class Listener:
 
     @property
     def ended(self) -> bool:
-        """Whether all who connected have gone, with `once`."""
+        """With `once`, whether all connections are closed."""
         return self._ended
 
     def read(self, wait: float) -> Batch | None:
-        """The lines that have come on all connections, or None."""
+        """The lines that have arrived on all connections, or None."""
         lines: list[bytes] = []
         for key, _ in self._selector.select(wait):
             if key.fileobj is self._server:
@@ -157,14 +157,14 @@ class Listener:
         return {"json": self._events.position()}
 
     def seek(self, position: Position) -> None:
-        """Go on with what comes now."""
+        """Continue with what arrives now."""
         self._events.seek(position["json"])
 
     def commit(self, position: Position) -> None:
-        """Nobody is told."""
+        """Nothing to do: nobody is notified."""
 
     def close(self) -> None:
-        """Take no more connections."""
+        """Accept no more connections."""
         self._selector.close()
         for connection in self._open:
             connection.close()
@@ -178,7 +178,7 @@ def _listening(address: str) -> tuple[Path | None, socket.socket]:
         place = read_address(address)
         if not isinstance(place, Path):
             return None, socket.create_server(place)
-        if place.is_socket():  # left behind by a process that was killed, unless somebody answers
+        if place.is_socket():  # left behind by a killed process, unless somebody answers
             _refuse_answered(place)
             place.unlink()
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -1,4 +1,4 @@
-"""A source by its name: `-`, a file, a folder, a pattern, or the address of a socket or of Kafka."""
+"""Opens a source by name: `-`, a file, a folder, a pattern, or the address of a socket or of Kafka."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def open_source(
     moments: Collection[str] | None = None,
     newest: bool = False,
 ) -> Source:
-    """The events of a place, as they come.
+    """The events of a place, as they arrive.
 
-    `schemas` are the files with the schemas of messages of Avro, each `FILE` or `ID=FILE` with its id in a
-    registry. With `once` the source ends when what is there was read; with `whole` what is there is all there
-    will ever be. `moments` are the attributes whose text may be a time; by default all. With `newest` only
-    the last part of what is there is read, and then what comes. With `type=None` rows need no type.
+    `schemas` are the files with the schemas of Avro messages, each `FILE` or `ID=FILE` with its id in a
+    registry. With `once`, the source ends when all existing data was read; with `whole`, no more data will
+    ever arrive. `moments` are the attributes whose text may be a time; by default all. With `newest`, only
+    the last part of existing data is read, and then what arrives. With `type=None`, rows need no type.
     """
     if time == type:
         raise SourceError(f"time and type cannot both be column {time!r}. Name two columns")
     chosen = None if format is None else known_format(format)
     if is_kafka(place):
-        from nestream.source.kafka import KafkaSource  # only those who use Kafka load it
+        from nestream.source.kafka import KafkaSource  # loaded only by those who use Kafka
 
         events = message_events(place, time, type, chosen, schemas, moments)
         return KafkaSource(place, events, once=once, newest=newest)
@@ -69,18 +69,18 @@ def message_events(
     schemas: Sequence[str],
     moments: Collection[str] | None,
 ) -> Events:
-    """What turns the messages of topics into events."""
+    """What converts the messages of topics to events."""
     if not is_avro(place, format, schemas):
         return JsonEvents(time, type, moments)
     if type is None:
         raise SourceError(f"messages of Avro are events, and {place} is read as rows without a type")
-    from nestream.source.avro_messages import AvroDecoder, AvroEvents  # only those who use Avro load it
+    from nestream.source.avro_messages import AvroDecoder, AvroEvents  # loaded only by those who use Avro
 
     return AvroEvents(time, type, AvroDecoder.of(schemas))
 
 
 def is_avro(place: str, format: str | None, schemas: Sequence[str]) -> bool:
-    """Whether messages are Avro and not JSON; raises where a format and schemas do not go together."""
+    """Whether messages are Avro and not JSON; raises if a format and schemas do not fit together."""
     if format not in (None, "jsonl", "avro"):
         raise SourceError(f"messages are JSON or Avro, and {place} cannot be read as {format}")
     if format == "avro" and not schemas:

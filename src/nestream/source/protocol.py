@@ -1,7 +1,7 @@
-"""What every source of events offers: batches of events one after the other, and positions to go on from.
+"""The interface of sources: batches of events one after the other, and positions to continue from.
 
-A stream keeps the position of its source beside its own state. After a restart it seeks there, and a source
-that can be read again (files, Kafka) gives the same events again from there on: none is lost and none comes
+A stream saves the position of its source with its own state. After a restart, it seeks there, and a source
+that can be read again (files, Kafka) returns the same events from there on: none is lost, and none comes
 twice.
 """
 
@@ -16,29 +16,29 @@ import pyarrow as pa
 from nestream.source.dead_letter import DeadLetter
 
 Position = dict[str, Any]
-"""Where a source is, as plain JSON. Only the source itself knows what it means."""
+"""Where a source is, as plain JSON. Only the source itself can interpret it."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Events in the order of their arrival, and the rows between them that could not be read."""
+    """Events in arrival order, and the rows between them that could not be read."""
 
     events: pa.Table
     dead: Sequence[DeadLetter] = ()
 
 
 class Events(Protocol):
-    """Turns lines or messages into events, as they arrive; what it learns of them is kept in a checkpoint."""
+    """Converts lines or messages to events as they arrive; what it learns of them is kept in a checkpoint."""
 
     time: str
     """The column with the time."""
 
     def add_moment(self, name: str) -> None:
-        """Text of this attribute may be a time."""
+        """Declare that text of this attribute may be a time."""
         ...
 
     def problem(self, value: bytes) -> str | None:
-        """What is wrong with a message at a glance."""
+        """What is wrong with a message, by a quick check."""
         ...
 
     def position(self) -> dict[str, Any]:
@@ -46,13 +46,13 @@ class Events(Protocol):
         ...
 
     def seek(self, position: Mapping[str, Any]) -> None:
-        """Go on with what was known."""
+        """Continue with what was known."""
         ...
 
     def batch(
         self, where: str, lines: Sequence[bytes], first: int, added: Sequence[Mapping[str, Any]] = ()
     ) -> Batch:
-        """The events of some lines, of which `first` is the number of the first and `added` has more."""
+        """The events of some lines; `first` is the number of the first, and `added` has more attributes."""
         ...
 
 
@@ -60,22 +60,22 @@ class Source(Protocol):
     """Events that are read batch by batch.
 
     `read` returns None if nothing came within `wait` seconds, or if the source has ended. `position` is the
-    place after the last batch that `read` returned. `commit` tells the source that a position is saved for
-    good: Kafka reports it to the broker, files have nothing to do.
+    place after the last batch that `read` returned. `commit` informs the source that a position is saved
+    durably: Kafka reports it to the broker, and files do nothing.
     """
 
     where: str
-    """How messages name the source."""
+    """The name of the source in messages."""
     repeatable: bool
     """Whether events can be read again after a restart; those of a pipe cannot."""
 
     @property
     def ended(self) -> bool:
-        """Whether no more events will come."""
+        """Whether no more events will arrive."""
         ...
 
     def seek(self, position: Position) -> None:
-        """Go on from a saved position; raises `SourceError` where the source is no longer what it was."""
+        """Continue from a saved position; raises `SourceError` if the source has changed."""
         ...
 
     def read(self, wait: float) -> Batch | None:
@@ -87,7 +87,7 @@ class Source(Protocol):
         ...
 
     def commit(self, position: Position) -> None:
-        """A position is saved: what lies before it is not read again."""
+        """A position is saved: what comes before it is not read again."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Reading events: one call for CSV, JSON lines, Parquet and Avro, that never stops for a malformed row."""
+"""Reads events with one call for CSV, JSON lines, Parquet and Avro; it never stops for a malformed row."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ READERS: dict[Format, builtins.type[FileReader]] = {
 
 
 class EventReader:
-    """The events of one file as record batches, with what was found wrong on the way.
+    """The events of one file as record batches, with the problems found.
 
-    Opening decides the schema and finds every malformed row; iterating delivers the others, in the order
-    of the file, as often as wanted.
+    Opening decides the schema and finds every malformed row; iterating delivers the others, in file order, as
+    often as you like.
     """
 
     def __init__(self, reader: FileReader, source: Input, letters: DeadLetters) -> None:
@@ -57,12 +57,12 @@ class EventReader:
 
     @property
     def in_order(self) -> bool:
-        """Whether the times of the events never go back; False for a small file, where nobody looks."""
+        """Whether the times of the events never decrease; False for a small file, where it is not checked."""
         return self._reader.in_order
 
     @property
     def path(self) -> str:
-        """The file as it was named."""
+        """The file, as it was named."""
         return self._source.name
 
     @property
@@ -82,12 +82,12 @@ class EventReader:
 
     @property
     def examples(self) -> list[DeadLetter]:
-        """The first few malformed rows, in the order of their lines."""
+        """The first few malformed rows, in line order."""
         return sorted(self._letters.examples, key=lambda letter: letter.line)
 
     @property
     def dead_letter(self) -> Path | None:
-        """The file that holds the malformed rows, where one was asked for and there are any."""
+        """The file with the malformed rows, if it was requested and there are any."""
         return self._letters.path if self._letters.count else None
 
 
@@ -105,13 +105,12 @@ def read_events(
 ) -> EventReader:
     """Open a file of events ("-" is standard input, with a `format`).
 
-    `time`, `type`: the columns that hold the time and the event type; None if all are of one type and no
-    column tells. `dead_letter`: where malformed rows
-    go, True for `<input>.dead.jsonl`; they are counted in any case. `schema`: types of columns that
-    should not be inferred; a value that does not fit makes its row malformed. `closed`: the schema has all
-    columns. Others are left out, and a file that lacks one is refused; in JSON lines an absent attribute is
-    NULL. `progress` is called with (rows read, bytes read, total bytes). Raises SourceError if the file
-    cannot be read at all.
+    `time`, `type`: the columns that hold the time and the event type; None if all have one type and
+    there is no column. `dead_letter`: where malformed rows go, True for `<input>.dead.jsonl`; they are always
+    counted. `schema`: types of columns that are not inferred; a value that does not fit makes its row
+    malformed. `closed`: the schema has all columns. Others are ignored, and a file that lacks one is refused;
+    in JSON lines, a missing attribute is NULL. `progress` is called with (rows, bytes read, total bytes).
+    Raises SourceError if the file cannot be read at all.
     """
     if batch_rows < 1:
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")

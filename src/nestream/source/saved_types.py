@@ -14,6 +14,6 @@ def saved_types(types: Mapping[str, pa.DataType]) -> str:
 
 
 def types_of(text: str) -> dict[str, pa.DataType]:
-    """The types back from text."""
+    """The types from text."""
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
     return dict(zip(schema.names, schema.types, strict=True))

@@ -1,4 +1,4 @@
-"""A file of text that may grow: whole lines from a place on, and the place to go on from."""
+"""A text file that may grow: whole lines from a position on, and the position to continue from."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from nestream.source.formats import compression_of, decompressed
 BLOCK = 1 << 20
 """How many bytes are read at a time."""
 LONGEST = 1 << 26
-"""The longest line; a longer one has no end that anybody meant."""
+"""The longest line; a longer one is a mistake."""
 _MARKED = 1024
-"""How many of the first bytes tell one file from another of the same name."""
+"""How many of the first bytes distinguish a file from another of the same name."""
 _IN_MEMORY = 1 << 26
 
 
 class TextFile:
     """The lines of a file that were not read before.
 
-    With `quoted` a line ends only outside of quotes, as a record of CSV does. A file that is followed stays
-    open, so that it is read to its end when a new one takes its name. A compressed file does not grow.
+    With `quoted`, a line ends only outside of quotes, like a CSV record. A followed file stays open, so that
+    it is read to its end when a new one takes its name. A compressed file does not grow.
     """
 
     def __init__(self, path: str, *, quoted: bool = False, follows: bool = False) -> None:
@@ -49,12 +49,12 @@ class TextFile:
         return self._compression is not None
 
     def position(self) -> dict[str, Any]:
-        """The place, and what the file begins with."""
+        """The position, and how the file begins."""
         place = {"offset": self.offset, "line": self.line, "mark": _mark(self._head)}
         return {**place, "done": True} if self._done else place
 
     def seek(self, position: dict[str, Any]) -> None:
-        """Go to a place; raises where the file is another one by now."""
+        """Go to a position; raises if the file is a different one."""
         self.offset, self.line = position["offset"], position["line"]
         self._done = position.get("done", False)
         if self._done:
@@ -70,12 +70,12 @@ class TextFile:
             pass
         if size < self.offset or _mark(self._head) != position["mark"]:
             raise SourceError(
-                f"{self.path} is not the file that the checkpoint knows: it was replaced, cut or removed. "
-                "Put the old file back, or start anew without the checkpoint"
+                f"{self.path} is not the file of the checkpoint: it was replaced, truncated or removed. "
+                "Put the old file back, or start over without the checkpoint"
             )
 
     def skip(self, offset: int) -> None:
-        """Pass over the lines up to an offset; a compressed file has none to go to."""
+        """Skip the lines up to an offset; a compressed file cannot skip."""
         if not offset or self.is_fixed:
             return
         with self._opened() as file:
@@ -88,10 +88,10 @@ class TextFile:
                 if end:
                     break
                 offset += 1
-        self.offset, self.line = offset, 2  # which line it is, nobody has counted
+        self.offset, self.line = offset, 2  # the number of the line is unknown
 
     def take(self, *, to_end: bool) -> bytes:
-        """The next whole lines; with `to_end` also a last one without a line end."""
+        """The next whole lines; with `to_end`, also a last one without a line end."""
         if self._done:
             return b""
         with self._opened() as file:
@@ -127,14 +127,14 @@ class TextFile:
         return end
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
-        """The file, which stays open if it is followed: of many files only a few are open."""
+        """The file, which stays open if it is followed: of many files, only a few are open."""
         if self._file is None:
             if self._compression is None:
                 self._file = open(self.path, "rb", buffering=0)
@@ -153,11 +153,11 @@ class TextFile:
             raise SourceError(f"{self.path} is damaged: {error}. Write it again") from error
 
     def _look_for_another(self) -> None:
-        """Go on with a new file of the same name, once the old one is read to its end."""
+        """Continue with a new file of the same name, once the old one is read to its end."""
         assert self._file is not None
         try:
             there = os.stat(self.path)
-        except OSError:  # the new one is not there yet
+        except OSError:  # the new one does not exist yet
             return
         held = os.fstat(self._file.fileno())
         replaced = (held.st_dev, held.st_ino) != (there.st_dev, there.st_ino)

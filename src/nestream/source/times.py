@@ -1,7 +1,7 @@
 """The time column: integers stay integers, ISO-8601 text becomes timestamps, and a file holds one of them.
 
-Where a file mixes integers, timestamps without zone and timestamps with zone, the most frequent of the
-three is the column's; rows with another are malformed.
+If a file mixes integers, timestamps without a zone and timestamps with a zone, the most frequent of the three
+wins; rows with another are malformed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CANDIDATES = (Kind.INTEGER, *TIME_KINDS)
 
 
 def form_of(declared: pa.DataType | None) -> str | None:
-    """The form that times of a declared type are written in."""
+    """The form in which times of a declared type are written."""
     if declared is None:
         return None
     if pa.types.is_integer(declared):
@@ -40,7 +40,7 @@ def form_of(declared: pa.DataType | None) -> str | None:
 
 
 def widen_time(kind: Kind, values: pa.Array) -> Kind:
-    """As `widen`, among the kinds that can be a time; TEXT where there is none."""
+    """Like `widen`, among the kinds that can be a time; TEXT if there is none."""
     return widen(kind, values, CANDIDATES)
 
 
@@ -54,7 +54,7 @@ def time_form(value: str) -> str | None:
 
 
 def vote(values: pa.Array, votes: Counter[str]) -> None:
-    """Count the forms of the values; NULL and nonsense do not vote."""
+    """Count the forms of the values; NULL and nonsense do not count."""
     rest = values.drop_null()
     for form in _KINDS:
         if len(rest) == 0:
@@ -65,13 +65,13 @@ def vote(values: pa.Array, votes: Counter[str]) -> None:
 
 
 def winner(votes: Counter[str]) -> str | None:
-    """The most frequent form, the first in the order of this file's list where two are equal."""
+    """The most frequent form; of equals, the first in this file's list."""
     best = max(_KINDS, key=lambda form: votes[form])
     return best if votes[best] else None
 
 
 def wrong_times(values: pa.Array, form: str | None) -> dict[int, str]:
-    """Position to reason of every value that is not a time of that form."""
+    """The position and reason of every value that is not a time of that form."""
     reasons = dict.fromkeys(pc.indices_nonzero(_missing(values)).to_pylist(), "time is missing")
     present = pc.indices_nonzero(pc.invert(_missing(values)))
     texts = values.take(present)
@@ -82,14 +82,14 @@ def wrong_times(values: pa.Array, form: str | None) -> dict[int, str]:
 
 
 class TimeOrder:
-    """Whether the times so far never go back."""
+    """Whether the times so far never decrease."""
 
     def __init__(self) -> None:
         self.holds = True
         self._last: int | None = None
 
     def add(self, values: pa.Array, kind: Kind | None = None) -> None:
-        """Look at more times: text of a kind, or a column of times."""
+        """Check more times: text of a kind, or a column of times."""
         if not self.holds or not len(values):
             return
         try:
@@ -97,7 +97,7 @@ class TimeOrder:
             if pa.types.is_date(times.type):
                 times = times.cast(pa.timestamp("us"))
             numbers = times.cast(pa.int64()).to_numpy(zero_copy_only=False)
-        except (pa.ArrowInvalid, ValueError):  # of a finer unit than those before, say
+        except (pa.ArrowInvalid, ValueError):  # such as times of a finer unit than before
             self.holds = False
             return
         back = times.null_count or (numbers[1:] < numbers[:-1]).any()
@@ -111,7 +111,7 @@ def convert_times(values: pa.Array, kind: Kind) -> pa.Array:
 
 
 def time_type(kind: Kind) -> pa.DataType:
-    """The Arrow type; of a file without events nobody knows it."""
+    """The Arrow type; unknown for a file without events."""
     return pa.int64() if kind is Kind.TEXT else ARROW_TYPES[kind]
 
 
@@ -120,7 +120,7 @@ def _missing(values: pa.Array) -> pa.Array:
 
 
 def _misfits(values: pa.Array, form: str) -> list[int]:
-    """Most nonsense is told by its shape; the rest (month 13, too large a number) by trying."""
+    """Most nonsense is recognised by its shape; the rest (month 13, too large a number) by trying."""
     shaped = pc.match_substring_regex(values, _SHAPES[form])
     misfits: list[int] = pc.indices_nonzero(pc.invert(shaped)).to_pylist()
     places = pc.indices_nonzero(shaped)

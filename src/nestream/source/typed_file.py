@@ -1,4 +1,4 @@
-"""Files whose columns have types of their own, which they keep; rows without time or type are malformed."""
+"""Files whose columns have types, which they keep; rows without a time or type are malformed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from nestream.source.times import (
 
 
 class TypedFile(FileReader):
-    """A file of typed columns; a format says what is stored."""
+    """A file of typed columns; a format defines what is stored."""
 
     @abstractmethod
     def _stored_columns(self) -> tuple[pa.Schema, int]:
@@ -40,7 +40,7 @@ class TypedFile(FileReader):
 
     @abstractmethod
     def _stored_batches(self, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
-        """The rows of the file: these columns, or all."""
+        """The rows of the file, with these columns or all."""
 
     def _open(self) -> None:
         self._time_kind = Kind.EMPTY
@@ -60,11 +60,11 @@ class TypedFile(FileReader):
 
     @property
     def undecided(self) -> frozenset[str]:
-        """The columns without a type of their own."""
+        """The columns without a type."""
         return frozenset(field.name for field in self._stored if pa.types.is_null(field.type))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The events, in the order of the file."""
+        """The events, in file order."""
         wrong = np.array(sorted(self._wrong), np.int64)
         rows = first = 0
         for batch in self._read(None if len(self.schema) == len(self._stored) else self.schema.names):
@@ -118,7 +118,7 @@ class TypedFile(FileReader):
                     )
 
     def _inspect(self) -> dict[int, tuple[str, str]]:
-        """Row to problem, from the columns that can have one."""
+        """The problems by row, from the columns that can have one."""
         is_text = _is_text(_plain(self._stored.field(self._time).type))
         stored = {field.name: field.type for field in self._stored}
         roles = [self._time] if self._type is None else [self._time, self._type]
@@ -200,7 +200,7 @@ class TypedFile(FileReader):
 
 
 def _others(wrong: npt.NDArray[np.int64], first: int, rows: int) -> pa.Array | None:
-    """The places of a batch that are not wrong; None where all are fine."""
+    """The places of a batch without problems; None if all are fine."""
     here = wrong[np.searchsorted(wrong, first) : np.searchsorted(wrong, first + rows)] - first
     if len(here) == 0:
         return None
@@ -229,7 +229,7 @@ def _castable(stored: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def _alike(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether a cast keeps the meaning: Arrow would also make times of numbers and numbers of booleans."""
+    """Whether a cast keeps the meaning: Arrow also turns numbers into times and booleans into numbers."""
     found, kind = kind_of(stored), kind_of(wanted)
     return found in (kind, model.Kind.UNKNOWN) or (found.is_number and kind is model.Kind.FLOAT)
 

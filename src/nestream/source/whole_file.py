@@ -1,4 +1,4 @@
-"""The rows of a file that is refused as a whole, as they stand there: none of them is lost silently."""
+"""The rows of a file that is refused as a whole, as they are: none of them is lost silently."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nestream.source.input import Input
 
 
 def refused_rows(path: str | os.PathLike[str], format: Format, reason: str) -> Iterator[DeadLetter]:
-    """A dead letter for each row of a file; one for the file where its rows cannot be read either."""
+    """A dead letter for each row of a file; one for the file if its rows cannot be read either."""
     name = os.fspath(path)
     number = 0
     try:
@@ -39,7 +39,7 @@ def _rows(source: Input) -> Iterator[tuple[int, str]]:
                     row += 1
                     yield row, json.dumps(values, default=_shown, ensure_ascii=False)
         elif source.format == "avro":
-            return  # what can be read is in the blocks, and those are read or dead letters
+            return  # what can be read is in the blocks, as events or dead letters
         elif source.format == "csv":
             found = records(file)
             next(found, None)  # the header
@@ -52,7 +52,7 @@ def _rows(source: Input) -> Iterator[tuple[int, str]]:
 
 
 def _dictionaries(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """The rows; of columns with one name each counts, as the next one's name is made another."""
+    """The rows; columns of one name all count, because the next one is renamed."""
     names: list[str] = []
     for name in batch.schema.names:
         while name in names:

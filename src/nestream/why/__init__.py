@@ -1,4 +1,4 @@
-"""Why events are or are not a match of a query: what stops them, and what the negations of a match saw."""
+"""Explains why events are or are not a match: what stops them, and what the negations of a match found."""
 
 from nestream.why.answer import Alternative, Why
 from nestream.why.evidence import Evidence

@@ -23,10 +23,10 @@ _WIDTH = 100
 
 @dataclass(frozen=True)
 class Alternative:
-    """One alternative of the query: which picked event is which variable, and what stops them.
+    """One alternative of the query: the variable of each picked event, and what stops them.
 
-    `missing` are the variables without a picked event; `completion` are the events that were found for them.
-    `match` is the whole match, if there is one, and `evidence` is what its negations and groups looked at.
+    `missing` are the variables without a picked event; `completion` are the events found for them. `match` is
+    the whole match, if there is one, and `evidence` is what its negations and groups examined.
     """
 
     assignment: Mapping[str, Event]
@@ -57,7 +57,7 @@ class Why:
     picked: tuple[int, ...]
     alternatives: tuple[Alternative, ...]
     left_out: int = 0
-    """How many further alternatives of the query were not looked at."""
+    """How many more alternatives of the query were not examined."""
 
     @property
     def match(self) -> Mapping[str, Event] | None:
@@ -71,12 +71,12 @@ class Why:
 
     @property
     def obstacles(self) -> tuple[Obstacle, ...]:
-        """What stops the picked events in the alternative that comes nearest; nothing if they match."""
+        """What stops the picked events in the nearest alternative; empty if they match."""
         return self.alternatives[0].obstacles
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """What the negations and groups of the match looked at; nothing if there is no match."""
+        """What the negations and groups of the match examined; empty if there is no match."""
         return self.alternatives[0].evidence
 
     def json(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class Why:
     # -- as text -------------------------------------------------------------------------------------------
 
     def text(self) -> str:
-        """The answer for a terminal."""
+        """The answer as text for a terminal."""
         lines = [self.verdict, "", *self._event_lines()]
         if self.match is not None:
             return "\n".join([*lines, "", *self._match_lines(self.match)])
@@ -164,7 +164,7 @@ class Why:
         return lines
 
     def assigned(self, alternative: Alternative) -> str:
-        """Which picked event is which variable, on one line."""
+        """The variable of each picked event, on one line."""
         number = self.words.number
         given = [
             f"{print_name(name)} = {number(event.row)}" for name, event in alternative.assignment.items()
@@ -226,7 +226,7 @@ class Why:
 
 
 def _mentioned(obstacle: Obstacle) -> Iterator[int]:
-    """The rows of an obstacle, and of what the negations inside it looked at."""
+    """The rows of an obstacle, and of what the negations inside it examined."""
     yield from obstacle.events
     for inner in obstacle.more.get("inner", ()):
         yield from inner["events"]

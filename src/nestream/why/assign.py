@@ -1,4 +1,4 @@
-"""Which picked event is which variable: by type, in every way there is, most of the events at their place."""
+"""Assigns picked events to variables: by type, in every possible way, as many events as possible."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from nestream.why.obstacles import Judge
 from nestream.why.shapes import Shape
 
 MOST_ASSIGNMENTS = 2_000
-"""How many assignments that are stopped anyway are compared, to tell the best of them."""
+"""How many assignments that fail anyway are compared to choose the best."""
 
 
 class Assigning:
-    """Gives the picked events to the variables of one shape; `wanted` says which one an event must be."""
+    """Assigns the picked events to the variables of one shape; `wanted` fixes the variable of an event."""
 
     def __init__(
         self, shape: Shape, picked: Sequence[Event], wanted: Mapping[Event, str], judge: Judge
@@ -38,16 +38,16 @@ class Assigning:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every picked event can be some variable."""
+        """Whether every picked event can be assigned to a variable."""
         return self.most == len(self.picked)
 
     def sound(self) -> Iterator[dict[str, Event]]:
-        """The assignments of all the picked events that nothing among themselves stops."""
+        """The assignments of all picked events that are consistent among themselves."""
         if self.is_whole:
             yield from self._assign(0, {}, 0, sound=True)
 
     def some(self) -> list[dict[str, Event]]:
-        """The first assignments of as many of the picked events as have a place, stopped or not."""
+        """The first assignments of as many picked events as possible, consistent or not."""
         return list(islice(self._assign(0, {}, len(self.picked) - self.most, sound=False), MOST_ASSIGNMENTS))
 
     def _assign(
@@ -85,7 +85,7 @@ def _largest(fitting: Sequence[Sequence[str]]) -> int:
 
 
 def without_place(plan: Plan, shape: Shape, event: Event, wanted: str | None, judge: Judge) -> Obstacle:
-    """Why a picked event is no variable of the shape."""
+    """Why a picked event cannot be a variable of the shape."""
     shown = judge.words.event(event)
     if wanted is not None:
         return _not_wanted(plan, event, wanted, judge)
@@ -97,14 +97,14 @@ def without_place(plan: Plan, shape: Shape, event: Event, wanted: str | None, ju
     named = [leaf for leaf in leaves(plan.root) if fits(event.type, leaf.types)]
     if not named:
         types = list(dict.fromkeys(name for leaf in shape.leaves for name in leaf.types))
-        told = f"{shown} is of a type that the query does not name; a match has {_listed(types)}"
+        told = f"{shown} has a type that the query does not name; a match has {_listed(types)}"
         return Obstacle("type", told, (), (event.row,))
     names = tuple(leaf.variable for leaf in named)
     span = judge.places.variables(names[:1])
     if any(leaf.variable in target_variables(plan.root) for leaf in named):
         told = f"{shown} is part of another alternative only, as {_listed(names)}"
     else:
-        told = f"{shown} is of a type that the query only negates ({_listed(names)}): a match never holds it"
+        told = f"{shown} has a type that the query only negates ({_listed(names)}): a match never holds it"
     return Obstacle("type", told, names, (event.row,), span)
 
 

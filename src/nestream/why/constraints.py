@@ -1,7 +1,8 @@
-"""The negations and groups of a match: those that stop it, and what the others looked at.
+"""The negations and groups of a match: those that stop it, and what the others examined.
 
-The two are one question asked in turn. A negation that stops a match has a match of its own, whose negations
-found nothing; one that found nothing has no match, or only such as its own negations and groups take away.
+Both are the same question, asked recursively. A negation that stops a match has its own match, whose
+negations found nothing. One that found nothing has no match, or only matches that its own negations and
+groups reject.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ from nestream.why.shapes import shapes
 from nestream.why.words import Words, pattern
 
 MOST_WAYS = 4
-"""How many ways to match a negated expression with ORs are told."""
+"""How many ways to match a negated expression with ORs are reported."""
 
 
 @dataclass(frozen=True)
 class _Stop:
-    """A negation with a match, a group that does not pass, or a condition over groups that fails."""
+    """A negation with a match, a group of the wrong size, or a failed condition over groups."""
 
     about: Node | Group | Expression
     interval: Interval | None = None
     found: tuple[Binding, ...] = ()
     """The match of the negation, or the members of the group."""
     inner: tuple[Evidence, ...] = ()
-    """Why the negations of that match do not take it away."""
+    """Why the negations of that match do not reject it."""
     groups: tuple[tuple[str, Sequence[Binding]], ...] = ()
 
     @property
@@ -51,7 +52,7 @@ class _Stop:
 
 @dataclass(frozen=True)
 class Constraints:
-    """Judges the negations and groups of bindings."""
+    """Checks the negations and groups of bindings."""
 
     meaning: Meaning
     places: Places
@@ -59,18 +60,18 @@ class Constraints:
     search: Search
 
     def stopping(self, part: Part, reach: Reach) -> Iterator[Obstacle]:
-        """What takes a complete binding of the query away."""
+        """What rejects a complete binding of the query."""
         root = root_of(part)
         for stop in self._stops(part, root, self.meaning.root_limits(root), reach, part.binding):
             yield self._obstacle(stop, part.binding)
 
     def evidence(self, part: Part, reach: Reach | None) -> Iterator[Evidence]:
-        """What each negation and group of a match looked at; without a reach, what they look for."""
+        """What each negation and group of a match examined; without a reach, what they look for."""
         root = root_of(part)
         yield from self._evidence(root, self.meaning.root_limits(root), reach, part.binding, part.binding)
 
     def intervals(self, part: Part) -> Iterator[Interval]:
-        """The intervals that the negations and groups of a match look at."""
+        """The intervals of the negations and groups of a match."""
         root = root_of(part)
         limits = self.meaning.root_limits(root)
         yield from (interval for _, interval in negations(self.meaning, root, limits))
@@ -184,7 +185,7 @@ class Constraints:
         return self._told(body, interval, text, looked, tuple(ways))
 
     def _way(self, near: Nearness, inside: Reach, sentences: Sentences) -> tuple[Way, str, list[Event]]:
-        """How near the events come to one way to match a negated node; its sentence, and further events."""
+        """How close the events come to one way to match a negated node; its sentence, and more events."""
         binding = near.outer
         whole = next(
             self.search.bindings(near.shape, inside, {}, binding, windowed=False),
@@ -200,7 +201,7 @@ class Constraints:
         return Way(whole, (), self._obstacle(stop, around)), sentences.would_do(near, whole, why), events
 
     def _stopped(self, stop: _Stop, binding: Binding, sentences: Sentences) -> str:
-        """What takes a match of a negated node away, in the words of evidence."""
+        """What rejects a match of a negated node, as evidence."""
         match stop.about:
             case Group() as group:
                 assert stop.interval is not None
@@ -212,7 +213,7 @@ class Constraints:
                 return sentences.judged(predicate, binding, dict(stop.groups))
 
     def _unsearched(self, body: Node, interval: Interval, sentences: Sentences) -> Evidence:
-        """The evidence of a negation with more events than can be looked through."""
+        """The evidence of a negation with too many events to search."""
         text = f"no {pattern(body)} {sentences.where(interval)}; there are too many events to show"
         return self._told(body, interval, text, (), ())
 
@@ -267,14 +268,14 @@ class Constraints:
 
 
 def _unsaved(inner: Iterable[Evidence]) -> Iterator[str]:
-    """Why the negations of what was found do not take it away."""
+    """Why the negations of what was found do not reject it."""
     for evidence in inner:
         if evidence.kind == "negation":
             yield f"its own {evidence.what} does not take that away: {evidence.text}"
 
 
 def _bounded(looked: Iterable[Event], named: Iterable[Event]) -> tuple[tuple[Event, ...], int]:
-    """The events to be shown, those that are named before others, and how many are left out."""
+    """The events to show, named ones first, and how many are left out."""
     first = dict.fromkeys(named)
     others = sorted({*looked} - first.keys(), key=lambda event: event.pos)
     chosen = [*first, *spread(others, max(MOST_LOOKED - len(first), 0))]

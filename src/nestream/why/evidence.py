@@ -1,4 +1,4 @@
-"""What the negations and groups of a match looked at, and the sentence that says what came of it."""
+"""What the negations and groups of a match examined, and the sentence about the result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def spread(items: Sequence[T], most: int) -> Sequence[T]:
-    """At most so many of some items, the first, the last and those between at equal distances."""
+    """At most that many items: the first, the last and evenly spaced ones between."""
     if len(items) <= most:
         return items
     if most < 2:
@@ -28,10 +28,10 @@ def spread(items: Sequence[T], most: int) -> Sequence[T]:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to match a negated expression, a branch of each OR, and how near the events come to it.
+    """One way to match a negated expression (a branch for each OR), and how close the events come to it.
 
-    `binding` is the longest part that the events make. It is the whole where a negation or a group inside the
-    expression takes it away: `stopped` tells which.
+    `binding` is the longest part that the events form. It is the whole expression if a negation or group
+    inside it rejects it: `stopped` says which.
     """
 
     binding: Binding
@@ -47,11 +47,11 @@ class Way:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one negation or group of a match looked at.
+    """What one negation or group of a match examined.
 
     `events` are those of its types and key in its interval, up to a number, and the others that `text` names;
     `more` is how many are left out. A group has `members`, a negation the `ways` in which it could have had a
-    match. `found` is a match that a negation does have: then the events are not those that the match was
+    match. `found` is a match that a negation does have: then these are not the events that the match was
     found in.
     """
 
@@ -72,7 +72,7 @@ class Evidence:
 
     @property
     def told(self) -> str:
-        """The sentence, with how many events are left out."""
+        """The sentence, with the number of events that are left out."""
         return f"{self.text} (and {counted(self.more, 'more event')})" if self.more else self.text
 
     def json(self) -> dict[str, Any]:

@@ -27,9 +27,9 @@ from nestream.why.shapes import Shape, shapes
 from nestream.why.words import Words, plain
 
 MOST_ALTERNATIVES = 32
-"""How many alternatives of a query with many ORs are told, those that take most of the picked events."""
+"""How many alternatives of a query with many ORs are reported: those with the most picked events."""
 MOST_PICKED = 100
-"""How many events can be asked about at once."""
+"""How many events can be picked at once."""
 
 
 def explain_why(
@@ -44,11 +44,11 @@ def explain_why(
     order: str = "time",
     first: int = 0,
 ) -> Why:
-    """Tell whether the picked events are (part of) a match of the query, and everything that stops them.
+    """Explain whether the picked events are (part of) a match of the query, and everything that stops them.
 
-    `picked` are row numbers of the events, from 0, or with `by` the values that they have in that column; a
-    mapping says which variable each is to be. `first` is what the event of row 0 is called in sentences. The
-    other arguments are those of `Query.match`.
+    `picked` are row numbers of the events, from 0, or with `by` their values in that column; a mapping fixes
+    the variable of each. `first` is the number of row 0 in sentences. The other arguments are those of
+    `Query.match`.
     """
     table, schema = query.read(events, time=time, type=type, types=types, order=order)
     plan, _ = query.typed(schema)
@@ -124,7 +124,7 @@ def _check_variables(plan: Plan, names: Iterable[str]) -> None:
 def _rows_by(
     table: pa.Table, column: str, picked: Sequence[Any] | Mapping[str, Any]
 ) -> list[int] | dict[str, int]:
-    """The rows whose value in a column is, as text, one of the picked ones; each must be there just once."""
+    """The rows whose value in a column equals, as text, one of the picked values; each must occur once."""
     if column not in table.column_names:
         known = ", ".join(table.column_names)
         raise EventError(
@@ -147,7 +147,7 @@ def _rows_by(
 def _alternatives(
     plan: Plan, picked: Sequence[Event], wanted: Mapping[Event, str], judge: Judge
 ) -> tuple[list[Assigning], int]:
-    """The alternatives of the query that have a place for most of the picked events, and how many more."""
+    """The alternatives of the query with a place for most picked events, and how many more there are."""
     found = [Assigning(shape, picked, wanted, judge) for shape in shapes(plan.root)]
     found.sort(key=lambda assigning: -assigning.most)
     return found[:MOST_ALTERNATIVES], max(len(found) - MOST_ALTERNATIVES, 0)

@@ -1,7 +1,7 @@
-"""The evidence of matches that are known already: of one query over one table of events.
+"""The evidence of known matches of one query over one table of events.
 
-A match is the rows of its events by variable. Where the query returns only some of its variables, the others
-are looked for: any events that complete the match are as good as those that it was found with.
+A match is the rows of its events by variable. If the query returns only some of its variables, the others are
+searched: any events that complete the match are as good as the original ones.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ MOST_TRIED = 500_000
 
 @dataclass(frozen=True)
 class FoundMatch:
-    """A match with all its single events, and what its negations and groups looked at."""
+    """A match with all its single events, and what its negations and groups examined."""
 
     binding: Mapping[str, Event]
     evidence: tuple[Evidence, ...]
 
 
 class MatchEvidence:
-    """Gives the evidence of matches; what it works out of the table serves all of them."""
+    """Finds the evidence of matches; what it computes from the table is shared."""
 
     def __init__(self, query: Any, table: pa.Table, schema: Schema, first: int = 0) -> None:
         self.plan, _ = query.typed(schema)
@@ -47,7 +47,7 @@ class MatchEvidence:
         self.shapes = shapes(self.plan.root)
 
     def of(self, rows: Mapping[str, int]) -> FoundMatch | None:
-        """The evidence of the match with these rows; None where the rest of it cannot be found."""
+        """The evidence of the match with these rows; None if the rest of it cannot be found."""
         if not rows:
             return None
         whole = [shape for shape in self.shapes if set(shape.variables) == rows.keys()]
@@ -70,7 +70,7 @@ class MatchEvidence:
             yield FoundMatch(binding, tuple(judge.constrained.evidence(part, reach)))
 
     def _completed(self, rows: Mapping[str, int]) -> Iterator[FoundMatch]:
-        """The first completion of a match of which some variables are known."""
+        """The first completion of a match with some known variables."""
         reach = self.timeline.around(list(rows.values()), self.plan, self.meaning)
         known = dict(zip(rows, reach.picked, strict=True))
         judge = self._judge(reach)

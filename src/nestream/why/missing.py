@@ -1,4 +1,4 @@
-"""What is missing: the variables without a picked event, and why no event of the history can be them."""
+"""Explains what is missing: the variables without a picked event, and why no event can be them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nestream.why.reach import Reach, Timeline
 from nestream.why.shapes import Shape
 
 MOST_COMPARED = 20
-"""How many completed bindings are compared, to tell the one with the fewest obstacles."""
+"""How many completed bindings are compared to find the one with the fewest obstacles."""
 
 Binding = Mapping[str, Event]
 
@@ -25,8 +25,8 @@ Binding = Mapping[str, Event]
 class Completed:
     """Whether the picked events are part of a match, and if not, what stops them.
 
-    `completion` are the events that were found for the missing variables, of the match or of the binding
-    that comes nearest to one.
+    `completion` are the events found for the missing variables, in the match or in the binding closest to
+    one.
     """
 
     match: dict[str, Event] | None
@@ -35,7 +35,7 @@ class Completed:
 
 
 class Completing:
-    """Looks for the rest of a match whose first events are picked."""
+    """Searches the rest of a match whose first events are picked."""
 
     def __init__(self, judge: Judge, reach: Reach, timeline: Timeline, output: Output) -> None:
         self.judge = judge
@@ -81,7 +81,7 @@ class Completing:
         against = stopped
         if not any(
             told.kind == "order" for told in stopped
-        ):  # out of order there are no intervals to look at
+        ):  # out of order, there are no intervals to examine
             against = [*stopped, *self.judge.constraints(shape, binding, self.reach)]
         if against:
             return Completed(None, {}, against)
@@ -103,12 +103,12 @@ class Completing:
         return [event for event in self.reach.of_types(leaf.types) if event not in taken]
 
     def _stopping(self, shape: Shape, binding: Binding, leaf: Leaf, event: Event) -> list[Obstacle]:
-        """What stops an event from being the variable beside the bound ones; not what stops those."""
+        """What stops an event from being the variable, given the bound ones; not what stops those."""
         together = {**binding, leaf.variable: event}
         return [told for told in self.judge.among(shape, together) if leaf.variable in told.variables]
 
     def _alone(self, shape: Shape, binding: Binding, leaf: Leaf) -> Iterator[Obstacle]:
-        """The obstacle of a missing variable that no event can be beside the bound ones."""
+        """The obstacle of a missing variable that no event can be, given the bound ones."""
         kinds = said_types(leaf.types)
         name = print_name(leaf.variable)
         span = self.judge.places.variable(leaf.variable)
@@ -149,7 +149,7 @@ class Completing:
         )
 
     def _together(self, shape: Shape, binding: Binding, missing: list[Leaf]) -> Obstacle:
-        """The obstacle where each missing variable has events, but no choice of them goes together."""
+        """The obstacle if each missing variable has events, but no combination of them works."""
         chosen = dict(binding)
         told = ""
         for leaf in missing:

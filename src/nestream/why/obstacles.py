@@ -1,4 +1,4 @@
-"""What keeps events from being a match: each predicate, order, window or negation that stops a binding."""
+"""Finds what keeps events from being a match: each predicate, order, window or negation that fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nestream.why.words import Words
 
 @dataclass(frozen=True)
 class Judge:
-    """Tells what stops a binding of a shape, complete or not."""
+    """Finds what stops a binding of a shape, complete or not."""
 
     meaning: Meaning
     places: Places
@@ -33,11 +33,11 @@ class Judge:
     search: Search
 
     def among(self, shape: Shape, binding: Binding) -> list[Obstacle]:
-        """What stops the bound events by themselves, whatever the others are: all but negations."""
+        """What stops the bound events by themselves, whatever the others are: everything but negations."""
         return [*self.predicates(shape, binding), *self.order(shape, binding), *self.window(shape, binding)]
 
     def predicates(self, shape: Shape, binding: Binding) -> Iterator[Obstacle]:
-        """The predicates that do not hold of the bound events; one that needs others is not told."""
+        """The predicates that fail for the bound events; one that needs others is skipped."""
         own = set(shape.variables)
         for predicate in shape.predicates:
             needed = variables(predicate) & own
@@ -59,7 +59,7 @@ class Judge:
         return Obstacle("predicate", text, names, tuple(binding[name].row for name in names), place)
 
     def order(self, shape: Shape, binding: Binding) -> Iterator[Obstacle]:
-        """The neighbours of a SEQ of which the left one does not end before the right one begins."""
+        """The neighbours of a SEQ where the left one does not end before the right one begins."""
         for inner in shape.walk():
             if not isinstance(inner.node, WinSeq):
                 continue
@@ -84,7 +84,7 @@ class Judge:
         return Obstacle("order", f"{names}: {told}", (early, late), (first.row, second.row), span)
 
     def window(self, shape: Shape, binding: Binding) -> Iterator[Obstacle]:
-        """The window, where the bound events do not fit it."""
+        """The window, if the bound events do not fit."""
         if not binding or self.meaning.in_window(binding):
             return
         first = min(binding, key=lambda name: binding[name].pos)
@@ -92,7 +92,7 @@ class Judge:
         start, end = binding[first], binding[last]
         plan = self.meaning.plan
         most = f"the window is {plan.window}"
-        if plan.window.kind is WindowKind.EVENTS:  # in every spelling all of them may be used
+        if plan.window.kind is WindowKind.EVENTS:  # in every dialect, all of them may be used
             length = f"{end.pos - start.pos + 1:,} events"
         else:
             length = self.words.length_text(end.ts - start.ts)
@@ -106,13 +106,13 @@ class Judge:
 
     @cached_property
     def constrained(self) -> Constraints:
-        """Judges the negations and groups."""
+        """Checks the negations and groups."""
         return Constraints(self.meaning, self.places, self.words, self.search)
 
     def constraints(self, shape: Shape, binding: Binding, reach: Reach) -> Iterator[Obstacle]:
-        """The negations that have a match and the groups that do not pass."""
+        """The negations that have a match and the groups that fail."""
         return self.constrained.stopping(shape.part(binding), reach)
 
     def evidence(self, shape: Shape, binding: Binding, reach: Reach) -> tuple[Evidence, ...]:
-        """What each negation and group of a match looked at."""
+        """What each negation and group of a match examined."""
         return tuple(self.constrained.evidence(shape.part(binding), reach))

@@ -1,4 +1,4 @@
-"""Whether the output has a match, and if not why: RETURN, KEEP or LIMIT leaves it out."""
+"""Explains whether the output has a match, and if not, whether RETURN, KEEP or LIMIT drops it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from nestream.why.sentences import listed
 from nestream.why.words import Words
 
 MOST_COMPARED = 5_000
-"""Among how many kept matches the one is looked for that was kept instead."""
+"""How many kept matches are searched for the one that was kept instead."""
 _ROW = "number of the row"
 
 Rows = tuple[int | None, ...]
-"""The rows of the events of a match that the output keeps, by variable."""
+"""The rows of the events that the output keeps of a match, by variable."""
 
 
 class Output:
-    """The matches that the output has: with KEEP or LIMIT they are found by running the query."""
+    """The matches in the output: with KEEP or LIMIT, they are found by running the query."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Output:
         return Obstacle("limit", told, tuple(binding), rows, self.places.limit())
 
     def _is_dropped(self, binding: Binding) -> bool:
-        """Whether KEEP, and not LIMIT, leaves a match out."""
+        """Whether KEEP, and not LIMIT, drops a match."""
         limit = self.plan.limit
         if limit is not None and len(self._matches(limit)) >= limit:
             return self._rows(binding) not in self._matches(None)
@@ -78,7 +78,7 @@ class Output:
     # -- KEEP ----------------------------------------------------------------------------------------------
 
     def _kept_instead(self, binding: Binding) -> dict[str, Event] | None:
-        """The match that KEEP prefers to one that it drops; None where there are too many to look through."""
+        """The match that KEEP prefers to a dropped one; None if there are too many to search."""
         keep = self.plan.keep
         assert keep is not None
         own = self._rows(binding)
@@ -104,7 +104,7 @@ class Output:
         return _end(binding), positions
 
     def _told(self, binding: Binding, kept: Binding | None) -> str:
-        """The match that was kept, and what it has that the other has not."""
+        """The kept match, and what it has that the other does not."""
         keep = self.plan.keep
         assert keep is not None
         if kept is None:
@@ -140,7 +140,7 @@ class Output:
         return dict(zip(known, self.timeline.events(list(known.values()), self.plan), strict=True))
 
     def _matches(self, limit: int | None) -> dict[Rows, None]:
-        """The matches that KEEP lets through, up to a limit, in the order of the output."""
+        """The matches that KEEP keeps, up to a limit, in output order."""
         if limit not in self._found:
             self._found[limit] = dict.fromkeys(self._run(limit))
         return self._found[limit]

@@ -1,6 +1,6 @@
-"""How near events come to an expression that they do not match: its longest part, and what the rest lacks.
+"""How close events come to an expression that they do not match: its longest part, and what is lacking.
 
-The longest part is a choice of events for as many variables as possible so that every order and predicate
+The longest part is a choice of events for as many variables as possible such that every order and predicate
 between them holds. A variable outside it has a *lack*: no event at all, or the nearest one with the condition
 that it fails.
 """
@@ -19,20 +19,20 @@ from nestream.why.reach import Reach
 from nestream.why.shapes import Shape
 
 MOST_TRIED = 20_000
-"""How many choices are tried for the longest part; the best so far is told where there are more."""
+"""How many choices are tried for the longest part; if there are more, the best so far is used."""
 MOST_EACH = 200
-"""How many events of a variable are tried."""
+"""How many events are tried for a variable."""
 
 
 @dataclass(frozen=True)
 class Lack:
-    """Why a variable of an expression has no event beside the longest part of it.
+    """Why a variable of an expression has no event that fits its longest part.
 
     `kind` is `absent` (no event of its types), `key` (another value of an attribute that must be equal),
-    `predicate`, `order` or `taken` (the event is another variable). `event` comes nearest; among several of
-    another key there is none. `candidates` is how many there are, and an event in `gap` that satisfies the
-    predicates would be the variable. `by` is what the event fails: the attribute, the predicate, or the
-    variable that it must come before or after.
+    `predicate`, `order` or `taken` (the event is another variable). `event` is the nearest one; among several
+    with another key there is none. `candidates` is their number, and an event in `gap` that satisfies the
+    predicates would fit. `by` is what the event fails: the attribute, the predicate, or the variable that it
+    must come before or after.
     """
 
     variable: str
@@ -45,7 +45,7 @@ class Lack:
 
 @dataclass(frozen=True)
 class Nearness:
-    """Looks for one shape among the events of an interval, beside the events around it."""
+    """Searches one shape among the events of an interval, given the events around it."""
 
     shape: Shape
     interval: Interval
@@ -55,7 +55,7 @@ class Nearness:
 
     @cached_property
     def outside(self) -> Expression | None:
-        """A predicate that the events around the expression fail by themselves."""
+        """A predicate that the outer events fail by themselves."""
         own = set(self.shape.variables)
         for test in self.shape.tests:
             if not variables(test) & own and not self._holds(test, self.outer):
@@ -64,7 +64,7 @@ class Nearness:
 
     @cached_property
     def unkeyed(self) -> Attribute | None:
-        """An attribute around the expression that is NULL, though some of the expression must equal it."""
+        """An outer attribute that is NULL although the expression must equal it."""
         for terms in self.shape.equal:
             if any(term.variable in self.shape.variables for term in terms):
                 for term in sorted(terms, key=repr):
@@ -75,7 +75,7 @@ class Nearness:
 
     @cached_property
     def keys(self) -> Mapping[str, Mapping[str, Any]]:
-        """For each variable the attributes that must equal a known value, and that value."""
+        """For each variable, the attributes that must equal a known value, and that value."""
         found: dict[str, dict[str, Any]] = {name: {} for name in self.shape.variables}
         for terms in self.shape.equal:
             known = [term for term in sorted(terms, key=repr) if term.variable in self.outer]
@@ -88,12 +88,12 @@ class Nearness:
         return found
 
     def of_leaf(self, leaf: Leaf) -> list[Event]:
-        """The events of the interval that have a type of the leaf and are not spoken for."""
+        """The unused events of the interval that have a type of the leaf."""
         taken = set(self.outer.values())
         return [event for event in self.inside.of_types(leaf.types) if event not in taken]
 
     def of_key(self, leaf: Leaf) -> list[Event]:
-        """Those of them that have the key."""
+        """Those of them with the key."""
         keys = self.keys[leaf.variable]
         return [
             event for event in self.of_leaf(leaf) if all(event[name] == known for name, known in keys.items())
@@ -103,7 +103,7 @@ class Nearness:
 
     @cached_property
     def longest(self) -> dict[str, Event]:
-        """The longest part, in the order of the text; it leaves out one variable at least."""
+        """The longest part, in text order; it leaves out at least one variable."""
         domains = [
             (leaf.variable, [event for event in self.of_key(leaf) if not self._fails_alone(leaf, event)])
             for leaf in self.shape.leaves
@@ -152,7 +152,7 @@ class Nearness:
         return (other, name) not in self.shape.precedes or self.meaning.before(found, event)
 
     def _failed(self, name: str, event: Event, bound: Binding) -> Iterator[Expression]:
-        """The predicates that an event fails as a variable beside the bound ones."""
+        """The predicates that an event fails as a variable, given the bound ones."""
         known = {**self.outer, **bound, name: event}
         for test, needed in self._tests:
             if name in needed and needed <= {*bound, name} and not self._holds(test, known):
@@ -185,12 +185,12 @@ class Nearness:
 
         nearest = min(events[:MOST_EACH], key=rank)
         kind, by = next(iter(self._against(name, nearest)), ("unknown", None))
-        if kind == "key" and len(events) > 1:  # none of them has more to do with the match than another
+        if kind == "key" and len(events) > 1:  # none of them is closer to the match than another
             return Lack(name, kind, gap, None, len(events), by)
         return Lack(name, kind, gap, nearest, len(events), by)
 
     def _against(self, name: str, event: Event) -> list[tuple[str, Any]]:
-        """What an event fails as a variable beside the longest part, each kind with what it is about."""
+        """What an event fails as a variable, given the longest part; each kind with what it is about."""
         for attribute, wanted in self.keys[name].items():
             if event[attribute] != wanted:
                 return [("key", attribute)]

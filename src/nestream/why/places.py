@@ -1,4 +1,4 @@
-"""Where the parts of a plan stand in the text of the query."""
+"""Finds the parts of a plan in the text of the query."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ class Places:
         return whole
 
     def negation(self, body: Component) -> Span | None:
-        """Where a negation stands, with its sign."""
+        """Where a negation is, with its sign."""
         names = frozenset(leaf.variable for leaf in leaves(body))
         return _known(self._groups.get(names, NOWHERE)) or self.variables(names)
 
     def predicate(self, predicate: Expression, names: Iterable[str]) -> Span | None:
-        """Where a predicate is written; one that binding made stands with its variables."""
+        """Where a predicate is written; one made by binding is placed at its variables."""
         return _known(predicate.span) or self.variables(names)
 
     def limit(self) -> Span | None:
-        """Where LIMIT stands."""
+        """Where LIMIT is."""
         at = self.text.upper().rfind("LIMIT")
         return Span(at, len(self.text.rstrip())) if at >= 0 else None
 

@@ -1,7 +1,7 @@
-"""The events that can bear on some picked ones: those within a window of them, of the types the query names.
+"""The events that can matter to some picked ones: those within a window of them, of the types in the query.
 
-Positions are those of the whole input, so that windows of events and arrival order mean what they mean there;
-only the events in reach become objects, which keeps a question about a million events a small one.
+Positions are those of the whole input, so that windows of events and arrival order keep their meaning. Only
+the events in reach become objects, so a question about a million events stays a small one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nestream.reference import Event, Interval, Limit, Meaning
 Numbers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 MOST_EVENTS = 20_000
-"""How many events of the intervals of a known match are looked through."""
+"""How many events of the intervals of a known match are searched."""
 
 
 class TooManyWaysError(EventError):
@@ -42,7 +42,7 @@ class TooManyWaysError(EventError):
 
 
 class Index:
-    """Events by type, and within a type by the value of an attribute, in the order of positions."""
+    """Events by type, and within a type by the value of an attribute, in position order."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.by_type: dict[str, list[Event]] = {}
@@ -63,7 +63,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Reach:
-    """The picked events, and all the others that their match or its negations could contain.
+    """The picked events, and all others that their match or its negations could contain.
 
     `index` may hold more: those in reach are at the positions from `low` up to `high`.
     """
@@ -75,7 +75,7 @@ class Reach:
     high: int
 
     def of_types(self, types: Iterable[str], having: tuple[str, Any] | None = None) -> list[Event]:
-        """The events of some types, and with a value of an attribute, in the order of positions."""
+        """The events of some types, optionally with a value of an attribute, in position order."""
         found: list[Event] = []
         names = dict.fromkeys(types)
         if ANY_TYPE in names:
@@ -100,7 +100,7 @@ def _pos(event: Event) -> int:
 
 
 class Timeline:
-    """All the events by time: where each row stands, and which rows are in reach of others."""
+    """All events by time: the position of each row, and the rows in reach of others."""
 
     def __init__(self, table: pa.Table, schema: Schema) -> None:
         self.table = table
@@ -111,7 +111,7 @@ class Timeline:
         self.position[self.order] = np.arange(len(self.order))
 
     def check(self, rows: Sequence[int]) -> None:
-        """Raise for a row that there is not."""
+        """Raise for a row that does not exist."""
         for row in rows:
             if not 0 <= row < self.table.num_rows:
                 raise EventError(
@@ -170,7 +170,7 @@ class Timeline:
         return pa.string() if pa.types.is_null(kind) else kind
 
     def _span(self, rows: Sequence[int], plan: Plan, meaning: Meaning) -> Numbers:
-        """The rows, in order, within a window of any picked one: some of them may have no part in a match."""
+        """The rows, in order, within a window of any picked one; some may not be part of a match."""
         if plan.window.kind is WindowKind.UNBOUNDED:
             return self.order
         picked = np.array(rows, np.int64)
@@ -178,10 +178,10 @@ class Timeline:
         if plan.window.kind is WindowKind.EVENTS:
             taken = self.position[picked]
             first, last = int(taken.min()) - meaning.window, int(taken.max()) + meaning.window
-            last = min(last, len(self.order) - 1)  # a root AND looks on to the end of its last event's time
+            last = min(last, len(self.order) - 1)  # a root AND extends to the end of its last event's time
             end = int(np.searchsorted(ordered, ordered[last], "right"))
             return self.order[max(first, 0) : end]
-        at = [int(time) for time in self.times[picked]]  # a window may well reach beyond 64 bits
+        at = [int(time) for time in self.times[picked]]  # a window may reach beyond 64 bits
         first = int(np.searchsorted(ordered, _bounded(min(at) - meaning.window), "left"))
         last = int(np.searchsorted(ordered, _bounded(max(at) + meaning.window), "right"))
         return self.order[first:last]
@@ -212,7 +212,7 @@ class Timeline:
         ]
 
     def nearest(self, types: Sequence[str], time: int) -> tuple[int, int] | None:
-        """The row and time of the event of some types that is nearest to a time, wherever it is."""
+        """The row and time of the nearest event of some types, wherever it is."""
         rows = np.flatnonzero(self._of_types(self.table.column(self.schema.type), types))
         if not len(rows):
             return None

@@ -1,6 +1,6 @@
-"""Looks for events for the variables of a shape that have none yet: a backtracking search that fails early.
+"""Searches events for the open variables of a shape: a backtracking search that fails early.
 
-What it finds is what the reference would enumerate, in another order: each variable's events are narrowed by
+It finds what the reference would enumerate, in another order: the events of each variable are narrowed by
 every order, window and predicate that is decided, and the variable with the fewest is bound next.
 """
 
@@ -19,18 +19,18 @@ from nestream.why.reach import Reach, TooManyWaysError
 from nestream.why.shapes import Shape, shapes
 
 MOST_STEPS = 10_000_000
-"""How many events are tried before a question counts as too large to be answered."""
+"""How many events are tried before a question counts as too large to answer."""
 _EXACT = 2**53
-"""Up to here a number equals another also as a float, so what equals the same is equal."""
+"""Up to here, integers are exact as floats, so equality is transitive."""
 
 
 @dataclass
 class Search:
-    """Finds bindings of shapes and matches of negated nodes, over the definitions of the reference."""
+    """Finds bindings of shapes and matches of negated nodes, using the definitions of the reference."""
 
     meaning: Meaning
     most: int | None = None
-    """How many events are tried, where that is fewer than `MOST_STEPS`."""
+    """How many events are tried, if fewer than `MOST_STEPS`."""
     steps: int = field(default=0, repr=False)
 
     def bindings(
@@ -38,7 +38,7 @@ class Search:
     ) -> Iterator[dict[str, Event]]:
         """Every complete binding of the shape that extends `fixed` and satisfies its positive part.
 
-        `outer` are the events around a negation, which are spoken for; a window is asked of a whole match.
+        `outer` are the events around a negation, which are in use; a window applies only to a whole match.
         """
         problem = _Problem(self, shape, {**outer, **fixed}, windowed)
         if fixed:
@@ -61,20 +61,20 @@ class Search:
         yield from problem.solutions(domains, dict(fixed))
 
     def occurrences(self, node: Node, interval: Interval, reach: Reach, binding: Binding) -> Iterator[Part]:
-        """The matches of a negated node in an interval, as the reference's `occurs` looks for one."""
+        """The matches of a negated node in an interval, as `occurs` of the reference searches them."""
         inside = reach.inside(interval, self.meaning)
         for part in self.candidates(node, inside, binding):
             if not self.stopped(part, interval, inside, {**binding, **part.binding}):
                 yield part
 
     def candidates(self, node: Node, inside: Reach, binding: Binding) -> Iterator[Part]:
-        """The ways to bind the positive part of a negated node beside the binding."""
+        """The ways to bind the positive part of a negated node, given the binding."""
         for shape in shapes(node):
             for found in self.bindings(shape, inside, {}, binding, windowed=False):
                 yield shape.part(found)
 
     def stopped(self, part: Part, limits: Interval, reach: Reach, binding: Binding) -> bool:
-        """Whether a negation in the part has a match, or one of its groups does not pass."""
+        """Whether a negation in the part has a match, or one of its groups fails."""
         if any(
             next(self.occurrences(body, interval, reach, binding), None) is not None
             for body, interval in negations(self.meaning, part, limits)
@@ -94,14 +94,14 @@ class Search:
         return self.meaning.in_order(group, found)
 
     def count(self, tried: int) -> None:
-        """Note how many events were tried; raise where they are too many."""
+        """Count the events tried; raise if there are too many."""
         self.steps += tried
         if self.steps > (MOST_STEPS if self.most is None else self.most):
             raise TooManyWaysError
 
 
 def negations(meaning: Meaning, part: Part, limits: Interval) -> Iterator[tuple[Node, Interval]]:
-    """The negated nodes in the positive part of a match, each with the interval that it looks at."""
+    """The negated nodes in the positive part of a match, each with its interval."""
     node = part.node
     if isinstance(node, Leaf):
         return
@@ -119,7 +119,7 @@ def negations(meaning: Meaning, part: Part, limits: Interval) -> Iterator[tuple[
 
 
 def groups_of(meaning: Meaning, part: Part, limits: Interval) -> Iterator[tuple[Group, Interval]]:
-    """The groups in the positive part of a match, each with the interval that it looks at."""
+    """The groups in the positive part of a match, each with its interval."""
     node = part.node
     if isinstance(node, Leaf):
         return
@@ -137,14 +137,14 @@ def groups_of(meaning: Meaning, part: Part, limits: Interval) -> Iterator[tuple[
 
 
 def root_of(part: Part) -> Part:
-    """The root of a whole match: of a root OR it is the branch that was taken."""
+    """The root of a whole match: for a root OR, the taken branch."""
     while isinstance(part.node, WinOr | Proj):
         (part,) = part.parts
     return part
 
 
 class _Problem:
-    """One search: the variables of a shape, with what must hold between them."""
+    """One search: the variables of a shape, and what must hold between them."""
 
     def __init__(self, search: Search, shape: Shape, known: Binding, windowed: bool) -> None:
         self.search = search
@@ -160,7 +160,7 @@ class _Problem:
         self.centre: int | None = None
 
     def consistent(self, fixed: Binding) -> bool:
-        """Whether nothing that is decided by the fixed events alone fails."""
+        """Whether nothing fails that the fixed events alone decide."""
         names = list(fixed)
         return all(
             self.fits(left, fixed[left], right, fixed[right])
@@ -173,7 +173,7 @@ class _Problem:
         )
 
     def fits(self, one: str, first: Event, other: str, second: Event) -> bool:
-        """Whether two variables' events are in the order and the window that the shape asks for."""
+        """Whether the events of two variables are in the order and window of the shape."""
         if first == second:
             return False
         if (one, other) in self.before and not self.meaning.before(first, second):
@@ -194,7 +194,7 @@ class _Problem:
         return None
 
     def narrowed(self, domains: Mapping[str, Sequence[Event]], name: str) -> dict[str, list[Event]]:
-        """The events left for the open variables beside a bound one: being in order, a piece of them."""
+        """The events left for the open variables, given a bound one: a slice, because they are in order."""
         event = self.known[name]
         result = {}
         for variable, events in domains.items():
@@ -215,11 +215,11 @@ class _Problem:
         return result
 
     def _rank(self, event: Event) -> int:
-        """What decides on "before"."""
+        """The measure that defines "before"."""
         return event.pos if self.meaning.order is Order.ARRIVAL else event.ts
 
     def _around(self, events: Sequence[Event], event: Event) -> tuple[int, int]:
-        """The piece of the events that fits a window with one of them."""
+        """The slice of the events that fits a window with one of them."""
         plan, size = self.meaning.plan, self.meaning.window
         match plan.window.kind:
             case WindowKind.UNBOUNDED:
@@ -243,7 +243,7 @@ class _Problem:
     def sifted(
         self, domains: Mapping[str, Sequence[Event]], since: str | None = None
     ) -> dict[str, list[Event]]:
-        """The events left where a predicate has but one open variable; `since` was bound last."""
+        """The events left where a predicate has only one open variable; `since` was bound last."""
         result = {name: list(events) for name, events in domains.items()}
         for test, needed in self.tests:
             if since is not None and since not in needed:
@@ -273,7 +273,7 @@ class _Problem:
             del self.known[name], bound[name]
 
     def _nearest_first(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Those near the fixed events before others: the less lies between, the likelier a match."""
+        """Those near the fixed events first: the fewer events between, the likelier a match."""
         if self.centre is None:
             return events
         centre = self.centre

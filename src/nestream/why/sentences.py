@@ -1,8 +1,8 @@
 """The sentences of evidence: why a negated expression has no match, and how many members a group has.
 
-An event is written as its type, time and number, one of the match itself without its number: "Sharpening at
-10:50 (#8) came after Disinfection at 10:39 (#4), so no Sharpening, Disinfection with id 6 in that
-order between Washing at 10:20 and Operating at 10:52".
+An event is written as its type, time and number; an event of the match itself has no number: "Sharpening at
+10:50 (#8) came after Disinfection at 10:39 (#4), so no Sharpening, Disinfection with id 6 in that order
+between Washing at 10:20 and Operating at 10:52".
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from nestream.why.shapes import Shape
 from nestream.why.words import Words, pattern
 
 MOST_LACKS = 3
-"""How many variables without an event a sentence tells of."""
+"""How many variables without an event a sentence mentions."""
 
 
 class Sentences:
-    """Writes about the events of one input; `own` are those of the match, known without their numbers."""
+    """Writes about the events of one input; `own` are those of the match, named without their numbers."""
 
     def __init__(self, words: Words, own: Collection[Event]) -> None:
         self.words = words
@@ -116,7 +116,7 @@ class Sentences:
                 return f"none of the {counted(lack.candidates, f'{kind} event')} fits"
 
     def _gap(self, near: Nearness, lack: Lack) -> str:
-        """Where the event is missing, so far as that is less than all the interval."""
+        """Where the event is missing, if that is less than the whole interval."""
         left, right = lack.gap.left.at, lack.gap.right.at
         after = isinstance(left, Event) and left in near.longest.values()
         before = isinstance(right, Event) and right in near.longest.values()
@@ -149,19 +149,19 @@ class Sentences:
         return f"came {'after' if lack.event.ts > other.ts else 'before'} {self.event(other)}"
 
     def would_do(self, near: Nearness, candidate: Binding, why: str) -> str:
-        """A match of a negated expression that its own constraints take away."""
+        """A match of a negated expression that its own constraints reject."""
         what = f"no {sought(near.shape, self._keyed(near))} {self.where(near.interval)}"
         return f"{what}: {self.events(candidate)} would do, but {why}"
 
     def there_is(self, witness: Binding, interval: Interval, inner: Iterable[str]) -> str:
-        """What stands in an interval, and why nothing takes that away."""
+        """What is in an interval, and why nothing rejects it."""
         told = f"{self.where(interval)} there is {self.events(witness)}"
         return "; ".join((told, *inner))
 
     # -- groups --------------------------------------------------------------------------------------------
 
     def members(self, group: Group, number: int, interval: Interval) -> str:
-        """How many members a group has, and how many it must have."""
+        """How many members a group has, and how many it needs."""
         needed = _needed(group)
         return f"{members_text(group, number)} {self.where(interval)}" + (f"; {needed}" if needed else "")
 
@@ -179,7 +179,7 @@ class Sentences:
 
 
 def sought(shape: Shape, keyed: str = "") -> str:
-    """What a negated expression looks for, without variables where it is simple enough; with its key."""
+    """What a negated expression looks for, with its key; without variables if it is simple enough."""
     while isinstance(shape.node, WinOr | Proj):
         (shape,) = shape.inner
     node, names = shape.node, [_said(leaf) for leaf in shape.leaves]

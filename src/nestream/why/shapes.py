@@ -1,6 +1,6 @@
-"""The shapes of a match: which branch of each OR is taken, and so which variables it binds, in which order.
+"""The shapes of a match: the taken branch of each OR, and so the variables it binds and their order.
 
-A shape is the skeleton of the reference's `Part`; given an event for each variable it becomes one.
+A shape is the skeleton of a `Part` of the reference; with an event for each variable, it becomes one.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from nestream.model.expression import Attribute, Comparison, Expression, aggrega
 from nestream.reference import Binding, Event, Part
 
 MOST_SHAPES = 4096
-"""How many shapes of a query are looked at; a query with more has that many ORs beside each other."""
+"""How many shapes of a query are examined; only a query with many ORs side by side has more."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A node with the shapes of its positive components; an OR has the one branch that is taken."""
+    """A node with the shapes of its positive components; an OR has only the taken branch."""
 
     node: Node
     inner: tuple[Shape, ...] = ()
 
     def walk(self) -> Iterator[Shape]:
-        """This shape and all in it."""
+        """This shape and all shapes in it."""
         yield self
         for shape in self.inner:
             yield from shape.walk()
 
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
-        """The leaves that the shape binds, in the order of the text."""
+        """The leaves that the shape binds, in text order."""
         return tuple(shape.node for shape in self.walk() if isinstance(shape.node, Leaf))
 
     @cached_property
@@ -43,12 +43,12 @@ class Shape:
 
     @cached_property
     def predicates(self) -> tuple[Expression, ...]:
-        """Every predicate that a binding of the shape must satisfy, those over groups apart."""
+        """Every predicate that a binding of the shape must satisfy, except those over groups."""
         return tuple(predicate for predicate in self._written if not any(aggregates(predicate)))
 
     @cached_property
     def judged(self) -> tuple[Expression, ...]:
-        """The predicates that mention groups through aggregates."""
+        """The predicates over aggregates of groups."""
         return tuple(predicate for predicate in self._written if any(aggregates(predicate)))
 
     @cached_property
@@ -57,7 +57,7 @@ class Shape:
 
     @cached_property
     def tests(self) -> tuple[Expression, ...]:
-        """The predicates in their smallest pieces: a chain of equalities as its pairs."""
+        """The predicates in their smallest parts: a chain of equalities as pairs."""
         return tuple(piece for predicate in self.predicates for piece in pieces(predicate))
 
     @cached_property
@@ -67,7 +67,7 @@ class Shape:
 
     @cached_property
     def precedes(self) -> frozenset[tuple[str, str]]:
-        """The same pairs of all components of a SEQ, neighbours or not: what holds if some are left out."""
+        """The same pairs for all components of a SEQ, neighbours or not: what holds if some are left out."""
         return frozenset(self._ordered(lambda inner: combinations(inner, 2)))
 
     def _ordered(
@@ -84,7 +84,7 @@ class Shape:
 
     @cached_property
     def equal(self) -> tuple[frozenset[Attribute], ...]:
-        """The attributes that the equalities between two of them make equal, gathered."""
+        """The attributes that equalities between two of them make equal, in groups."""
         classes: list[frozenset[Attribute]] = []
         for test in self.tests:
             match test:
@@ -101,7 +101,7 @@ class Shape:
         return tuple(dict.fromkeys((*self.tests, *(Comparison("=", pair) for pair in pairs))))
 
     def part(self, binding: Binding) -> Part:
-        """The reference's part for a complete binding."""
+        """The `Part` of the reference for a complete binding."""
         if isinstance(self.node, Leaf):
             return Part(self.node, {self.node.variable: binding[self.node.variable]})
         parts = tuple(shape.part(binding) for shape in self.inner)
@@ -133,7 +133,7 @@ def _shapes(node: Node) -> Iterator[Shape]:
 
 
 def pieces(predicate: Expression) -> Iterator[Expression]:
-    """The formulas that hold together exactly if the predicate does."""
+    """The formulas that together are equivalent to the predicate."""
     for formula in conjuncts(predicate):
         if isinstance(formula, Comparison) and len(formula.operands) > 2:
             for pair in pairwise(formula.operands):

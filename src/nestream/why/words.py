@@ -1,4 +1,4 @@
-"""How events, times, intervals and compared values are written, for people and for programs."""
+"""Writes events, times, intervals and compared values, for people and for programs."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _OFFSET = re.compile(r"(?:Z|[+-]\d\d:\d\d(?::\d\d)?)$")
 
 
 class Words:
-    """Writes what belongs to events of one schema; times are numbers in the resolution of computations.
+    """Writes about events of one schema; times are numbers in the resolution of computations.
 
-    `first` is the number by which people know the event of row 0.
+    `first` is the number of row 0 for people.
     """
 
     def __init__(self, schema: Schema, date: str = "", first: int = 0) -> None:
@@ -59,16 +59,16 @@ class Words:
     # -- times ---------------------------------------------------------------------------------------------
 
     def time(self, at: int) -> int | str:
-        """A time as JSON has it: the number, or ISO-8601 text."""
+        """A time as JSON data: the number, or ISO-8601 text."""
         return self._moment(at, self.time_kind) if self.time_kind in _TIMES else at
 
     def time_text(self, at: int) -> str:
-        """A time for people, without the date where that is known from others."""
+        """A time for people, without the date if that is known from others."""
         text = str(self.time(at)).replace("T", " ", 1)
         return text.removeprefix(f"{self.date} ") if self.date else text
 
     def clock_text(self, at: int) -> str:
-        """A time for a sentence: without seconds where there are none, and without its offset."""
+        """A time for a sentence: without seconds if there are none, and without its offset."""
         text = self.time_text(at)
         if self.time_kind not in _TIMES:
             return text
@@ -76,7 +76,7 @@ class Words:
         return text[:-3] if text.count(":") == 2 and text.endswith(":00") else text
 
     def dated(self, times: Iterable[int]) -> Words:
-        """The same, for times that are told beside these: if all are of one day, it is not repeated."""
+        """The same, for times next to these: if all are on one day, the date is not repeated."""
         dates = {str(self.time(at))[:10] for at in times} if self.time_kind in _TIMES else set()
         date = dates.pop() if len(dates) == 1 else ""
         return Words(self.schema, date, self.first)
@@ -103,7 +103,7 @@ class Words:
         return text[:19] + fraction + _offset(text)
 
     def _duration(self, length: int) -> str:
-        """A length in units: `1 h 26 min 21.6 s`."""
+        """A duration in units: `1 h 26 min 21.6 s`."""
         sign, length = ("-" if length < 0 else ""), abs(length)
         parts = []
         for unit, seconds in (("days", 86_400), ("h", 3_600), ("min", 60)):
@@ -126,7 +126,7 @@ class Words:
         return f"{print_name(variable)} = {self.event(event)}"
 
     def interval(self, interval: Interval) -> dict[str, Any]:
-        """An interval as JSON: null where an end is not a time, and which ends are excluded."""
+        """An interval as JSON: null if an end is not a time, and which ends are excluded."""
         return {
             "from": self._end(interval.left),
             "to": self._end(interval.right),
@@ -152,7 +152,7 @@ class Words:
     def _end_text(self, limit: Limit, names: Mapping[Event, str], strictly: str, loosely: str) -> str:
         word = loosely if limit.inclusive else strictly
         if isinstance(limit.at, Event):
-            if limit.inclusive and not self.by_arrival:  # others at its time lie inside as well
+            if limit.inclusive and not self.by_arrival:  # others at its time are inside as well
                 word += " the time of"
             return f"{word} {self._named(limit.at, names)}"
         if limit.at is None:
@@ -164,7 +164,7 @@ class Words:
     # -- values --------------------------------------------------------------------------------------------
 
     def failed(self, formula: Expression, binding: Mapping[str, Event], groups: Members | None = None) -> str:
-        """Why a formula does not hold: itself, and the values that were compared."""
+        """Why a formula does not hold: the formula, and the compared values."""
         text = print_expression(formula)
         if isinstance(formula, Comparison):
             for left, right in pairwise(formula.operands):
@@ -200,13 +200,13 @@ class Words:
     def value(
         self, expression: Expression, binding: Mapping[str, Event], groups: Members | None = None
     ) -> str:
-        """The value of an expression as the language would write it."""
+        """The value of an expression as the language writes it."""
         if isinstance(expression, Literal):
             return print_value(expression.value)
         return self.written(expression, value(expression, binding, self.scale, groups))
 
     def written(self, expression: Expression, found: Any) -> str:
-        """A value of an expression that is known already."""
+        """A known value of an expression."""
         kind = self._kind(expression)
         if found is None:
             return "NULL"
@@ -219,7 +219,7 @@ class Words:
         )
 
     def _kind(self, expression: Expression) -> Kind:
-        """The kind of an expression, so far as times and durations are concerned."""
+        """The kind of an expression, as far as times and durations are concerned."""
         match expression:
             case Attribute(name=name):
                 return self.schema.kind(name) or Kind.OTHER
@@ -245,18 +245,18 @@ class Words:
 
 
 def shortened(text: str) -> str:
-    """A text of bounded length."""
+    """Text of bounded length."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _offset(text: str) -> str:
-    """The zone of an ISO-8601 text, nothing where it has none."""
+    """The zone of an ISO-8601 text; empty if it has none."""
     found = _OFFSET.search(text[19:])
     return "" if found is None else "Z" if found[0] == "+00:00" else found[0]
 
 
 def plain(item: Any) -> Any:
-    """A value of a column as JSON can hold it: times as ISO-8601 text, what JSON has not as text."""
+    """A value of a column as JSON data: times as ISO-8601 text, other types as text."""
     match item:
         case None | bool() | int() | str():
             return item
@@ -274,7 +274,7 @@ def plain(item: Any) -> Any:
 
 
 def pattern(component: Component) -> str:
-    """A component on one line without its predicates, to name it by."""
+    """A component on one line without its predicates, as a name."""
     match component:
         case Leaf():
             return leaf_label(component)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 import nestream
 from nestream.data import generate
-from nestream.engine.distinct import Given
+from nestream.engine.distinct import EmittedMatches
 from nestream.engine.operator import EvaluationCache
 from nestream.papers.engine.program import BlockProgram
 from nestream.papers.optimize.cost import Constants, Model
@@ -133,7 +133,7 @@ def _distinct() -> float:
     found = next(local.matcher.advance(2**63 - 1))
     columns = [np.tile(found.rows[name], 2) for name in ("d", "a", "m")]
     begin = time.process_time()
-    Given(("d", "a", "m")).new(columns, local.matcher.store)
+    EmittedMatches(("d", "a", "m")).new(columns, local.matcher.store)
     return (time.process_time() - begin) * 1e9 / len(columns[0])
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from nestream.engine.program import Decided
 from nestream.papers.engine.program import Block, BlockProgram, Group, Sharing
+from nestream.papers.plan.block_equivalence import Steps, alike, is_sharable
 from nestream.papers.plan.groups import _marking, _sharing, _told_apart_by_marks
-from nestream.papers.plan.likeness import Steps, alike, is_sharable
 
 FEWEST_STEPS = 2
 """A single shared step is a leaf, which all blocks share anyway."""

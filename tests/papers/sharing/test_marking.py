@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.engine.events import Events, Ints
+from nestream.engine.event_buffer import EventBuffer, Ints
 from nestream.engine.program import Interval
-from nestream.engine.store import Store
+from nestream.engine.windowed_events import WindowedEvents
 from nestream.model.schema import Schema
 from nestream.papers.engine.context import Bindings, Mask, Round
 from nestream.papers.engine.program import BlockProgram, Group, Sharing, Witness, WitnessStep
@@ -123,10 +123,10 @@ def case(random: Random, count: int = 24) -> tuple[pa.Table, BlockProgram]:
 
 def round_of(program: BlockProgram, table: pa.Table) -> Round:
     schema = Schema.of(table.schema)
-    held = Events(program.leaves, schema, table.column_names)
+    held = EventBuffer(program.leaves, schema, table.column_names)
     held.append(table)
     held.seal()
-    return Round(Store(held, program))
+    return Round(WindowedEvents(held, program))
 
 
 def some_of(random: Random, program: BlockProgram) -> Iterator[Group]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nestream.engine.events import Ints
+from nestream.engine.event_buffer import Ints
 from nestream.papers.engine.program import Views
 from nestream.papers.views.held import Facts, Results
 from nestream.papers.views.intervals import Index, Intervals, Overlap, QueryInterval, ViewInterval, overlap

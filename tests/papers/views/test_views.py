@@ -41,7 +41,7 @@ class Driven:
 
     @property
     def views(self) -> list[View]:
-        return [view for shelf in at_work(self.run.matcher).shelves.values() for view in shelf.views]
+        return [view for view_set in at_work(self.run.matcher).view_sets.values() for view in view_set.views]
 
     @property
     def view(self) -> View:

@@ -18,13 +18,13 @@ from nestream.job import LiveRules, RuleSet
 from nestream.model.schema import Schema
 from nestream.runtime.spark.stream_commit import Commits
 from nestream.runtime.spark.stream_rules import ChangingRules
+from tests.generators.histories import SCHEMA
 from tests.job.test_live_rules import Rules
 from tests.sets.changing import Changing, Row, Stint, key, random_arrivals
 from tests.spark.stream.cases import SECOND, stream_cases, with_timestamps
 from tests.spark.stream.real_rules import RealRules
 from tests.spark.stream.simulated_job import SimulatedJob
 from tests.spark.stream.streams import Folder
-from tests.strategies.histories import SCHEMA
 
 KEYED = (
     "SEQ(A a, B b, a.id = b.id) WITHIN {} seconds",

@@ -69,7 +69,7 @@ def test_the_number_of_buckets_and_the_split_can_be_overridden(spark: SparkSessi
         ),
         (
             "SEQ(A a, B b) WHERE [id] WITHIN UNBOUNDED",
-            "every event, for ever, as the query has no window,",
+            "every event, forever, because the query has no window,",
             "a match once the watermark has reached its last event",
         ),
         (
@@ -98,7 +98,5 @@ def test_a_strategy_that_is_planned_by_statistics_says_so(spark: SparkSession) -
     said = query.explain(events=stream(spark), strategy="flat")
     assert jobs(spark) == before
     assert "Sharing: 2 expressions in" in said
-    assert any(
-        line.startswith("  optimizer: each bucket is planned anew at a micro") for line in section(said)
-    )
+    assert any(line.startswith("  optimizer: each bucket is replanned at a micro") for line in section(said))
     assert "optimizer" not in query.explain(events=stream(spark))

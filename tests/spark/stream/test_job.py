@@ -285,7 +285,7 @@ def test_matches_that_another_program_took_after_they_were_reported_are_not_miss
 def test_a_folder_with_matches_but_without_a_checkpoint_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "part-00000000.parquet").touch()
-    with pytest.raises(nestream.EventError, match="has matches, and there is no checkpoint to go on from"):
+    with pytest.raises(nestream.EventError, match="has matches, and there is no checkpoint to continue from"):
         SimulatedJob(KEYED, events().schema, tmp_path)
 
 
@@ -346,5 +346,5 @@ def test_after_all_time_has_passed_more_events_are_refused(tmp_path: Path) -> No
     assert job.matches.num_rows == 1
     assert job.state_files == []
     job.number += 1
-    with pytest.raises(nestream.EventError, match="more events came after a run with --flush"):
+    with pytest.raises(nestream.EventError, match="new events arrived after a run with --flush"):
         job.run(events((3, "A", 1)))

@@ -134,7 +134,7 @@ def test_a_stream_without_watermark_is_refused_with_the_line_to_write(spark: Spa
     with pytest.raises(nestream.EventError, match=r'withWatermark\("ts", "10 seconds"\)'):
         nestream.query(KEYED).match(stream)
     numbers = stream.selectExpr("unix_millis(ts) AS ts", "type", "id")
-    with pytest.raises(nestream.EventError, match="watermarks on timestamps alone"):
+    with pytest.raises(nestream.EventError, match="watermarks only on timestamps"):
         nestream.query(KEYED.replace("seconds", "")).match(numbers)
 
 

@@ -1,11 +1,11 @@
-"""The loops of the engine: plain functions over arrays, compiled when there is enough to do.
+"""The loops of the engine: plain functions over arrays, compiled once there is enough work.
 
-A kernel is an ordinary Python function over NumPy arrays, written as one loop. Called with few elements it
-runs as it stands; called with many it is compiled by Numba, once for an installation, and from then on the
-compiled form runs. Both are the same text, so the tests run every kernel interpreted, where a wrong index
-raises, and compiled.
+A kernel is an ordinary Python function over NumPy arrays, written as one loop. Called with few elements, it
+is interpreted. Called with many, it is compiled by Numba, once per installation, and the compiled form runs
+from then on. Both are the same source, so the tests run every kernel interpreted, where a wrong index raises,
+and compiled.
 
-`python -m nestream.engine.kernels` compiles all of them in advance.
+`python -m nestream.engine.kernels` compiles all kernels in advance.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 Rows = npt.NDArray[np.int32]
-"""Numbers of rows, or places in a stack."""
+"""Row numbers, or places in a stack."""
 
 PATIENCE = 1 << 17
-"""After so many elements in all, interpreted kernels have taken about as long as loading Numba takes."""
+"""After this many elements in all, interpreted kernels have taken about as long as loading Numba takes."""
 
 _interpreted = 0
-"""How many elements interpreted kernels have gone through in this process."""
+"""How many elements interpreted kernels have processed in this process."""
 
 _interpreting = threading.local()
 """Whether this thread is running an interpreted kernel."""
@@ -43,7 +43,7 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         if self._compiled is None:
-            if getattr(_interpreting, "kernel", False):  # a kernel of a kernel is part of that one's work
+            if getattr(_interpreting, "kernel", False):  # a kernel called by a kernel is part of its work
                 return self.function(*arguments)
             if "numba" not in sys.modules and _worth_interpreting(arguments):
                 _interpreting.kernel = True
@@ -56,11 +56,11 @@ class Kernel:
         return self._compiled(*arguments)
 
     def compile(self) -> Any:
-        """The function as Numba compiles it; the machine code is cached beside the source."""
+        """Compile the function with Numba; the machine code is cached beside the source."""
         if self._compiled is None:
             import numba
 
-            # A kernel may call others by name: the compiled one has to see those compiled.
+            # A kernel may call others by name: the compiled one must see them compiled.
             names = {
                 name: value.compile() if isinstance(value, Kernel) and value is not self else value
                 for name, value in self.function.__globals__.items()
@@ -73,9 +73,9 @@ class Kernel:
 
 
 def _worth_interpreting(arguments: tuple[Any, ...]) -> bool:
-    """Whether so little was done so far that loading Numba would take longer than going on without.
+    """Whether so little was done so far that loading Numba would take longer than interpreting.
 
-    Arrays, and Python's own integers, say how many elements there are; other numbers are NumPy's.
+    Arrays and Python integers tell how many elements there are; other numbers are NumPy's.
     """
     global _interpreted
     _interpreted += sum(size if isinstance(size, int) else np.size(size) for size in arguments)

@@ -1,4 +1,4 @@
-"""Compiles all kernels in advance, so that nobody waits for them later."""
+"""Compiles all kernels in advance, so that no query waits for them later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chain: forward through its steps to leave out what no prefix reaches, backward to build its matches.
+"""The chain: a forward pass drops what no prefix reaches, a backward pass builds the matches.
 
 The laws are proved in docs/engine.md, "Chains".
 """
@@ -25,15 +25,14 @@ def extend_prefixes(
     low: Any,
     reach: Any,
 ) -> Any:
-    """The events of a step that end a prefix, given those of the step before.
+    """Return the events of a step that end a prefix, given those of the previous step.
 
     An event needs a predecessor that comes before its first event (`firsts`, itself for a single event) and,
-    where `bound` is not empty, not before its bound. It is left out if none of its prefixes fits in a window.
-    `low` may be empty where no times are equal.
-    Gives the places that stay, where each key begins among them, the latest start of a prefix, and the range
-    of predecessors.
+    where `bound` is not empty, not before its bound. It is dropped if none of its prefixes fits in a window.
+    `low` may be empty where no times are equal. Returns the places that remain, where each key begins among
+    them, the latest start of a prefix, and the range of predecessors.
 
-    Law: `previous_start` does not go down within a key, so the last predecessor has the latest start.
+    Law: `previous_start` never decreases within a key, so the last predecessor has the latest start.
     """
     keys = len(begin) - 1
     stay = np.empty(len(rows), np.int32)
@@ -72,9 +71,9 @@ def extend_prefixes(
 
 @kernel
 def first_in_window(start: Any, low: int, high: int, wanted: int) -> int:
-    """The first place in `start[low:high]`, which do not go down, that is not less than `wanted`.
+    """The first place in the non-decreasing `start[low:high]` that is at least `wanted`.
 
-    Looks from the end in growing steps: few places of a long stretch are in a window.
+    Searches from the end in growing steps: few places of a long stretch are in a window.
     """
     step = 1
     while high - step >= low and start[high - step] >= wanted:
@@ -97,19 +96,19 @@ def extend_through(
     rows: Any,
     found: Any,
 ) -> int:
-    """Extend partial matches from the step `level` down to the step `stop`; how many longer ones were found.
+    """Extend partial matches from step `level` down to step `stop`; return how many longer ones were found.
 
-    `columns` holds the places of each partial match from `level` on, one step a row, and `reach` the first
+    `columns` holds the places of each partial match from `level` on, one step per row, and `reach` the first
     row of its window. `start`, `lowest` and `end` are those of all steps one after the other. Longer matches
     go to the columns of `found`, in the order of their places from the last step to the first; as rows of
     events where `rows`, by place, is not empty.
 
-    Goes on where an earlier call has stopped because `found` was full: `at` and `until` hold, for each step,
-    the next place to be taken and the end of its range; `at[level]` is the next partial match, which is
-    begun if `until[level]` is 0. All partial matches are done when `at[level]` is their number.
+    Continues where an earlier call stopped because `found` was full: `at` and `until` hold, for each step,
+    the next place to be taken and the end of its range; `at[level]` is the next partial match, which is begun
+    if `until[level]` is 0. All partial matches are done when `at[level]` is their number.
 
-    Law: `start` does not go down along a step, so the places that a window allows are the tail of a range,
-    and each of them has a predecessor that the window allows: there are no dead ends.
+    Law: `start` never decreases along a step, so the places that a window allows are the tail of a range, and
+    each of them has a predecessor that the window allows: there are no dead ends.
     """
     count = 0
     width = columns.shape[0]
@@ -119,7 +118,7 @@ def extend_through(
         if until[level]:
             step = stop
         while True:
-            if step > stop:  # begin the range of the step before
+            if step > stop:  # begin the range of the previous step
                 here = columns[0, i] if step == level else at[step] - 1
                 step -= 1
                 until[step] = end[here]
@@ -165,7 +164,7 @@ def count_through(
     at: Any,
     until: Any,
 ) -> Any:
-    """How many matches partial ones extend to, without building them, and how many were looked at.
+    """Count the matches that partial ones extend to, without building them, and how many were visited.
 
     Gives up after `most`. The arguments are those of `extend_through`.
     """
@@ -193,10 +192,10 @@ def count_through(
 
 @kernel
 def extend(columns: Any, window: Any, lowest: Any, end: Any, total: int) -> Any:
-    """The partial matches with each place of a range, which become the first column.
+    """Extend partial matches by each place of a range, which becomes the first column.
 
-    `columns` holds the numbers of partial matches; the range of each is that of its first number. Gives the
-    longer columns and for each longer match the number of the one it extends.
+    `columns` holds the numbers of partial matches; the range of each is that of its first number. Returns the
+    longer columns, and for each longer match the number of the one it extends.
     """
     longer = np.empty((columns.shape[0] + 1, total), np.int32)
     origin = np.empty(total, np.int32)
@@ -214,7 +213,7 @@ def extend(columns: Any, window: Any, lowest: Any, end: Any, total: int) -> Any:
 
 @kernel
 def running_maximum(values: Any, begin: Any) -> Any:
-    """For each place the greatest value of its key up to there."""
+    """For each place, the greatest value of its key so far."""
     found = np.empty(len(values), np.int32)
     for key in range(len(begin) - 1):
         greatest = -1

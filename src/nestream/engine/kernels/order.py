@@ -1,4 +1,4 @@
-"""Putting matches into the order of the output: by the time of their end, then by their rows."""
+"""Sorts matches into output order: by the time of their end, then by their rows."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from nestream.engine.kernels import kernel
 MOST = (1 << 31) - 1
 """The greatest number of a row."""
 RUN = 16
-"""So many numbers are sorted by insertion."""
+"""Runs of this length are sorted by insertion."""
 
 
 @kernel
 def groups_of(columns: Any, moment: Any) -> Any:
-    """Runs of matches that end at one moment: where each begins, the moments, and whether these grow.
+    """Find runs of matches that end at one moment: where each begins, the moments, and whether they increase.
 
-    With them, whether each run is in order already, how many rows before its moment a match begins at most,
-    and how many rows after it one ends. `moment` is for each row the first row with its time; it may be empty
-    where all times differ.
+    Also returns whether each run is already in order, how many rows before its moment a match begins at most,
+    and how many rows after it one ends. `moment` holds for each row the first row with its time; it may be
+    empty where all times differ.
     """
     begin = np.empty(columns.shape[1] + 1, np.int32)
     moments = np.empty(columns.shape[1], np.int32)
@@ -56,7 +56,7 @@ def groups_of(columns: Any, moment: Any) -> Any:
 
 @kernel
 def bits_of(number: int) -> int:
-    """How many bits a number that is not negative has."""
+    """The number of bits of a non-negative number."""
     bits = 0
     while number >> bits:
         bits += 1
@@ -83,7 +83,7 @@ def sort_numbers(numbers: Any, spare: Any, count: int) -> None:
             for place in range(width):
                 spare[place] = numbers[first + place]
             left, right, place = 0, middle, first
-            while left < width and right < end:  # without a branch, which could not be foreseen
+            while left < width and right < end:  # branch-free, because the branch would be unpredictable
                 smaller = numbers[right] < spare[left]
                 numbers[place] = numbers[right] if smaller else spare[left]
                 right += smaller
@@ -102,9 +102,9 @@ def sort_part(
 ) -> None:
     """Sort the numbers of matches in `order[first:end]` by their rows, variable by variable.
 
-    The rows of matches that end at one moment lie near each other: less `base`, they have `width` bits. So
-    the rows of several variables and the place of the match are one number of 63 bits, and numbers are what
-    is sorted. Where not all variables fit, the last ones go first: those that are equal keep their order.
+    The rows of matches that end at one moment are close together: minus `base`, they have `width` bits. So
+    the rows of several variables and the place of the match fit in one number of 63 bits, and these numbers
+    are sorted. Where not all variables fit, the last ones are sorted first; the sort is stable.
     """
     count = end - first
     bits = bits_of(count - 1)
@@ -152,7 +152,7 @@ def by_group(
             group += 1
             ordered &= group == len(groups) or moments[groups[group]] != moment
         if not ordered:
-            base = int(moment) - before - 1  # the number 0 is for an unbound variable
+            base = int(moment) - before - 1  # 0 is for an unbound variable
             sort_part(columns, base, width, order, numbers, spare, first, count)
     for step in range(columns.shape[0]):
         for place in range(count):

@@ -1,4 +1,4 @@
-"""The product: for each event as the last of its match, every combination of the ranges of the others."""
+"""The product: for each event as the last of its match, every combination of the other parts' ranges."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from nestream.engine.kernels import kernel
 from nestream.engine.kernels.search import first_at_least
 
 MOST = 1 << 40
-"""More combinations of a single event than this are not counted exactly."""
+"""Above this number, the combinations of a single event are not counted exactly."""
 
 
 @kernel
 def ranges_before(rows: Any, begin: Any, other: Any, other_begin: Any, reach: Any) -> Any:
-    """For each event the places of another stack, by the same keys, that its window holds before it."""
+    """For each event, the places of another stack, by the same keys, that lie in its window before it."""
     lows = np.empty(len(rows), np.int32)
     highs = np.empty(len(rows), np.int32)
     for key in range(len(begin) - 1):
@@ -37,7 +37,7 @@ def ranges_before(rows: Any, begin: Any, other: Any, other_begin: Any, reach: An
 
 @kernel
 def combinations(lows: Any, highs: Any) -> Any:
-    """How many combinations each event has: the product of its ranges' lengths, at most MOST."""
+    """How many combinations each event has: the product of the lengths of its ranges, at most MOST."""
     counts = np.empty(lows.shape[1], np.int64)
     for i in range(lows.shape[1]):
         product = 1
@@ -53,7 +53,7 @@ def combinations(lows: Any, highs: Any) -> Any:
 
 @kernel
 def combine(rows: Any, lows: Any, highs: Any, events: Any, last: int, total: int) -> Any:
-    """Every combination of each event's ranges, as rows: a column each, the event's own row at part `last`.
+    """Build every combination of each event's ranges as a column of rows; the event is part `last`.
 
     `rows` are those of the stacks of all other parts, one after the other, and `lows` and `highs` places in
     it. The last part moves fastest, so the combinations of an event are in the order of their rows.

@@ -1,4 +1,4 @@
-"""Questions about ranges of an array, answered from tables built once: sums, extremes, different values."""
+"""Answers questions about ranges of an array from tables built once: sums, extremes, distinct values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from nestream.engine.kernels.sums import compensated
 
 @kernel
 def prefix_sums(values: Any) -> Any:
-    """The sums of the first values, each as a float and the error of that float; the first is of none.
+    """The sums of the first values, each as a float and its error; the first sum is empty.
 
-    Law: the error of an addition is itself a float (Knuth), so both together are the sum to twice the digits
-    of a float, and differences of them keep what one float would lose.
+    Law: the error of an addition is itself a float (Knuth). Both together are the sum to twice the precision
+    of a float, and their differences keep what one float would lose.
     """
     total = np.zeros(len(values) + 1, np.float64)
     error = np.zeros(len(values) + 1, np.float64)
@@ -41,11 +41,11 @@ def differences(prefix: Any, first: Any, end: Any) -> Any:
 def float_differences(
     values: Any, total: Any, error: Any, filled: Any, blurred: float, first: Any, end: Any
 ) -> Any:
-    """The same of floats, from what `prefix_sums` returns, as exact as adding up the range alone.
+    """The same for floats, from what `prefix_sums` returns, as exact as adding up the range alone.
 
     Law: a prefix sum is wrong by less than `blurred`, which depends on all values before the range. Where the
-    result is not much larger than that, the values of the range are added up; `filled` counts those that are
-    not 0.
+    result is not much larger than that, the values of the range are added up instead; `filled` counts the
+    non-zero ones.
     """
     found = np.empty(len(first), np.float64)
     for i in range(len(first)):
@@ -62,7 +62,7 @@ def float_differences(
 
 @kernel
 def block_extremes(values: Any, is_least: bool, size: int) -> Any:
-    """For each place the least or greatest value from the start of its block on, and to the end of it."""
+    """For each place, the extreme value from the start of its block up to it, and from it to the end."""
     before = np.empty(len(values), values.dtype)
     after = np.empty(len(values), values.dtype)
     for begin in range(0, len(values), size):
@@ -92,10 +92,10 @@ def extremes(
     first: Any,
     end: Any,
 ) -> Any:
-    """The least or greatest of each range `[first, end)` that is not empty, from the tables of the values.
+    """The least or greatest value of each non-empty range `[first, end)`, from the tables of the values.
 
-    A block has `2 ** bits` values. Row `k` of the grid holds the extremes of `2 ** k` blocks, from each block
-    on. `levels` has for a number of blocks the greatest such `k`.
+    A block has `2 ** bits` values. Row `k` of the grid holds the extremes of `2 ** k` blocks, starting at
+    each block. `levels` maps a number of blocks to the greatest such `k`.
     """
     found = np.zeros(len(first), values.dtype)
     for i in range(len(first)):
@@ -126,11 +126,11 @@ def extremes(
 
 @kernel
 def different(earlier: Any, first: Any, end: Any, order: Any) -> Any:
-    """How many different values each range `[first, end)` has; `order` sorts the ranges by their ends.
+    """Count the distinct values of each range `[first, end)`; `order` sorts the ranges by their ends.
 
-    `earlier` has for each place the last one before it with the same value, -1 for none, -2 for a value that
-    does not count. Law: up to an end, a value is counted at its last place alone. So one pass over the places
-    keeps those counts in a tree of sums (Fenwick); a range asks for the sum from its start on.
+    `earlier` holds for each place the last one before it with the same value, -1 for none, -2 for a value
+    that does not count. Law: up to an end, a value is counted only at its last place. So one pass over the
+    places keeps those counts in a tree of sums (Fenwick), and a range asks for the sum from its start on.
     """
     length = len(earlier)
     tree = np.zeros(length + 1, np.int32)
@@ -174,7 +174,7 @@ def different(earlier: Any, first: Any, end: Any, order: Any) -> Any:
 
 @kernel
 def same_before(numbers: Any, count: int) -> Any:
-    """For each place the last one before it with the same number below `count`, -1 for none; -2 keeps -2."""
+    """For each place, the last one before it with the same number below `count`; -1 for none, -2 stays."""
     last = np.full(count, -1, np.int32)
     found = np.empty(len(numbers), np.int32)
     for place in range(len(numbers)):

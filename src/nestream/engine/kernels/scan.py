@@ -1,4 +1,4 @@
-"""Finding the events that some leaf takes."""
+"""Finds the events that some leaf takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def of_known_types(indices: Any, known: Any) -> Any:
     codes = np.empty(len(indices) + 1, np.int16)
     rows = np.empty(len(indices) + 1, np.int64)
     count = 0
-    for row in range(len(indices)):  # without a branch, which could not be foreseen
+    for row in range(len(indices)):  # branch-free, because the branch would be unpredictable
         code = known[indices[row]]
         codes[count] = code
         rows[count] = row
@@ -30,7 +30,7 @@ def of_known_types(indices: Any, known: Any) -> Any:
 def of_types(codes: Any, wanted: Any) -> Any:
     """The rows of the events whose type is wanted.
 
-    `wanted` is by the number of a type; its last place stands for all greater numbers.
+    `wanted` is by the number of a type; its last place covers all greater numbers.
     """
     most = len(wanted) - 1
     rows = np.empty(len(codes) + 1, np.int32)

@@ -1,4 +1,4 @@
-"""Binary search, alone and for whole arrays within the stretches of a stack."""
+"""Binary search, for one value and for whole arrays within the stretches of a stack."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nestream.engine.kernels import kernel
 
 @kernel
 def first_at_least(values: Any, low: int, high: int, wanted: int) -> int:
-    """The first place in `values[low:high]`, which do not go down, that is not less than `wanted`."""
+    """The first place in the non-decreasing `values[low:high]` that is at least `wanted`."""
     while low < high:
         middle = (low + high) // 2
         if values[middle] < wanted:
@@ -23,10 +23,10 @@ def first_at_least(values: Any, low: int, high: int, wanted: int) -> int:
 
 @kernel
 def places(values: Any, begin: Any, number: Any, wanted: Any) -> Any:
-    """For each query, the first place of its key's stretch whose value is not less than the wanted one.
+    """For each query, the first place of its key's stretch whose value is at least the wanted one.
 
-    `values` do not go down within a stretch. A query without a key (-1) gets place 0. Queries mostly come in
-    the order of time, so the search begins at the last answer of the same key, in steps that double.
+    `values` never decrease within a stretch. A query without a key (-1) gets place 0. Queries mostly come in
+    time order, so the search begins at the last answer of the same key, in steps that double.
     """
     found = np.empty(len(wanted), np.int32)
     last_key = -1
@@ -59,7 +59,7 @@ def places(values: Any, begin: Any, number: Any, wanted: Any) -> Any:
 
 @kernel
 def latest(ends: Any, begin: Any, starts: Any, number: Any, before: Any) -> Any:
-    """For each query, the start at the last end of its key before a row; -1 where there is none."""
+    """For each query, the start at the last end of its key before a row; -1 if there is none."""
     found = np.empty(len(before), np.int32)
     for i in range(len(before)):
         key = number[i]
@@ -73,11 +73,11 @@ def latest(ends: Any, begin: Any, starts: Any, number: Any, before: Any) -> Any:
 
 @kernel
 def raised_bounds(ends: Any, begin: Any, starts: Any, number: Any, low: Any, rows: Any, bound: Any) -> Any:
-    """For each event the first row at which its predecessor may stand, given a staircase; -1 for any.
+    """For each event, the first row that its predecessor may have, given a staircase; -1 for any.
 
-    An inner match lies between a predecessor and an event if it starts after the one and ends before the
-    other: the predecessor must not come before the latest start. `bound`, unless it is empty, is what other
-    negations ask for.
+    An inner match lies between a predecessor and an event if it starts after the former and ends before the
+    latter, so the predecessor must not come before the latest start. `bound`, unless it is empty, holds the
+    bounds of other negations.
     """
     found = np.empty(len(rows), np.int32)
     for i in range(len(rows)):

@@ -1,4 +1,4 @@
-"""Building stacks: rows by key in the order of time, by counting."""
+"""Builds stacks: rows by key in time order, by counting."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LEAST = int(np.iinfo(np.int64).min)
 
 @kernel
 def sorted_by_key(rows: Any, number: Any, keys: int) -> Any:
-    """The rows by the number of their key, in their own order within one; and where each key begins.
+    """Sort rows by the number of their key, stable; return them and where each key begins.
 
-    `number` is by row; a row whose number is -1 is left out. Key k has the places `begin[k]` to `begin[k +
+    `number` is by row; a row with the number -1 is left out. Key k has the places `begin[k]` to `begin[k +
     1]`.
     """
     begin = np.zeros(keys + 1, np.int32)
@@ -77,7 +77,7 @@ def taken(values: Any, places: Any) -> Any:
 
 @kernel
 def first_of_time(times: Any) -> Any:
-    """For each row the first row with the same time; times do not go down."""
+    """For each row, the first row with the same time; times never decrease."""
     found = np.empty(len(times), np.int32)
     first = 0
     for row in range(len(times)):
@@ -89,11 +89,11 @@ def first_of_time(times: Any) -> Any:
 
 @kernel
 def window_starts(measure: Any, size: np.int64) -> Any:
-    """For each row the first row whose measure is less by at most `size`; measures do not go down."""
+    """For each row, the first row whose measure is less by at most `size`; measures never decrease."""
     found = np.empty(len(measure), np.int32)
     first = 0
     for row in range(len(measure)):
-        if measure[row] >= LEAST + size:  # else the difference would not fit
+        if measure[row] >= LEAST + size:  # otherwise the difference would overflow
             while measure[first] < measure[row] - size:
                 first += 1
         found[row] = first

@@ -1,4 +1,4 @@
-"""Building staircases from the starts and ends of inner matches."""
+"""Builds staircases from the starts and ends of inner matches."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nestream.engine.kernels import kernel
 
 @kernel
 def latest_starts(order: Any, begin: Any, starts: Any, ends: Any) -> Any:
-    """The steps of a staircase: each end once a key, with the latest start of a match that ended by then.
+    """The steps of a staircase: each end once per key, with the latest start of a match ended by then.
 
-    `order` holds numbers of matches by key and end; `begin` where each key begins in it.
+    `order` holds the numbers of matches by key and end; `begin` where each key begins in it.
     """
     keys = len(begin) - 1
     stair_ends = np.empty(len(order), np.int32)
@@ -44,7 +44,7 @@ def both_ended(
 ) -> Any:
     """The steps of a conjunction of two staircases: by each end, the earlier of their latest starts.
 
-    Steps that raise nothing are left out.
+    Steps that do not raise the start are left out.
     """
     keys = len(begin) - 1
     room = len(ends) + len(other_ends)

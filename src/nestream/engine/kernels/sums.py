@@ -1,4 +1,4 @@
-"""Sums of floats over stretches of an array, nearly exact: each is held as two floats."""
+"""Sums floats over stretches of an array almost exactly: each sum is held as two floats."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from nestream.engine.kernels import kernel
 def compensated(values: Any, first: int, end: int) -> float:
     """The sum of `values[first:end]`, rounded once at the end.
 
-    Law: the error of every addition is itself a float (Knuth); it is added up beside the sum. So the result
-    has a relative error of about 1e-16, unless the values cancel to less than 1e-16 of their size squared.
+    Law: the error of every addition is itself a float (Knuth); it is summed separately. So the result has a
+    relative error of about 1e-16, unless the values cancel to less than 1e-16 of their size squared.
     """
     total = 0.0
     error = 0.0

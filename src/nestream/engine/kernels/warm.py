@@ -1,4 +1,4 @@
-"""Every kernel with arguments of the types that the engine calls it with: what has to be compiled."""
+"""Calls every kernel with arguments of the types that the engine uses, so that all are compiled."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
 
 
 def compile_all() -> int:
-    """Compile every kernel for every set of types; how many."""
+    """Compile every kernel for every set of types; return how many."""
     for kernel, arguments in CALLS:
         kernel.compile()(*arguments)
     return len(CALLS)

@@ -1,1 +1,1 @@
-"""The operators: each one way to find the matches of a block, as a plan and as what runs it."""
+"""The operators: each is one way to find the matches of a block, as a plan and as the code that runs it."""

@@ -1,8 +1,8 @@
-"""Partial matches that are alike: those that bind the same events to the variables that something depends on.
+"""Groups partial matches that are alike: that bind the same events to the variables something depends on.
 
-A negation looks at an interval and at the variables that its predicates mention. Matches that agree on these
-have the same answer, and it is looked for once: of `SEQ(A a, B b, !SEQ(C c, D d, c.x > d.x), E e)` once for
-each pair of `b` and `e`, however many `a` come before.
+A negation depends on its interval and on the variables that its predicates mention. Matches that agree on
+these have the same answer, so it is computed once: for `SEQ(A a, B b, !SEQ(C c, D d, c.x > d.x), E e)` once
+per pair of `b` and `e`, however many `a` come before.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import pyarrow as pa
 from nestream.engine.operator import AnyRows
 
 _MANY = 64
-"""From this number on it is worth looking which partial matches are alike."""
+"""From this number on, grouping partial matches that are alike pays off."""
 _MOST = 1 << 62
 
 
 @dataclass(frozen=True)
 class Alike:
-    """One of each kind, by its place, and for each partial match the number of its kind."""
+    """One partial match of each kind, by its place, and for each partial match the number of its kind."""
 
     first: npt.NDArray[np.int64]
     number: npt.NDArray[np.int64]
 
 
 def alike(rows: Mapping[str, AnyRows], count: int, names: Iterable[str], length: int) -> Alike | None:
-    """Partial matches, given by their rows, by the events of some variables; None where it does not pay.
+    """Group partial matches, given by their rows, by the events of some variables; None if that is no gain.
 
-    `length` is the number of events held.
+    `length` is the number of held events.
     """
     wanted = sorted(set(names) & rows.keys())
     if count < _MANY or len(wanted) == len(rows):
@@ -50,6 +50,6 @@ def alike(rows: Mapping[str, AnyRows], count: int, names: Iterable[str], length:
 
 
 def _renumbered(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
-    """Equal values with equal numbers, without gaps."""
+    """Renumber values without gaps; equal values get equal numbers."""
     encoded = pa.array(values).dictionary_encode()
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)

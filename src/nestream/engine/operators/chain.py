@@ -1,15 +1,14 @@
 """Chain: totally ordered steps, without dead ends.
 
-Forward through the steps, an event that no prefix reaches is left out, and each other keeps the latest start
-of its prefixes. Backward from each last event (the trigger) the predecessors of an event are a range:
+The forward pass drops events that no prefix reaches; every other event keeps the latest start of its
+prefixes. The backward pass starts at each last event (the trigger). The predecessors of an event are a range,
 bounded by the order, by the negations in the gap, by predicates on its length, and by the window, because
-latest starts do not go down.
-So every row that is built is part of a match of the steps with their gaps, and the cost is linear in events
-and matches.
-Predicates between events, and negations that are no range, filter the rows when their last variable is bound.
+latest starts never decrease. So every row that is built is part of a match of the steps and their gaps, and
+the cost is linear in events and matches. Predicates between events, and negations that are not ranges, filter
+the rows once their last variable is bound.
 
-Neighbouring steps that predicates relate to each other alone may be one step, a **composite**: their matches
-are found once, by a chain of their own, instead of once for each match of the steps after them.
+Neighbouring steps that predicates relate only to each other may form one step, a **composite**: their matches
+are found once, by a chain of their own, instead of once per match of the later steps.
 
 docs/engine.md, "Chains", has the proofs.
 """
@@ -34,9 +33,9 @@ from nestream.model.expression import variables
 from nestream.model.keep import Keep, Kept
 
 _FEW = 32
-"""Of how many triggers matches are built to estimate how many there are."""
+"""For how many triggers matches are built to estimate their number."""
 _SOME = 4096
-"""How many triggers are counted at a time, so that counting can be given up."""
+"""How many triggers are counted at a time, so that counting can be abandoned."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,9 @@ class CountedGroup:
 
 @dataclass(frozen=True)
 class Composite:
-    """Neighbouring steps, from `first` to `end`, that may be one: `operator` finds their matches.
+    """Neighbouring steps, from `first` to `end`, that may become one; `operator` finds their matches.
 
-    `chain` has the same steps without equalities, to estimate how many there are.
+    `chain` has the same steps without equalities, to estimate how many matches there are.
     """
 
     first: int
@@ -65,8 +64,8 @@ class Composite:
 class Chain:
     """The matches of a block whose variables are totally ordered.
 
-    Equalities beside its key must lie within composites (`is_right`); where these are not worth it, the whole
-    block is joined instead.
+    Equalities other than its key must lie within composites (`is_right`); where these do not pay off, the
+    whole block is joined instead.
     """
 
     name = "Chain"
@@ -78,13 +77,13 @@ class Chain:
         self.join = LateralJoin(block)
         said = {predicate: gaps_of(predicate, block.chain) for predicate in block.predicates}
         self.distances: dict[str, list[Gap]] = {}
-        """How far each step is after the one before it, where predicates say that."""
+        """How far each step is after the previous one, where predicates say so."""
         for gap in (gap for gaps in said.values() for gap in gaps or ()):
             self.distances.setdefault(gap.later, []).append(gap)
         self.ranges = tuple(predicate for predicate, gaps in said.items() if gaps)
-        """The predicates that are ends of ranges."""
+        """The predicates that bound ranges."""
         self.filters = tuple(predicate for predicate in block.predicates if predicate not in self.ranges)
-        """The predicates that are not."""
+        """The predicates that do not."""
         self.gaps: dict[str, list[tuple[Negation, tuple[Term, ...]]]] = {}
         """The negations that limit the predecessors of a step, with the step's own terms for their key."""
         self.late: list[Negation] = []
@@ -103,7 +102,7 @@ class Chain:
         self.composites = [] if self.counted else list(self._composites())
 
     def _gap(self, negation: Negation) -> tuple[str, tuple[Term, ...]] | None:
-        """The step after the gap that a derived negation looks at, if that step knows the negation's key."""
+        """The step after the gap that a derived negation covers, if that step knows the negation's key."""
         interval = negation.interval
         for left, right in pairwise(self.names):
             if (interval.after, interval.before) == ((left,), (right,)) and negation.derived is not None:
@@ -112,7 +111,7 @@ class Chain:
         return None
 
     def _counted_group(self, group: Group) -> tuple[str, CountedGroup] | None:
-        """The step after the gap of a group whose members are a range that this step can count back."""
+        """The step after the gap of a group whose members are a range that this step can count backwards."""
         interval = group.interval
         if why_no_range(group) is not None or (group.least == 0 and group.most is None):
             return None
@@ -136,7 +135,7 @@ class Chain:
         return None
 
     def _own_term(self, term: Term, name: str) -> Term | None:
-        """The term of a step that equals another: itself, or by the key of the block."""
+        """The term of a step that equals another term: itself, or by the key of the block."""
         variable, attribute = term
         if variable == name:
             return term
@@ -147,13 +146,13 @@ class Chain:
 
     @property
     def is_right(self) -> bool:
-        """Whether it finds the matches of its block."""
+        """Whether the chain finds exactly the matches of its block."""
         inside = [set(self.names[composite.first : composite.end]) for composite in self.composites]
         equal = [{equality.left[0], equality.right[0]} for equality in self.block.equalities]
         return all(any(names <= own for own in inside) for names in equal)
 
     def _composites(self) -> Iterator[Composite]:
-        """The neighbouring steps that are related by more than the key, where other steps come after them."""
+        """The neighbouring steps that are related by more than the key and are followed by other steps."""
         place = {name: number for number, name in enumerate(self.names)}
         related = [names for names in map(variables, self.filters) if len(names) > 1]
         related += [frozenset((equality.left[0], equality.right[0])) for equality in self.block.equalities]
@@ -173,7 +172,7 @@ class Chain:
                 yield Composite(first, end, chain, LateralJoin(part) if part.equalities else chain)
 
     def _part(self, first: int, end: int) -> Block:
-        """The block of some neighbouring steps alone."""
+        """The block of some neighbouring steps only."""
         names = self.names[first:end]
         own = set(names)
         inside = [negation for name in names[1:] for negation, _ in self.gaps.get(name, ())]
@@ -190,7 +189,7 @@ class Chain:
         )
 
     def _moved(self, link: tuple[Term, ...], names: tuple[str, ...]) -> tuple[Term, ...]:
-        """The terms of a link as terms of some steps, which equal them by the key."""
+        """The terms of a link, replaced by the terms of some steps that equal them by the key."""
         found = []
         for term in link:
             equal = (self._own_term(term, name) for name in names)
@@ -198,7 +197,7 @@ class Chain:
         return tuple(found)
 
     def _prepared(self, evaluation: Evaluation, asked: Asked) -> PreparedChain | None:
-        """The steps for what is asked, built once for all the ranges of an evaluation; None to join them."""
+        """The prepared steps, built once for all ranges of an evaluation; None to join them instead."""
         span: Asked | None = asked
         if asked.by_last:
             span = Asked(evaluation.since, len(evaluation)) if evaluation.since else None
@@ -247,13 +246,13 @@ class Chain:
                 yield from self._extended(prepared, kept, stop)
 
     def chooses(self, keep: Keep) -> bool:
-        """Whether the matches that are kept can be found without building the others."""
+        """Whether the kept matches can be found without building the others."""
         per_last = keep.kind is Kept.LAST and keep.per == self.names[-1:]
         per_first = keep.kind is Kept.FIRST and keep.per == self.names[:1] and keep.every is None
         return (per_last or per_first) and not (self.filters or self.late or self.block.groups)
 
     def chosen(self, evaluation: Evaluation, keep: Keep) -> Bindings | None:
-        """The matches that are kept, one an event; None where the others must be built to know them."""
+        """The kept matches, one per event; None where the others must be built to know them."""
         if not self.chooses(keep):
             return None
         prepared = PreparedChain(self, evaluation, None, [])
@@ -264,7 +263,7 @@ class Chain:
     # -- counting ------------------------------------------------------------------------------------------
 
     def counts(self, evaluation: Evaluation, asked: Asked) -> Iterator[int]:
-        """The number of matches, piece by piece; the last extensions are counted, not built."""
+        """Count the matches, piece by piece; the last extensions are counted without building them."""
         prepared = self._prepared(evaluation, asked)
         if prepared is None or len(prepared.steps) == 1 or prepared.filters(0):
             yield from (found.count for found in self.run(evaluation, asked))
@@ -284,12 +283,12 @@ class Chain:
             yield from self._counted(prepared, kept, stop)
 
     def expected(self, evaluation: Evaluation, asked: Asked) -> float | None:
-        """About how many matches there are if all predicates and late negations let them pass."""
+        """Estimate the number of matches if all predicates and late negations pass."""
         prepared = self._prepared(evaluation, asked)
         return None if prepared is None else prepared.expected(prepared.triggers(asked), 0)
 
     def filtered(self, evaluation: Evaluation) -> float:
-        """About how many matches there are, from those of a few triggers, which are built."""
+        """Estimate the number of matches from those of a few triggers, which are built."""
         asked = Asked(0, len(evaluation))
         prepared = self._prepared(evaluation, asked)
         if prepared is None:

@@ -1,12 +1,12 @@
-"""Derived: the latest starts of an inner expression's matches, computed once for all the outer matches.
+"""Derived: the latest starts of an inner expression's matches, computed once for all outer matches.
 
 Let LS(r) be the greatest start of an inner match that ends before r. Some inner match lies inside (l, r)
-exactly if LS(r) comes after l. So a negation whose matches depend on the outer match by its interval and a
-key alone never looks at an inner match twice: a staircase holds LS at every end of an inner match, by key.
-docs/engine.md, "Negation", proves it.
+exactly if LS(r) comes after l. So a negation that depends on the outer match only through its interval and a
+key never looks at an inner match twice: a staircase holds LS at every end of an inner match, by key. See
+docs/engine.md, "Negation", for the proof.
 
-The staircase of a leaf, a sequence or a conjunction without predicates is built from its parts, without
-building an inner match; that of any other expression from the matches of its own operator.
+The staircase of a leaf, or of a sequence or conjunction without predicates, is built from its parts, without
+building inner matches. That of any other expression is built from the matches of its operator.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from nestream.engine.operators.operator import Asked, PhysicalOperator
 NONE = -1
 _EMPTY = np.empty(0, np.int32)
 _DEAR = 64
-"""Inner matches are built for all outer ones only if there are at most so many to an event."""
+"""Inner matches are built for all outer matches only if there are at most this many per event."""
 _CHEAP = 1 << 20
-"""Or so many in all."""
+"""Or this many in all."""
 _FEW_NEW = 8
-"""Nor for fewer new events than one in so many."""
+"""And only if at least one in this many events is new."""
 
 
 @dataclass(frozen=True)
 class Staircase:
-    """The ends of inner matches by key and row, each with the start of the latest match that ended by then.
+    """The ends of inner matches by key and row, each with the latest start of a match that ended by then.
 
-    Within a key neither goes down.
+    Within a key, neither decreases.
     """
 
     ends: Rows
@@ -48,32 +48,32 @@ class Staircase:
     starts: Rows
 
     def latest(self, number: Rows, before: Rows) -> Rows:
-        """The latest start of the matches of a key that end before a row; NONE where there are none."""
+        """The latest start of the matches of a key that end before a row; NONE if there are none."""
         found: Rows = latest(self.ends, self.begin, self.starts, number, before)
         return found
 
     def bounds(self, number: Rows, rows: Rows, low: Rows, bound: Rows) -> Rows:
-        """The first row at which a predecessor of each event may stand, at least that of `bound`."""
+        """The first row that a predecessor of each event may have, at least that of `bound`."""
         found: Rows = raised_bounds(self.ends, self.begin, self.starts, number, low, rows, bound)
         return found
 
     def latest_by(self, measure: Rows, number: Rows, limit: Rows) -> Rows:
-        """The latest start of the matches whose last event's measure is not greater than a limit."""
+        """The latest start of the matches whose last event's measure is at most a limit."""
         found: Rows = latest(measure[self.ends], self.begin, self.starts, number, limit + 1)
         return found
 
 
 class Stair(Protocol):
-    """How a staircase is built. Equal ones make the same staircase, whatever their variables are called."""
+    """Describes how a staircase is built. Equal ones share it, whatever their variables are called."""
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
-        """The staircase over the events of an evaluation; None where it would cost more than it saves."""
+        """Build the staircase for an evaluation; None if it would cost more than it saves."""
         ...
 
 
 @dataclass(frozen=True)
 class Derived:
-    """The inner matches of a negation: their staircase, and the attributes by which it is keyed."""
+    """The inner matches of a negation: their staircase, and the attributes of its key."""
 
     stair: Stair
     key: tuple[str, ...] = ()
@@ -84,14 +84,14 @@ class Derived:
         return evaluation.made((self.stair, *depends), lambda: self.stair.build(evaluation))
 
     def numbers(self, evaluation: Evaluation, terms: Sequence[tuple[str, Rows]], count: int) -> Rows:
-        """The key of each outer match, from the attributes that equal it and the rows they are of."""
+        """The key of each outer match, from the attributes that equal it and their rows."""
         if not self.key:
             return np.zeros(count, np.int32)
         return keys_of(evaluation, self.key, terms)
 
 
 def keys_of(evaluation: Evaluation, key: tuple[str, ...], terms: Sequence[tuple[str, Rows]]) -> Rows:
-    """The number, under the attributes of `key`, of the attributes of some rows."""
+    """The number, under the attributes of `key`, of the given attributes of some rows."""
     numbering = evaluation.numbering
     columns = [taken(numbering.of((attribute,)), rows) for attribute, rows in terms]
     return columns[0] if len(columns) == 1 else numbering.combine(key, columns)
@@ -99,20 +99,20 @@ def keys_of(evaluation: Evaluation, key: tuple[str, ...], terms: Sequence[tuple[
 
 @dataclass(frozen=True)
 class LeafStair:
-    """Of a single event: itself."""
+    """The staircase of a single event: the event itself."""
 
     leaf: int
     key: tuple[str, ...] | None
 
     def build(self, evaluation: Evaluation) -> Staircase:
-        """The stack of the leaf."""
+        """Build it from the stack of the leaf."""
         stack = evaluation.stack(self.leaf, self.key)
         return Staircase(stack.rows, stack.begin, stack.rows)
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A negation between two items of a sequence: derived, by the key of the sequence or by none."""
+    """A negation between two items of a sequence: derived, keyed by the key of the sequence or not at all."""
 
     derived: Derived
     keyed: bool
@@ -132,7 +132,7 @@ class Count:
     most: int | None
 
     def limits(self, evaluation: Evaluation, rows: Rows) -> tuple[Rows | None, Rows | None]:
-        """What the group says of the items before some events, as `member_limits` does."""
+        """How the group limits the predecessors of some events, as `member_limits` returns it."""
         number = np.zeros(len(rows), np.int32)
         if self.key:
             number = keys_of(evaluation, self.key, [(attribute, rows) for attribute in self.own])
@@ -143,10 +143,10 @@ class Count:
 def member_limits(
     evaluation: Evaluation, stack: Stack, number: Rows, rows: Rows, least: int, most: int | None
 ) -> tuple[Rows | None, Rows | None]:
-    """For each event r, of a key, what a group before it says of its predecessors.
+    """For each event r of a key, how a group before it limits its predecessors.
 
-    The row of the m-th latest member before r, -1 where there are fewer than m; and the first row at which a
-    predecessor has no more than n members after it, -1 where any has. Neither goes down with r.
+    Returns the row of the m-th latest member before r, -1 if there are fewer than m; and the first row from
+    which a predecessor has at most n members after it, -1 if any predecessor does. Neither decreases with r.
     """
     end = places(stack.rows, stack.begin, number, evaluation.low[rows])
     begin = stack.begin[np.maximum(number, 0)]
@@ -167,7 +167,7 @@ def member_limits(
 
 @dataclass(frozen=True)
 class SequenceStair:
-    """Of a sequence: each item takes the latest start of the prefixes that end before it.
+    """The staircase of a sequence: each item takes the latest start of the prefixes that end before it.
 
     `gaps[i]` are the negations and `counts[i]` the groups between item i and item i + 1.
     """
@@ -177,7 +177,7 @@ class SequenceStair:
     counts: tuple[tuple[Count, ...], ...] = ()
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
-        """The last item's ends that some prefix reaches."""
+        """Build it from the ends of the last item that some prefix reaches."""
         prefix = self.items[0].build(evaluation)
         counts = self.counts or ((),) * len(self.gaps)
         for item, gaps, groups in zip(self.items[1:], self.gaps, counts, strict=True):
@@ -215,9 +215,9 @@ class SequenceStair:
 def _counted(
     evaluation: Evaluation, groups: Sequence[Count], step: Staircase, bound: Rows
 ) -> tuple[Staircase, Rows, Rows]:
-    """The events of a step that have as many members before them as its groups ask for.
+    """The events of a step with as many members before them as its groups require.
 
-    With them, for each: the first row at which a predecessor may stand, and the first that is too late.
+    Also returns, for each, the first row that a predecessor may have and the first that is too late.
     """
     low = evaluation.low[step.ends]
     for group in groups:
@@ -236,12 +236,12 @@ def _counted(
 
 @dataclass(frozen=True)
 class ConjunctionStair:
-    """Of a conjunction: at each end of a part, the least of the parts' latest starts."""
+    """The staircase of a conjunction: at each end of a part, the least of the parts' latest starts."""
 
     items: tuple[Stair, ...]
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
-        """The ends of all parts at which every part has ended."""
+        """Build it from the ends of all parts, once every part has ended."""
         found = self.items[0].build(evaluation)
         for item in self.items[1:]:
             part = item.build(evaluation)
@@ -254,12 +254,12 @@ class ConjunctionStair:
 
 @dataclass(frozen=True)
 class AllKeysStair:
-    """Of all keys together: where only the inner events share a key, the latest start of any."""
+    """The staircase of all keys together: if only inner events share a key, the latest start of any."""
 
     inner: Stair
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
-        """The steps of every key in the order of their ends."""
+        """Merge the steps of every key in the order of their ends."""
         keyed = self.inner.build(evaluation)
         if keyed is None:
             return None
@@ -272,13 +272,13 @@ class AllKeysStair:
 
 @dataclass(frozen=True, eq=False)
 class MatchStair:
-    """Of any other expression: from its matches, found by its own operator, with the terms of their key."""
+    """The staircase of any other expression, from its matches, with the terms of their key."""
 
     operator: PhysicalOperator
     key: tuple[Term, ...] = field(default=())
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
-        """The latest starts of its matches; None where there are too many, or too few to ask for them."""
+        """Build it from the latest starts of its matches; None if it does not pay off."""
         if _FEW_NEW * (len(evaluation) - evaluation.since) < len(evaluation):
             return None
         evaluation = evaluation.inner
@@ -309,7 +309,7 @@ class MatchStair:
 
 
 def _reduced(held: list[tuple[Rows, Rows, Rows]], keys: int) -> tuple[Rows, Rows, Rows]:
-    """The latest starts of some matches, given as keys, starts and ends, by key and end."""
+    """Reduce matches, given as keys, starts and ends, to their latest starts by key and end."""
     number, starts, ends = (np.concatenate(columns) for columns in zip(*held, strict=True))
     by_end = np.argsort(ends, kind="stable").astype(np.int32)
     order, begin = sorted_by_key(by_end, number, keys)
@@ -327,7 +327,7 @@ def occurs(
 ) -> Mask:
     """Whether an inner match ends by `upto` and starts after an event, or at or after a row.
 
-    `upto` names the measure of the end: "before" a row, or "reach" or "low" up to one.
+    `upto` selects the measure of the end: "before" a row, or up to its "reach" or "low".
     """
     measure, limit = upto
     match measure:

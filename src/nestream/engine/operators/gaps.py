@@ -1,7 +1,7 @@
-"""Gap predicates: `b.ts - a.ts <= 30 s` says how near or far two events are, however it is written.
+"""Gap predicates: `b.ts - a.ts <= 30 s` bounds the distance between two events, however it is written.
 
-Times are whole numbers, so every comparison of two times and a constant is a least and a most distance. Where
-the events are neighbours of a chain, both are ends of a range: the predecessors of an event lie between them.
+Times are integers, so every comparison of two times and a constant is a least and a greatest distance. Where
+the events are neighbours in a chain, both bound a range: the predecessors of an event lie in between.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 @dataclass(frozen=True)
 class Gap:
-    """The event of `later` is at least and at most so far after that of `earlier`.
+    """The event of `later` is between a least and a greatest distance after that of `earlier`.
 
-    Distances are in microseconds if `is_time`, else in the unit of integer times. `strict` says that an end
-    is not included, the least first.
+    Distances are in microseconds if `is_time`, else in the unit of integer times. `strict` says which bounds
+    are exclusive, the least first.
     """
 
     earlier: str
@@ -43,7 +43,7 @@ class Gap:
     is_time: bool = False
 
     def ends(self, per_microsecond: int) -> tuple[int | None, int]:
-        """The least and the most distance, both included, in the resolution of the times."""
+        """The least and the greatest distance, both inclusive, in the resolution of the times."""
         scale = per_microsecond if self.is_time else 1
         least = None if self.least is None else self.least * scale + self.strict[0]
         most = FARTHEST if self.most is None else min(self.most * scale - self.strict[1], FARTHEST)
@@ -51,7 +51,7 @@ class Gap:
 
 
 def gaps_of(predicate: Expression, order: tuple[str, ...]) -> list[Gap] | None:
-    """The gaps between neighbours of a chain that a predicate says, and nothing else; None for any other."""
+    """The gaps between neighbours of a chain that a predicate consists of; None for any other predicate."""
     found = list(_compared(predicate))
     place = {name: number for number, name in enumerate(order)}
     gaps = []
@@ -98,7 +98,7 @@ def _gap(left: Expression, operator: str, right: Expression, place: dict[str, in
 
 
 def _collect(part: Expression, sign: int, terms: Counter[str], constants: list[int | Duration]) -> bool:
-    """Add up times and constants; whether there is nothing else."""
+    """Add up times and constants; return whether there is nothing else."""
     match part:
         case Attribute(variable=str() as variable, name=name) if name == TIME_ATTRIBUTE:
             terms[variable] += sign

@@ -1,8 +1,8 @@
-"""The groups of candidates: how many members each has, who they are, and whether the aggregates pass.
+"""Checks the groups of candidates: how many members each has, which they are, and whether aggregates pass.
 
-The members of a group that sees the candidate through an interval and a key alone are a range of a stack, so
-counting them is a subtraction. Those of any other group are found as the matches of a negation are, by a
-lateral join, and then reduced candidate by candidate.
+If a group depends on the candidate only through an interval and a key, its members are a range of a stack,
+and counting them is a subtraction. The members of any other group are found by a lateral join, like the
+matches of a negation, and then reduced candidate by candidate.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 UNBOUND = -1
 _FEW = 4096
-"""How many candidates are joined at a time where the number of members is not known before."""
+"""How many candidates are joined at a time if the number of members is unknown."""
 
 
 def filters(block: Block, counted: frozenset[str] = frozenset()) -> bool:
-    """Whether the groups of a block can drop a candidate, those apart that are counted already."""
+    """Whether the groups of a block can reject a candidate, apart from those already counted."""
     return bool(block.judged) or any(
         group.least > 0 or group.most is not None for group in block.groups if group.variable not in counted
     )
@@ -41,7 +41,7 @@ def filters(block: Block, counted: frozenset[str] = frozenset()) -> bool:
 class GroupFilter:
     """The groups of a block's matches; `join` makes the lateral joins that find members.
 
-    Of the groups that are `counted`, candidates have as many members as they must.
+    For the groups in `counted`, the candidates already have a valid number of members.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class GroupFilter:
         self.judged = [without_aggregates(predicate) for predicate in block.judged]
 
     def passed(self, evaluation: Evaluation, bindings: Bindings) -> Bindings:
-        """The candidates that have as many members as they must, and whose aggregates pass."""
+        """The candidates with a valid number of members whose aggregates pass."""
         for group in self.block.groups:
             if group.variable in self.counted:
                 continue
@@ -117,7 +117,7 @@ class GroupFilter:
         return total
 
     def expanded(self, evaluation: Evaluation, group: Group, bindings: Bindings) -> Expanded:
-        """The members of each candidate in the order of time, one after the other."""
+        """The members of each candidate in time order, one candidate after the other."""
         outer: list[npt.NDArray[np.int64]] = []
         rows: dict[str, list[Rows]] = {name: [] for name in group.variables}
         for number in range(len(group.alternatives)):
@@ -152,7 +152,7 @@ class GroupFilter:
     def _order(
         self, evaluation: Evaluation, whose: npt.NDArray[np.int64], columns: Mapping[str, Rows]
     ) -> npt.NDArray[np.int64] | None:
-        """The order of members: by candidate, by the time of the last event, by the positions."""
+        """The order of members: by candidate, by the time of the last event, then by positions."""
         if len(columns) == 1:
             (only,) = columns.values()
             steps = (whose[1:] > whose[:-1]) | ((whose[1:] == whose[:-1]) & (only[1:] > only[:-1]))
@@ -168,7 +168,7 @@ class GroupFilter:
     def _from_tables(
         self, evaluation: Evaluation, group: Group, bindings: Bindings, wanted: list[Aggregate]
     ) -> dict[Aggregate, Vector]:
-        """The aggregates that are answered without looking at members one by one."""
+        """The aggregates that are answered without visiting members one by one."""
         if not wanted or why_no_range(group) is not None:
             return {}
         join = self._join(group, 0)
@@ -184,7 +184,7 @@ class GroupFilter:
     # -- aggregates ----------------------------------------------------------------------------------------
 
     def pieces(self, evaluation: Evaluation, bindings: Bindings, groups: set[str]) -> Iterator[slice]:
-        """Candidates so few at a time that the members of some groups can be held."""
+        """Cut candidates into pieces so small that the members of some groups can be held."""
         total = np.zeros(bindings.count, np.int64)
         for group in self.block.groups:
             if group.variable not in groups:
@@ -205,7 +205,7 @@ class GroupFilter:
         wanted: Iterable[Aggregate],
         listed: frozenset[str],
     ) -> set[str]:
-        """The groups whose members are looked at one by one: no table answers all that is asked of them."""
+        """The groups whose members are visited one by one, because no table answers all that is needed."""
         found: set[str] = set()
         none = bindings.only(np.empty(0, np.int64))
         for group in self.block.groups:
@@ -217,7 +217,7 @@ class GroupFilter:
     def computed(
         self, evaluation: Evaluation, bindings: Bindings, wanted: list[Aggregate], listed: frozenset[str]
     ) -> tuple[dict[Aggregate, Vector], dict[str, Expanded]]:
-        """Aggregates of candidates, and the members of the groups that are listed."""
+        """The aggregates of candidates, and the members of the groups that are listed."""
         found: dict[Aggregate, Vector] = {}
         members: dict[str, Expanded] = {}
         for group in self.block.groups:

@@ -1,4 +1,4 @@
-"""Grouped: the matches of another operator whose groups have as many members as they must, and pass."""
+"""Grouped: the matches of another operator whose groups have a valid number of members and pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nestream.engine.operators.operator import Asked, PhysicalOperator
 
 
 class Grouped:
-    """An operator that finds candidates, and the groups that they are judged by."""
+    """An operator that finds candidates, and the groups that filter them."""
 
     def __init__(self, candidates: PhysicalOperator) -> None:
         self.candidates = candidates
@@ -21,7 +21,7 @@ class Grouped:
 
     @property
     def name(self) -> str:
-        """What it is called in plans."""
+        """Its name in plans."""
         return f"Grouped {self.candidates.name}"
 
     def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
@@ -36,12 +36,12 @@ class Grouped:
         return self.candidates.expected(evaluation, asked)
 
     def counts(self, evaluation: Evaluation, asked: Asked) -> Iterator[int]:
-        """The number of candidates that pass, piece by piece."""
+        """Count the candidates that pass, piece by piece."""
         return (found.count for found in self.run(evaluation, asked))
 
 
 def grouped(candidates: PhysicalOperator) -> PhysicalOperator:
-    """The operator, with its groups judged where they can drop a candidate."""
+    """The operator, with a group filter where groups can reject a candidate."""
     return Grouped(candidates) if filters(candidates.block, counted_by(candidates)) else candidates
 
 

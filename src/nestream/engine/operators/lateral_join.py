@@ -1,9 +1,9 @@
-"""LateralJoin: leaf by leaf in any order, with negations looked for match by match. Always right.
+"""LateralJoin: binds leaf by leaf in any order, and checks negations match by match. Always applicable.
 
-Each next leaf has for every partial match a range of its stack: between the events already bound, within the
-window, within the key that equalities give. A negation that is not derived is looked for in the same way,
-inside its interval, until one is found. Partial matches are taken in pieces, so that what is built stays
-within the budget whatever the fan-out.
+For every partial match, the candidates of the next leaf are a range of its stack: between the events already
+bound, within the window, and within the key that equalities determine. A negation that is not derived is
+searched in the same way, inside its interval, until one match is found. Partial matches are processed in
+pieces, so that what is built stays within the budget, whatever the fan-out.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Ranges = Mapping[str, tuple[int, int]]
 """For some variables, the rows `[first, end)` that their events must have."""
 
 _NEARLY = 4
-"""A leaf with an equality comes first unless another is so many times rarer: the equality is used next."""
+"""A leaf with an equality comes first unless another is this many times rarer; its equality is used next."""
 _FEW = 4
-"""How many events a lateral join tries first for each outer match; then so many times more."""
+"""How many events a lateral join first tries for each outer match, and the factor by which it then grows."""
 _SAMPLE = 256
-"""How many partial matches are looked at to choose the next leaf."""
+"""How many partial matches are sampled to choose the next leaf."""
 
 
 class LateralJoin:
@@ -54,7 +54,7 @@ class LateralJoin:
         return self.within(evaluation, asked, {})
 
     def within(self, evaluation: Evaluation, asked: Asked, spans: Ranges) -> Iterator[Bindings]:
-        """The same, of those whose variables have rows in some spans."""
+        """The same, limited to matches whose variables have rows in some spans."""
         for ranges in ranges_of(self.block, asked, len(evaluation)):
             narrowed = dict(ranges)
             for name, (first, end) in spans.items():
@@ -64,17 +64,17 @@ class LateralJoin:
                 yield from self._started(evaluation, narrowed)
 
     def expected(self, evaluation: Evaluation, asked: Asked) -> float | None:
-        """Not known before they are built."""
+        """Unknown before the matches are built."""
         return None
 
     def counts(self, evaluation: Evaluation, asked: Asked) -> Iterator[int]:
-        """The number of matches, piece by piece."""
+        """Count the matches, piece by piece."""
         return (found.count for found in self.run(evaluation, asked))
 
     # -- leaf by leaf --------------------------------------------------------------------------------------
 
     def _started(self, evaluation: Evaluation, ranges: Ranges) -> Iterator[Bindings]:
-        """The matches whose variables lie in the ranges, from the rarest leaf on."""
+        """The matches whose variables lie in the ranges, starting with the rarest leaf."""
         sizes = {name: len(self._rows(evaluation, name, ranges)) for name in self.block.leaves}
         least = min(sizes.values())
         linked = {name for e in self.block.equalities for name in (e.left[0], e.right[0]) if name in sizes}
@@ -100,7 +100,7 @@ class LateralJoin:
     ) -> Iterator[Bindings]:
         """The matches that partial matches extend to, piece by piece.
 
-        With `found`, partial matches of outer matches for which one was already found are left out.
+        With `found`, outer matches for which a match was already found are skipped.
         """
         if found is not None and bindings.outer is not None:
             bindings = bindings.only(~found[bindings.outer])
@@ -116,7 +116,7 @@ class LateralJoin:
         stack, first, end = self._range(evaluation, name, bindings, ranges)
         if found is not None and len(remaining) == len(self.block.leaves):
             assert bindings.outer is not None
-            few = _FEW  # of an outer match, a few at a time: for most of them these are enough
+            few = _FEW  # for an outer match, a few at a time: mostly these are enough
             while few < (end - first).max(initial=0):
                 some = np.maximum(end - few, first)
                 yield from self._taken(evaluation, name, bindings, stack, some, end, ranges, found)
@@ -136,7 +136,7 @@ class LateralJoin:
         ranges: Ranges,
         found: Mask | None,
     ) -> Iterator[Bindings]:
-        """The matches of partial matches that are extended by ranges of a leaf's stack."""
+        """Extend partial matches by ranges of a leaf's stack."""
         counts = np.maximum(end - first, 0).astype(np.int64)
         limit = evaluation.limit
         for piece in pieces(counts, limit):
@@ -147,7 +147,7 @@ class LateralJoin:
                 number = np.arange(piece.start, piece.stop, dtype=np.int32).reshape(1, -1)
                 longer, _ = extend(number, first[piece], first, end, total)
                 parts = [(longer[1], longer[0])]
-            else:  # one partial match alone has too many
+            else:  # a single partial match has too many
                 cuts = range(int(first[piece.start]), int(end[piece.start]), limit)
                 own = [np.arange(s, min(s + limit, int(end[piece.start])), dtype=np.int32) for s in cuts]
                 parts = [(np.full(len(places), piece.start, np.int32), places) for places in own]
@@ -159,7 +159,7 @@ class LateralJoin:
     def _next_leaf(
         self, evaluation: Evaluation, remaining: list[str], bindings: Bindings, ranges: Ranges
     ) -> str:
-        """The leaf that promises the fewest partial matches, measured on a sample."""
+        """The leaf with the fewest expected partial matches, measured on a sample."""
         if len(remaining) == 1:
             return remaining[0]
         sample = bindings.only(np.arange(0, bindings.count, max(1, bindings.count // _SAMPLE)))
@@ -203,7 +203,7 @@ class LateralJoin:
         return evaluation.stack(leaf, tuple(own)), number
 
     def looked_up(self, bindings: Bindings) -> tuple[str, ...] | None:
-        """The attributes of an inner block of one event by which `members` looks it up."""
+        """The attributes of a single-event inner block by which `members` looks it up."""
         (name,) = self.block.leaves
         own: list[str] = []
         for equality in self._equalities:
@@ -214,12 +214,12 @@ class LateralJoin:
 
     @cached_property
     def _order(self) -> frozenset[tuple[str, str]]:
-        """The order of the variables with all that follows from it: neighbours may be bound last."""
+        """The transitive order of the variables, because neighbours may be bound last."""
         return closure(self.block.order)
 
     @cached_property
     def _equalities(self) -> list[Equality]:
-        """The equalities of the block, those of its key included."""
+        """The equalities of the block, including those of its key."""
         found = list(self.block.equalities)
         for left, own in (self.block.key or {}).items():
             for right, other in (self.block.key or {}).items():
@@ -260,7 +260,7 @@ class LateralJoin:
     # -- filters -------------------------------------------------------------------------------------------
 
     def _filtered(self, evaluation: Evaluation, bindings: Bindings, name: str) -> Bindings:
-        """The partial matches that pass everything that is known once `name` is bound."""
+        """The partial matches that pass every test that is possible once `name` is bound."""
         bound = set(bindings.rows)
         for x, y in self.block.apart:
             if name in (x, y) and {x, y} <= bound and bindings.count:
@@ -277,7 +277,7 @@ class LateralJoin:
         return self._without_negated(evaluation, bindings, name)
 
     def _due(self, name: str, bound: set[str]) -> list[Expression]:
-        """The predicates to be tested now that `name` is bound."""
+        """The predicates that can be tested once `name` is bound."""
         own = set(self.block.leaves)
         read = [(predicate, variables(predicate)) for predicate in self.block.predicates]
         return [p for p, names in read if names <= bound and (name in names or not names & own)]
@@ -295,7 +295,7 @@ class LateralJoin:
         return rest
 
     def _without_negated(self, evaluation: Evaluation, bindings: Bindings, name: str) -> Bindings:
-        """The partial matches without those that a negation drops, for the negations now decidable."""
+        """The partial matches without those that a negation rejects, for the negations now decidable."""
         bound = set(bindings.rows)
         for negation in self.block.negations:
             wanted = negation.needs(self.root)
@@ -322,7 +322,7 @@ class LateralJoin:
     def _limits(
         self, evaluation: Evaluation, negation: Negation, bindings: Bindings
     ) -> tuple[tuple[str, Rows], Rows | None, Rows | None]:
-        """The interval of a negation as `occurs` takes it."""
+        """The interval of a negation, as `occurs` takes it."""
         interval = negation.interval
         after = since = None
         if isinstance(interval.after, Edge):
@@ -337,7 +337,7 @@ class LateralJoin:
         return ("before", before), after, since
 
     def _joined(self, evaluation: Evaluation, negation: Negation, bindings: Bindings) -> Mask:
-        """Which partial matches a match of the negation is found for."""
+        """Which partial matches have a match of the negation, found by joining."""
         if id(negation) not in self._inner:
             self._inner[id(negation)] = LateralJoin(negation.block, self.root, negation)
         found = np.zeros(bindings.count, bool)
@@ -349,7 +349,7 @@ class LateralJoin:
     def inside(self, evaluation: Evaluation, bindings: Bindings, found: Mask | None) -> Iterator[Bindings]:
         """The matches of an inner block for each outer match, whose number is their `outer`.
 
-        With `found`, none of the outer matches for which one was already found.
+        With `found`, outer matches for which one was already found are skipped.
         """
         around = Bindings(dict(bindings.rows), bindings.count, np.arange(bindings.count, dtype=np.int32))
         for predicate in self.block.predicates:
@@ -358,9 +358,9 @@ class LateralJoin:
         return self._extended(evaluation, around, {}, found)
 
     def members(self, evaluation: Evaluation, bindings: Bindings) -> tuple[Stack, Rows, Rows] | None:
-        """For each outer match the places of a stack that hold all matches of an inner block of one event.
+        """For each outer match, the places of a stack that hold all matches of a single-event inner block.
 
-        None where something besides an interval and a key decides which these are.
+        None where anything besides an interval and a key decides which they are.
         """
         (name, *others) = self.block.leaves
         block = self.block
@@ -384,7 +384,7 @@ def last_of(bindings: Bindings, root: Block) -> Rows:
 
 
 def ranges_of(block: Block, asked: Asked, length: int) -> Iterator[Ranges]:
-    """The ranges whose matches together are those with their last (or first) event in the rows asked for."""
+    """Ranges whose matches together are those with their last (or first) event in the wanted rows."""
     if asked.first <= 0 and asked.end >= length:
         yield {}
         return

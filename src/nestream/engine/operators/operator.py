@@ -1,4 +1,4 @@
-"""What every operator can do: run over a range of rows, count, and say what it is."""
+"""The interface of operators: run over a range of rows, count, and describe themselves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nestream.engine.evaluation import Bindings, Evaluation
 
 @dataclass(frozen=True)
 class Asked:
-    """Which matches are asked for: those whose last (or first) event has a row in `[first, end)`."""
+    """Which matches are wanted: those whose last (or first) event has a row in `[first, end)`."""
 
     first: int
     end: int
@@ -22,8 +22,8 @@ class Asked:
 class PhysicalOperator(Protocol):
     """Finds the matches of a block, over any state of the events.
 
-    It holds no state: what it builds over the events of an evaluation is kept there, and what it needs of
-    earlier events is in the buffer, which keeps them while a window can reach them.
+    It holds no state. What it builds for an evaluation is kept in that evaluation, and the event buffer keeps
+    earlier events for as long as a window can reach them.
     """
 
     block: Block
@@ -33,14 +33,14 @@ class PhysicalOperator(Protocol):
         ...
 
     def expected(self, evaluation: Evaluation, asked: Asked) -> float | None:
-        """About how many matches there are, from a sample; None where only building them tells."""
+        """Estimate the number of matches from a sample; None where only building them tells."""
         ...
 
     def counts(self, evaluation: Evaluation, asked: Asked) -> Iterator[int]:
-        """How many matches there are, piece by piece, without building what it need not."""
+        """Count the matches, piece by piece, building only what is needed."""
         ...
 
     @property
     def name(self) -> str:
-        """What it is called in plans."""
+        """Its name in plans."""
         ...

@@ -1,8 +1,9 @@
-"""A chain over the events of one evaluation: its steps, forward, and the ranges from which matches are built.
+"""A chain over the events of one evaluation: its steps, forward, and the ranges that build its matches.
 
-Forward, each step keeps the events (or composites) that some prefix reaches, with the latest start of their
-prefixes. Backward, `extensions` gives the predecessors of partial matches and `kept` tests what is now bound.
-`Chain` plans the steps and puts the two together. docs/engine.md, "Chains", has the proofs.
+The forward pass keeps, for each step, the events (or composites) that some prefix reaches, with the latest
+start of their prefixes. In the backward pass, `extensions` returns the predecessors of partial matches, and
+`kept` tests what is now bound. `Chain` plans the steps and combines the two. See docs/engine.md, "Chains",
+for the proofs.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ if TYPE_CHECKING:
 
 _EMPTY = np.empty(0, np.int32)
 _SAMPLE = 1024
-"""How many triggers are looked at to find out how many matches there are."""
+"""How many triggers are sampled to estimate the number of matches."""
 _DEAR = 64
-"""Composites are built only if there are at most so many to an event."""
+"""Composites are built only if there are at most this many per event."""
 _CHEAP = 1 << 20
-"""Or so many in all."""
+"""Or this many in all."""
 _AT_FIRST = 16
-"""How many matches a trigger the first piece has room for."""
+"""How many matches per trigger the first piece has room for."""
 _NO_END = 1 << 62
 _SAFE = 1 << 62
-"""Two numbers below this have a difference of 64 bits."""
+"""The difference of two numbers below this fits in 64 bits."""
 _MOST = (1 << 63) - 1
 
 
@@ -45,8 +46,8 @@ _MOST = (1 << 63) - 1
 class Step:
     """The events, or composites, of one step that some prefix reaches, by key.
 
-    They have the places from `first` on among those of all steps. `rows` holds the rows of each variable;
-    `own`, of composites, the latest start of each one's own prefixes.
+    Their places begin at `first` among those of all steps. `rows` holds the rows of each variable; `own`, of
+    composites, the latest start of each one's own prefixes.
     """
 
     rows: Mapping[str, Rows]
@@ -58,9 +59,9 @@ class Step:
 class PreparedChain:
     """The steps of a chain, ready for any of its triggers.
 
-    The steps lie one after the other. By place, `ends` are the rows of the last events, `start` the latest
-    start of a prefix that ends there or earlier in its key, and `lowest` and `end` delimit the places of the
-    step before that may come before it, the window aside.
+    The steps are stored one after the other. By place, `ends` are the rows of the last events, `start` the
+    latest start of a prefix that ends there or earlier in its key, and `lowest` and `end` delimit the places
+    of the previous step that may precede it, apart from the window.
     """
 
     def __init__(
@@ -69,11 +70,11 @@ class PreparedChain:
         self.chain = chain
         self.evaluation = evaluation
         self.late = list(chain.late)
-        """Negations to look for match by match, derived ones among them where a staircase costs too much."""
+        """Negations to check match by match, including derived ones whose staircase costs too much."""
         self._wanted: npt.NDArray[np.bool_] | None = None
         leaves = (chain.block.leaves[name] for name in chain.names)
         self._hopeless = any(not len(evaluation.leaf_rows(leaf)) for leaf in leaves)
-        """Whether some step has no event, so that the others need not be looked at."""
+        """Whether some step has no event, so that the others can be skipped."""
         begins = {composite.first: composite for composite in composites}
         inside = {place for composite in composites for place in range(composite.first, composite.end)}
         candidates: list[tuple[Mapping[str, Rows], Rows]] = []
@@ -88,7 +89,7 @@ class PreparedChain:
         self.steps: list[Step] = []
         for place, (rows, begin) in enumerate(candidates):
             self.steps.append(self._step(rows, begin, composite=len(rows) > 1))
-            candidates[place] = {}, begin  # what was left out is let go
+            candidates[place] = {}, begin  # release what was left out
         self._level = {name: level for level, step in enumerate(self.steps) for name in step.rows}
         done = [set(chain.names[composite.first : composite.end]) for composite in composites]
         self._due: list[list[Expression]] = [[] for _ in self.steps]
@@ -123,7 +124,7 @@ class PreparedChain:
         return Stack(*sorted_by_key(rows, numbers, size))
 
     def _wanted_rows(self, asked: Asked, name: str) -> tuple[int, int]:
-        """The rows of a step's events in the matches asked for."""
+        """The rows of a step's events in the wanted matches."""
         evaluation, names = self.evaluation, self.chain.names
         if asked.by_last:
             reached = int(evaluation.reach[min(asked.first, len(evaluation) - 1)])
@@ -133,7 +134,7 @@ class PreparedChain:
         return asked.first, int(np.searchsorted(evaluation.reach, asked.end - 1, "right"))
 
     def _wanted_keys(self, asked: Asked) -> npt.NDArray[np.bool_]:
-        """Which keys the events have that decide which matches are asked for; the last place is NULL's."""
+        """Which keys the events have that decide the wanted matches; the last place is for NULL."""
         block, evaluation = self.chain.block, self.evaluation
         assert block.key is not None
         name = self.chain.names[-1 if asked.by_last else 0]
@@ -145,7 +146,7 @@ class PreparedChain:
         return wanted
 
     def _composite(self, composite: Composite) -> tuple[Mapping[str, Rows], Rows]:
-        """The matches of some neighbouring steps by key, in the order of their ends within one."""
+        """The matches of some neighbouring steps by key, in the order of their ends."""
         evaluation, names = self.evaluation, composite.chain.names
         found = list(composite.operator.run(evaluation, Asked(0, len(evaluation))))
         rows = {name: np.concatenate([part.rows[name] for part in found] or [_EMPTY]) for name in names}
@@ -160,7 +161,7 @@ class PreparedChain:
         return {name: taken(own, order) for name, own in rows.items()}, begin
 
     def _step(self, rows: Mapping[str, Rows], begin: Rows, *, composite: bool) -> Step:
-        """The next step: its candidates that some prefix reaches."""
+        """Prepare the next step: its candidates that some prefix reaches."""
         names = list(rows)
         own = rows[names[0]]
         first = 0
@@ -199,26 +200,26 @@ class PreparedChain:
     def _with_counts(
         self, rows: Mapping[str, Rows], begin: Rows, bound: Rows, low: Rows
     ) -> tuple[Mapping[str, Rows], Rows, Rows, Rows]:
-        """The candidates of a step that have as many members before them as its groups ask for.
+        """The candidates of a step with as many members before them as its groups require.
 
-        With them, for each: the first row at which a predecessor may stand, and the first that is too late.
+        Also returns, for each, the first row that a predecessor may have and the first that is too late.
         """
         name = next(iter(rows))
         for counted in self.chain.counted[name]:
             latest, most = self._counted(counted, rows[name])
-            if latest is not None:  # a predecessor comes before as many members as there must be
+            if latest is not None:  # a predecessor comes before at least as many members as required
                 kept = latest >= 0
                 low = np.minimum(low[kept], self.evaluation.low[latest[kept]])
                 rows = {variable: column[kept] for variable, column in rows.items()}
                 begin = np.concatenate(([0], np.cumsum(kept, dtype=np.int32))).astype(np.int32)[begin]
                 bound = bound[kept] if len(bound) else bound
                 most = None if most is None else most[kept]
-            if most is not None:  # and not before more than there may be
+            if most is not None:  # and not before more than allowed
                 bound = most if not len(bound) else np.maximum(bound, most)
         return rows, begin, bound, low
 
     def _counted(self, counted: CountedGroup, rows: Rows) -> tuple[Rows | None, Rows | None]:
-        """For each event of a step, what a group before it says of its predecessors."""
+        """For each event of a step, how a group before it limits its predecessors."""
         evaluation, group = self.evaluation, counted.group
         stack = evaluation.stack(counted.leaf, counted.key or None)
         number = np.zeros(len(rows), np.int32)
@@ -228,7 +229,7 @@ class PreparedChain:
         return member_limits(evaluation, stack, number, rows, group.least, group.most)
 
     def _bound(self, name: str, rows: Rows) -> Rows:
-        """For each event the first row at which its predecessor may stand, given the negations of the gap."""
+        """For each event, the first row that its predecessor may have, given the negations of the gap."""
         evaluation, bound = self.evaluation, _EMPTY
         for negation, terms in self.chain.gaps.get(name, ()):
             assert negation.derived is not None
@@ -257,19 +258,19 @@ class PreparedChain:
         return low
 
     def _since(self, rows: Rows, distance: int, side: Literal["left", "right"]) -> Rows:
-        """For each event the first row so long before it, or later than that; rows are in order of time."""
+        """For each event, the first row at most that long before it; rows are in time order."""
         times = self.evaluation.events.ts
         own = times[rows].astype(np.int64)
         if -_SAFE < distance < _SAFE and (not len(own) or (abs(own.min()) < _SAFE and own.max() < _SAFE)):
             moments = own - distance
-        else:  # 64 bits might not do
+        else:  # 64 bits might not suffice
             moments = np.array([max(min(int(t) - distance, _MOST), -_MOST - 1) for t in own], np.int64)
         return np.searchsorted(times, moments, side).astype(np.int32)
 
     # -- triggers and ranges -------------------------------------------------------------------------------
 
     def triggers(self, asked: Asked) -> Rows:
-        """The places in the last step of the matches asked for, key by key: near ones share memory."""
+        """The places in the last step of the wanted matches, key by key, for locality."""
         begin = self.steps[-1].begin
         if not asked.by_last:
             return np.arange(begin[0], begin[-1], dtype=np.int32)
@@ -277,14 +278,14 @@ class PreparedChain:
         return found
 
     def _reach(self, triggers: Rows) -> Rows:
-        """For each trigger the first row that its window reaches."""
+        """For each trigger, the first row in its window."""
         found: Rows = taken(self.evaluation.reach, taken(self.ends, triggers))
         return found
 
     def extensions(self, columns: Rows, level: int, stop: int) -> Iterator[Rows]:
-        """The partial matches from the step `level` on, extended down to `stop`, piece by piece.
+        """Extend partial matches from step `level` down to `stop`, piece by piece.
 
-        As places; as rows where they are `complete`.
+        They are places, or rows where they are `complete`.
         """
         rows = self.ends if self.complete(stop) else _EMPTY
         at, until = np.zeros((2, level + 1), np.int32)
@@ -299,7 +300,7 @@ class PreparedChain:
             room = min(self.evaluation.limit, 8 * room)
 
     def count(self, columns: Rows, level: int, stop: int = 0, most: int = _NO_END) -> tuple[int, int]:
-        """How many extensions there are, and of how many of the partial matches; gives up after `most`."""
+        """Count the extensions, and the partial matches that have some; gives up after `most`."""
         at, until = np.zeros((2, level + 1), np.int32)
         reach = self._reach(columns[-1])
         total, looked_at = count_through(
@@ -310,10 +311,10 @@ class PreparedChain:
     # -- one match an event --------------------------------------------------------------------------------
 
     def latest(self) -> Bindings:
-        """For each last event the match that KEEP LAST keeps: with the last predecessor at every step.
+        """For each last event, the match that KEEP LAST keeps: with the last predecessor at every step.
 
-        Latest starts do not go down, so the last predecessor leads to the latest start; every event of this
-        match is as late as in any other with the same last event.
+        Latest starts never decrease, so the last predecessor leads to the latest start; every event of this
+        match is as late as in any other match with the same last event.
         """
         columns = [np.arange(self.steps[-1].first, self.steps[-1].begin[-1], dtype=np.int32)]
         for _ in self.steps[1:]:
@@ -321,18 +322,19 @@ class PreparedChain:
         return self._as_rows(columns[::-1])
 
     def earliest(self) -> Bindings | None:
-        """For each first event the match that KEEP FIRST keeps: with the first successor at every step.
+        """For each first event, the match that KEEP FIRST keeps: with the first successor at every step.
 
-        The ends of the ranges of predecessors do not go down. Where their beginnings do not either, the
+        The ends of the ranges of predecessors never decrease. If their beginnings do not either, the
         successors of an event are a range, and the first of them that reaches the last step leads to the
-        earliest end. None where they do, as negations that look at another attribute than the key can make
-        them.
+        earliest end. Returns None if they do decrease, which negations on another attribute than the key can
+        cause.
         """
         spans = [slice(step.first, int(step.begin[-1])) for step in self.steps]
         if any((self.lowest[span][1:] < self.lowest[span][:-1]).any() for span in spans[1:]):
             return None
         alive = np.arange(spans[-1].stop - spans[-1].start + 1)
-        # by the number of a place in its step, the number of the first from there on that reaches the end
+        # By the number of a place in its step: the number of the first place from there on that reaches the
+        # end
         following: list[npt.NDArray[np.int64]] = []
         for before, span in zip(reversed(spans[:-1]), reversed(spans[1:]), strict=True):
             count = before.stop - before.start
@@ -361,15 +363,15 @@ class PreparedChain:
         return bool(self._due[level] or self._late[level] or self.steps[level].own is not None)
 
     def next_stop(self, level: int) -> int:
-        """The step before `level` at which partial matches are tested next, or the first."""
+        """The step before `level` at which partial matches are tested next, or the first step."""
         return next((step for step in range(level - 1, 0, -1) if self.filters(step)), 0)
 
     def complete(self, level: int) -> bool:
-        """Whether partial matches from a step on are matches, and every step has one variable."""
+        """Whether partial matches from a step on are whole matches, and every step has one variable."""
         return level == 0 and not self.filters(0) and len(self._level) == len(self.steps)
 
     def kept(self, columns: Rows, level: int) -> Rows:
-        """The partial matches that pass what can be tested now that a step is bound."""
+        """The partial matches that pass the tests that are possible once a step is bound."""
         step = self.steps[level]
         if step.own is not None:
             fits = step.own[columns[0] - step.first] >= self._reach(columns[-1])
@@ -400,7 +402,7 @@ class PreparedChain:
     # -- estimates -----------------------------------------------------------------------------------------
 
     def is_worth(self, composite: Composite) -> bool:
-        """Whether finding the matches of some steps once is less work than finding them for each match."""
+        """Whether finding the matches of some steps once is cheaper than finding them for each match."""
         asked = Asked(0, len(self.evaluation))
         once = composite.chain.expected(self.evaluation, asked) or 0.0
         each = self.expected(self.triggers(asked), composite.first)
@@ -411,7 +413,7 @@ class PreparedChain:
         return 2 * once < each and (once < most or composite.chain.filtered(self.evaluation) < most)
 
     def expected(self, triggers: Rows, down_to: int) -> float:
-        """About how many partial matches reach down to a step, from a sample of the triggers."""
+        """Estimate how many partial matches reach down to a step, from a sample of the triggers."""
         level = len(self.steps) - 1
         if level == down_to:
             return float(len(triggers))
@@ -421,5 +423,5 @@ class PreparedChain:
 
 
 def _up_to_each(numbers: Rows, count: int) -> npt.NDArray[np.int64]:
-    """For each number below a count, how many of some numbers, none of them negative, are not greater."""
+    """For each number below a count, how many of some non-negative numbers are at most that number."""
     return np.cumsum(np.bincount(np.minimum(numbers, count), minlength=count + 1))[:count]

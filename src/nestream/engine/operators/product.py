@@ -1,9 +1,9 @@
-"""Product: a conjunction of events in any order, as ranges of the others around each event as the last one.
+"""Product: events in any order, as ranges of the other parts around each event as the last one.
 
-Of a match, the event with the greatest row is the last. The events that each other part may then have are
-those of its stack in the window that ends there: ranges that do not depend on each other, so the matches of
-a last event are all their combinations, and none of them is a dead end. Predicates, negations and parts that
-might be the same event filter the matches.
+The last event of a match is the one with the greatest row. The other parts may then bind any event of their
+stacks in the window that ends there. These ranges do not depend on each other, so the matches of a last event
+are all their combinations, without dead ends. Predicates, negations and parts that might bind the same event
+filter the matches.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_ROWS = np.empty(0, np.int32)
 
 
 class Product:
-    """The matches of a block whose variables have no order and are equal on a key, if on anything."""
+    """The matches of a block whose variables have no order and are related by at most a key."""
 
     name = "Product"
 
@@ -55,7 +55,7 @@ class Product:
                 yield self._filtered(evaluation, bindings)
 
     def _rows(self, evaluation: Evaluation, last: str) -> Rows:
-        """The rows of the stacks of the parts beside one, one after the other."""
+        """The rows of the stacks of all parts except one, one after the other."""
         others = [self._stack(evaluation, name).rows for name in self.block.leaves if name != last]
         joined: Rows = evaluation.made((self, last), lambda: np.concatenate([_NO_ROWS, *others]))
         return joined
@@ -63,7 +63,7 @@ class Product:
     def _ranges(self, evaluation: Evaluation, last: str, asked: Asked) -> tuple[Rows, Rows, Rows, Counts]:
         """The events that are the last of a match, the ranges of the other parts, and their combinations.
 
-        Ranges are places in the rows of all other parts.
+        Ranges are places in the rows of the other parts.
         """
         events, lows, highs, counts = evaluation.made(
             (self, evaluation.window, evaluation.since, last), lambda: self._all_ranges(evaluation, last)
@@ -72,7 +72,7 @@ class Product:
         return events[some], lows[:, some], highs[:, some], counts[some]
 
     def _all_ranges(self, evaluation: Evaluation, last: str) -> tuple[Rows, Rows, Rows, Counts]:
-        """The same for all that an evaluation may ask for, in the order of the last events."""
+        """The same for everything that an evaluation may ask for, in the order of the last events."""
         events = self._last_events(evaluation, last)
         places = np.full(len(evaluation), -1, np.int32)
         places[events.rows] = np.arange(len(events), dtype=np.int32)
@@ -87,7 +87,7 @@ class Product:
         return taken(events.rows, order), lows, highs, combinations(lows, highs)
 
     def _last_events(self, evaluation: Evaluation, last: str) -> Stack:
-        """The events of a part from the first that may be asked for, by key."""
+        """The events of a part from the first wanted one on, by key."""
         stack = self._stack(evaluation, last)
         if not evaluation.since:
             return stack
@@ -118,7 +118,7 @@ class Product:
         return float(sum(self._ranges(evaluation, last, asked)[3].sum() for last in self.block.leaves))
 
     def counts(self, evaluation: Evaluation, asked: Asked) -> Iterator[int]:
-        """The number of matches: products of lengths where nothing filters."""
+        """Count the matches: products of lengths where nothing filters."""
         block = self.block
         if not asked.by_last or block.apart or block.predicates or block.negations:
             yield from (found.count for found in self.run(evaluation, asked))
@@ -133,13 +133,13 @@ class Product:
 
 
 def _exact(counts: Counts, lows: Rows, highs: Rows) -> int:
-    """The number of combinations where some event has more than a kernel counts."""
+    """The number of combinations where some event has more than a kernel can count."""
     lengths = (highs - lows).astype(object)
     return int(np.prod(lengths, axis=0).sum())
 
 
 def _cut(lows: Rows, highs: Rows, total: int, limit: int) -> Iterator[tuple[Rows, Rows, int]]:
-    """Ranges with at most `limit` combinations: those of a single event are cut at the first part."""
+    """Cut ranges to at most `limit` combinations; those of a single event are cut at the first part."""
     if total <= limit:
         yield lows, highs, total
         return

@@ -1,1 +1,1 @@
-"""One event at a time: the matches that a single new event decides, found in plain Python."""
+"""One event at a time: finds the matches that a single new event decides, in plain Python."""

@@ -1,7 +1,7 @@
-"""Expressions as Python functions over the events of one match, for events that come one at a time.
+"""Compiles expressions to Python functions over the events of one match, for one event at a time.
 
-Built once for a query. The values are those of `docs/semantics.md`, as in the columnar evaluator: None is
-NULL, times and durations are integers, and a comparison that touches NULL is false.
+They are built once per query. The values are those of `docs/semantics.md`, as in the columnar evaluator: None
+is NULL, times and durations are integers, and a comparison with NULL is false.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class OwnFunctionError(Exception):
-    """A function of a user's, which is called for whole columns: it may fail, or take its time."""
+    """A user's own function, which works on whole columns: it may fail, or be slow."""
 
 
 class Formulas:
-    """Makes functions of expressions; `read` gives the function that reads an attribute of an event."""
+    """Turns expressions into functions; `read` returns the function that reads an attribute of an event."""
 
     def __init__(self, read: Callable[[str], Read], per_microsecond: int) -> None:
         self.read = read
@@ -65,7 +65,7 @@ class Formulas:
         return value if isinstance(formula, Comparison) else lambda binding: value(binding) is True
 
     def value(self, expression: Expression) -> Value:
-        """The value of an expression, None for NULL."""
+        """The value of an expression; None for NULL."""
         match expression:
             case Literal(value=constant):
                 fixed = computed_constant(constant, self.per_microsecond)

@@ -1,7 +1,7 @@
-"""Which events decide matches, one event at a time: with the last event, or when time or a window has passed.
+"""Finds which events decide matches, one at a time: as the last event, or when time or a window has passed.
 
-The positions, the watermark and what is decided when are those of the columnar matcher, so that either can go
-on where the other is.
+Positions, the watermark and what is decided when are those of the columnar matcher, so that either can take
+over from the other.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ class Found(NamedTuple):
 
 @dataclass
 class Anchored:
-    """One operator of a program: the searches that begin with an event of a leaf, and who waits for time."""
+    """One operator of a program: the searches that begin with an event of a leaf, and the waiting events."""
 
     program: int
     decided: Decided
     reach: Reach
     searches: dict[int, list[tuple[str, Search]]]
     waiting: deque[tuple[Row, int]]
-    """Events of a leaf that may be the last, or first, of a match that is not yet decided."""
+    """Events of a leaf that may be the last, or first, of an undecided match."""
 
     def ready(self, watermark: int, seen: int) -> Iterator[tuple[Row, int]]:
-        """The waiting events whose matches a watermark decides, which then no longer wait."""
+        """Remove and return the waiting events whose matches a watermark decides."""
         while self.waiting and self._is_decided(self.waiting[0][0], watermark, seen):
             yield self.waiting.popleft()
 
@@ -63,11 +63,11 @@ class Anchored:
 
 
 Ready: TypeAlias = tuple[Anchored, Row, int]
-"""An event of a leaf by which matches of an operator are decided."""
+"""An event of a leaf that decides matches of an operator."""
 
 
 class SingleMatcher:
-    """Programs over the same events, which come one at a time in the order of time and arrival."""
+    """Programs over the same events, which arrive one at a time by time and arrival."""
 
     def __init__(
         self, programs: Sequence[NativeProgram], leaves: Sequence[LeafSpec], formulas: Formulas
@@ -93,7 +93,7 @@ class SingleMatcher:
             for leaf in operator.searches:
                 self._by_leaf.setdefault(leaf, []).append(operator)
         self._busy: dict[int, Anchored] = {}
-        """The operators that some event waits in."""
+        """The operators with waiting events."""
         self.seen = 0
 
     def add(self, type: str, row: Row) -> None:
@@ -105,14 +105,14 @@ class SingleMatcher:
                 self._busy[id(operator)] = operator
 
     def pass_over(self, decided: Sequence[Sequence[int]]) -> None:
-        """Let the events before some positions, for each operator of each program, wait no more."""
+        """Drop the waiting events before some positions, for each operator of each program."""
         positions = [position for own in decided for position in own]
         for operator, position in zip(self.operators, positions, strict=True):
             while operator.waiting and operator.waiting[0][0][1] < position:
                 operator.waiting.popleft()
 
     def ready(self, watermark: int) -> list[Ready]:
-        """The events by which something is decided at a watermark; each is named once."""
+        """The events that decide something at a watermark, each once."""
         if not self._busy:
             return []
         found: list[Ready] = []
@@ -123,7 +123,7 @@ class SingleMatcher:
         return found
 
     def expire(self, watermark: int) -> None:
-        """Forget the events that can take part in no match that is still to be decided."""
+        """Forget the events that cannot be part of an undecided match."""
         times: list[int] = []
         positions: list[int] = []
         for program in self.programs:

@@ -1,9 +1,9 @@
-"""Finds the matches of a block that one event ends, or begins, by looking events up variable by variable.
+"""Finds the matches of a block that one event ends, or begins, by looking up events variable by variable.
 
-The order in which variables are bound is fixed when the query is planned: from the given event on, first
-those that an equality leads to. Each variable has then a stretch of its stack: within the window, between the
-events that the pattern puts around it. A negation is looked for in the same way, inside its interval. This is
-the lateral join for a single event. It gives up where it would go through very many.
+The order in which variables are bound is fixed when the query is planned: starting with the given event,
+first those that an equality leads to. The candidates of each variable are a stretch of its stack: within the
+window, between the events that the pattern puts around it. A negation is searched in the same way, inside its
+interval. This is the lateral join for a single event. It gives up when it would visit too many events.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from nestream.engine.single.stacks import Asked, Stack, position
 from nestream.model.expression import variables
 
 MOST = 2048
-"""How many events a search goes through: about as long as a round of the columnar engine takes."""
+"""How many events a search visits: about as long as a round of the columnar engine takes."""
 
 Key = tuple[int, ...]
-"""Bounds rows as tuples sort: `(t,)` comes before every row of time t, `(t, p)` before the one at p."""
+"""Bounds rows as tuples sort: `(t,)` comes before every row of time t, `(t, p)` before the row at p."""
 
 
 class TooManyError(Exception):
@@ -32,7 +32,7 @@ class TooManyError(Exception):
 
 @dataclass(frozen=True)
 class Span:
-    """Rows from one key on and before another, and for windows of events also by positions."""
+    """Rows from one key on and before another; for windows of events also by position."""
 
     low: Key = ()
     high: Key | None = None
@@ -58,7 +58,7 @@ class Reach:
         return (row[0], row[1]) if self.by_arrival else (row[0],)
 
     def ending(self, last: Row) -> Span:
-        """The rows in one window with a row as the last."""
+        """The rows in one window that ends with a row."""
         match self.measure:
             case Measure.TIME:
                 return Span(low=(last[0] - self.window + self.exclusive,))
@@ -67,7 +67,7 @@ class Reach:
         return Span()
 
     def beginning(self, first: Row) -> Span:
-        """The rows in one window with a row as the first."""
+        """The rows in one window that begins with a row."""
         match self.measure:
             case Measure.TIME:
                 return Span(high=(first[0] + self.window + (not self.exclusive),))
@@ -78,7 +78,7 @@ class Reach:
 
 @dataclass
 class Step:
-    """One variable to bind: how its events are looked up, what is around it, and what is then tested."""
+    """One variable to bind: how its events are looked up, its neighbours, and the tests that follow."""
 
     name: str
     asked: Asked
@@ -92,7 +92,7 @@ class Step:
 
 
 class Search:
-    """The matches of a block around what is already bound."""
+    """Searches the matches of a block around what is already bound."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Search:
         self.formulas = formulas
         self._order = closure(block.order)
         self.tests: list[Callable[[Binding], bool]] = []
-        """What is tested before anything is looked up."""
+        """The tests before anything is looked up."""
         self.absent: list[Search] = []
         self.steps = self._planned(set(bound), backward)
         self.left = MOST
@@ -158,7 +158,7 @@ class Search:
         for x, y in self.block.apart:
             if name in (x, y) and (other := y if x == name else x) in bound:
                 step.apart.append(other)
-        for mine, theirs in self._sides():  # a second equality of an attribute
+        for mine, theirs in self._sides():  # a second equality on an attribute
             if mine[0] == name and theirs[0] in bound and lookup[mine[1]] != theirs:
                 step.tests.append(self._equal(mine, theirs))
         return step
@@ -173,7 +173,7 @@ class Search:
         return equal
 
     def _test(self, step: Step | None, before: set[str], bound: set[str]) -> None:
-        """Put the predicates and negations where all their variables are bound for the first time."""
+        """Place predicates and negations at the first step where all their variables are bound."""
         tests, absent = (self.tests, self.absent) if step is None else (step.tests, step.absent)
         for predicate in self.block.predicates:
             names = variables(predicate)
@@ -217,7 +217,7 @@ class Search:
         return found
 
     def _possible(self, binding: Binding, span: Span) -> bool:
-        """Whether every variable that the first event leads to has an event at all."""
+        """Whether every variable that the first event leads to has any event."""
         for step in self.steps:
             if all(variable in binding for variable, _ in step.keys):
                 rows = _rows(step, binding)
@@ -226,13 +226,13 @@ class Search:
         return True
 
     def occurs(self, binding: Binding, counter: Search) -> bool:
-        """Whether the negated block has a match in its interval, beside what is bound."""
+        """Whether the negated block has a match in its interval, given what is bound."""
         if not self._passes(self.tests, self.absent, binding, counter):
             return False
         return self._extend(0, dict(binding), self._interval(binding), None, counter)
 
     def _interval(self, binding: Binding) -> Span:
-        """The part of the interval that an edge sets; the rest is the order of the variables."""
+        """The part of the interval that an edge sets; the order of the variables sets the rest."""
         assert self.negation is not None
         interval, low, high = self.negation.interval, Span(), Span()
         if interval.after is Edge.WINDOW_START:
@@ -262,7 +262,7 @@ class Search:
     def _extend(
         self, place: int, binding: Binding, span: Span, found: list[Binding] | None, counter: Search
     ) -> bool:
-        """Bind the variables from a step on in every way; without `found` stop at the first, and say so."""
+        """Bind the variables from a step on in every way; without `found`, stop at the first (True)."""
         if place == len(self.steps):
             if found is not None:
                 found.append(dict(binding))
@@ -304,7 +304,7 @@ class Search:
 
 
 def _rows(step: Step, binding: Binding) -> list[Row] | None:
-    """The events that a step looks up for what is bound."""
+    """The events that a step looks up, given what is bound."""
     keys = step.keys
     if not keys:
         return step.stack.get(None)
@@ -315,7 +315,7 @@ def _rows(step: Step, binding: Binding) -> list[Row] | None:
 
 
 def equalities(block: Block) -> list[Equality]:
-    """The equalities of a block, those of its key included."""
+    """The equalities of a block, including those of its key."""
     found = list(block.equalities)
     keyed = list((block.key or {}).items())
     for place, (left, own) in enumerate(keyed):

@@ -1,4 +1,4 @@
-"""The events that can still take part, one at a time: for each leaf lists by key, in the order of time."""
+"""The events that can still be part of a match, one at a time: per leaf, lists by key in time order."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from nestream.model.event_types import ANY_TYPE
 Stack: TypeAlias = dict[Any, list[Row]]
 """The events of a leaf by the values of some attributes."""
 Asked: TypeAlias = tuple[int, tuple[str, ...]]
-"""A leaf and the attributes that its events are looked up by."""
+"""A leaf and the attributes by which its events are looked up."""
 
 position = itemgetter(1)
 _MANY = 1024
-"""Expired events are looked for when at least so many more came."""
+"""Expired events are removed when at least this many more have arrived."""
 
 
 class Stacks:
-    """The events of every leaf by every key that a search looks them up by."""
+    """The events of every leaf, by every key that a search uses."""
 
     def __init__(self, leaves: Sequence[LeafSpec], asked: Sequence[Asked], formulas: Formulas) -> None:
         self.found: dict[Asked, Stack] = {one: {} for one in asked}
@@ -46,7 +46,7 @@ class Stacks:
         return bool(self._of_any) or type in self._by_type
 
     def add(self, type: str, row: Row) -> list[int]:
-        """Take the next event; the leaves that it belongs to."""
+        """Take the next event; return the leaves that it belongs to."""
         binding, tested = {EVENT: row}, self._by_type.get(type, self._of_any)
         leaves = [leaf for leaf, tests in tested if all(test(binding) for test in tests)]
         for leaf in leaves:

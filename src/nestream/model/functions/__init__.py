@@ -1,7 +1,7 @@
 """The functions of the language, in one registry: `FUNCTIONS` by name, in the order of the documentation.
 
-Nothing else lists them. To add one, write a `Function` in one of the files here; the tests try it on every
-kind of argument, in the engine and in the reference, and the documentation's table is made of it.
+Nothing else lists them. To add one, write a `Function` in one of the files here. The tests then try it on
+every kind of argument, in the engine and in the reference, and the table in the documentation includes it.
 """
 
 from collections.abc import Callable
@@ -37,11 +37,11 @@ def called_names() -> list[str]:
 
 
 def function(name: str, kernel: Callable[..., Any], *, returns: str) -> None:
-    """Add a function of your own to the language, under a name that queries then call.
+    """Add your own function to the language, under a name that queries can call.
 
-    `kernel` takes an Arrow array for each argument and gives an array of the same length; `returns` is the
-    kind of its values: "integer", "number", "string" or "boolean". It must give each row a value that depends
-    on that row alone, the same each time. On Spark it travels to the tasks with the query.
+    `kernel` takes an Arrow array for each argument and returns an array of the same length; `returns` is the
+    kind of its values: "integer", "number", "string" or "boolean". Each value must depend only on its row,
+    and be the same every time. On Spark, the function is sent to the tasks with the query.
 
     >>> import nestream
     >>> import pyarrow.compute as pc
@@ -57,7 +57,7 @@ def function(name: str, kernel: Callable[..., Any], *, returns: str) -> None:
 
 
 def own_functions() -> tuple[tuple[str, Callable[..., Any], str], ...]:
-    """What was added by `function`, to be added again in another process."""
+    """The functions added by `function`, to add them again in another process."""
     return tuple(known.own for known in FUNCTIONS.values() if known.own is not None)
 
 

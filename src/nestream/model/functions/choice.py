@@ -1,4 +1,4 @@
-"""Functions that choose among their arguments; they look at NULL themselves."""
+"""Functions that choose among their arguments; they handle NULL themselves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 
 def _alike(vectors: tuple[Vector, ...]) -> tuple[Vector, ...]:
-    """The vectors with columns of NULL held as the others are."""
+    """The vectors, with columns of NULL in the form of the others."""
     some = [vector for vector in vectors if not vector.is_nothing]
     if not some or len(some) == len(vectors):
         return vectors
@@ -35,7 +35,7 @@ def _null_like(vector: Vector, length: int | None) -> Vector:
 
 
 def _choose(condition: Any, one: Vector, other: Vector) -> Vector:
-    """One where the condition holds, the other elsewhere."""
+    """One value where the condition holds, the other elsewhere."""
     one, other = _alike((one, other))
     if one.is_arrow:
         if one.is_nothing:
@@ -70,7 +70,7 @@ def _extreme(smaller: bool) -> Callable[..., Vector]:
 
 
 def _wins(one: Vector, other: Vector, smaller: bool) -> Any:
-    """Where the first of two is the one wanted: it is there, and the other is not, or not before it."""
+    """Where the first of two wins: it is not NULL, and the other is NULL or does not come before it."""
     if one.is_nothing:
         return one.known
     if one.is_arrow:

@@ -1,4 +1,4 @@
-"""What a function is: its name and parameters, the kind it gives, its value for a row and for whole columns.
+"""Defines a function: its name and parameters, the kind it returns, its value for a row and for columns.
 
 Typing, engine, reference, Spark push-down and documentation all read this one definition.
 """
@@ -29,10 +29,10 @@ VALUES = ORDERED | {Kind.BOOLEAN}
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a function takes in one place; `said` completes "not ...".
+    """One parameter of a function; `said` completes "not ...".
 
-    A `constant` is written in the query, and `problem` says what is wrong with it, if anything. The arguments
-    of `common` parameters have one kind, and those that become floats are computed as such.
+    A `constant` is written in the query, and `problem` reports what is wrong with it, if anything. The
+    arguments of `common` parameters have one kind; those that become floats are computed as floats.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Function:
     spark: str = ""
     """The function of Spark SQL that means exactly the same, where there is one."""
     own: tuple[str, Callable[..., Any], str] | None = None
-    """What a user gave to add it."""
+    """What the user passed to add it."""
 
     @property
     def is_own(self) -> bool:
@@ -111,12 +111,12 @@ class Function:
 
     @property
     def is_word(self) -> bool:
-        """Whether it is written with words of its own, not as a call."""
+        """Whether it is written with its own words, not as a call."""
         return bool(self.infix) or self.name == "case"
 
     @property
     def is_implicit(self) -> bool:
-        """Whether typing puts it in, and nobody can write it."""
+        """Whether only typing inserts it, and no query can write it."""
         return " " in self.name and not self.infix
 
     @property
@@ -126,12 +126,12 @@ class Function:
 
     @property
     def most(self) -> int | None:
-        """The greatest number of arguments, None for any."""
+        """The maximum number of arguments; None for any."""
         return None if self.repeats else len(self.parameters)
 
     def parameter(self, place: int, count: int) -> Parameter:
-        """The parameter of an argument, of so many."""
-        if self.name == "case":  # condition, value, ..., and perhaps a last value
+        """The parameter of an argument, given the number of arguments."""
+        if self.name == "case":  # condition, value, ..., and optionally a last value
             return self.parameters[0 if place % 2 == 0 and place < count - 1 else 1]
         return self.parameters[min(place, len(self.parameters) - 1)]
 
@@ -158,7 +158,7 @@ class Function:
         return numbers[self.least] if self.least < len(numbers) else f"{self.least} arguments"
 
     def of_row(self, values: list[Any], scale: int = 1) -> Any:
-        """The value for one row, None for NULL."""
+        """The value for one row; None for NULL."""
         if self.strict and None in values:
             return None
         try:
@@ -190,7 +190,7 @@ class Function:
 
     @staticmethod
     def _for_null_texts(vector: Vector, arguments: list[Vector]) -> Vector:
-        """NULL where a string was NULL, whatever the kernel made of it."""
+        """NULL where a string was NULL, whatever the kernel returned."""
         for argument in arguments:
             if argument.is_arrow and not np.all(argument.known):
                 vector = vector.where(argument.known)
@@ -198,7 +198,7 @@ class Function:
 
 
 def _vector(values: Any) -> Vector:
-    """What a kernel gave, as a vector."""
+    """The result of a kernel, as a vector."""
     if isinstance(values, pa.Scalar) and not pa.types.is_large_string(values.type):
         return Vector.from_items([values.as_py()], single=True)
     if isinstance(values, pa.Array) and not pa.types.is_large_string(values.type):
@@ -207,4 +207,4 @@ def _vector(values: Any) -> Vector:
 
 
 class FunctionError(EventError):
-    """A user's function that failed, or gave something else than it should."""
+    """A user's function that failed, or returned something unexpected."""

@@ -29,13 +29,13 @@ def _abs(values: Any) -> Any:
 
 
 def _whole(values: Any, rounded: Any) -> Any:
-    """Floats rounded to whole numbers as integers, where they fit in 64 bits."""
+    """Floats rounded to integers, where they fit in 64 bits."""
     inside = (rounded >= -(2.0**63)) & (rounded < 2.0**63)
     return np.where(inside, rounded, 0).astype(np.int64), inside
 
 
 def _to_whole(row: Any, decimal_mode: str, array: Any) -> tuple[Any, Any]:
-    """The row and the kernel of a function that rounds to an integer."""
+    """The row function and the kernel of a function that rounds to an integer."""
 
     def of_row(value: Any) -> Any:
         if isinstance(value, Decimal):
@@ -49,7 +49,7 @@ def _to_whole(row: Any, decimal_mode: str, array: Any) -> tuple[Any, Any]:
 
 
 def _round(value: Any, digits: int = 0) -> Any:
-    """Half away from zero, of the number as it is written in decimal digits."""
+    """Round half away from zero, based on the decimal digits of the number."""
     if isinstance(value, float) and not math.isfinite(value):
         return value
     if digits > 400:
@@ -159,7 +159,7 @@ NUMERIC = (
         None,
         _round,
         _round_column,
-        "rounded to so many digits after the point, 0 unless given; half away from zero",
+        "rounded to that many decimal places, 0 by default; halves round away from zero",
         "round(2.665, 2) = 2.67",
         optional=1,
     ),
@@ -168,11 +168,16 @@ NUMERIC = (
         (number(),),
         Kind.INTEGER,
         *_FLOOR,
-        "the greatest integer that is not greater",
+        "the greatest integer that is not above the number",
         "floor(-1.5) = -2",
     ),
     Function(
-        "ceil", (number(),), Kind.INTEGER, *_CEIL, "the least integer that is not less", "ceil(-1.5) = -1"
+        "ceil",
+        (number(),),
+        Kind.INTEGER,
+        *_CEIL,
+        "the least integer that is not below the number",
+        "ceil(-1.5) = -1",
     ),
     _floats("sqrt", math.sqrt, Lazy("numpy", "sqrt"), "the square root", "sqrt(9) = 3.0"),
     _floats("exp", math.exp, Lazy("numpy", "exp"), "e to the power of the number", "exp(0) = 1.0"),

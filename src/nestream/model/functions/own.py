@@ -1,4 +1,4 @@
-"""Functions that users add: a kernel over Arrow arrays makes all the parts of a function."""
+"""Functions that users add: makes a whole function from a kernel over Arrow arrays."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _TYPES = {
     Kind.BOOLEAN: "bool",
 }
 _TAKES = NUMBERS | {Kind.STRING, Kind.BOOLEAN}
-_SAID = "a number, string or boolean, which is what functions of your own take"
+_SAID = "a number, string or boolean: the values that your own functions take"
 
 
 def own_function(name: str, kernel: Callable[..., Any], returns: str) -> Function:
-    """The function that a user's kernel makes."""
+    """The function of a user's kernel."""
     if not (isinstance(name, str) and name.isidentifier()):
         raise ValueError(f"{name!r} is not the name of a function: use letters, digits and `_`")
-    from nestream.model.text import is_reserved  # which stands on the functions
+    from nestream.model.text import is_reserved  # it depends on the functions
 
     if is_reserved(name):
         raise ValueError(f"{name.upper()} is a word of the language: choose another name")
     kinds = {str(kind): kind for kind in _TYPES}
     if str(returns) not in kinds:
-        raise ValueError(f"returns={str(returns)!r} is not a kind: one of {', '.join(kinds)}")
+        raise ValueError(f"returns={str(returns)!r} is not a kind: use one of {', '.join(kinds)}")
     if not callable(kernel):
         raise TypeError(f"the kernel of `{name}` is a {type(kernel).__name__}, not a function")
     kind = kinds[str(returns)]
@@ -61,7 +61,7 @@ def own_function(name: str, kernel: Callable[..., Any], returns: str) -> Functio
 
 
 def _parameters(name: str, kernel: Callable[..., Any]) -> tuple[list[str], int, bool]:
-    """The names of a kernel's parameters, how many may be left out, and whether the last may be repeated."""
+    """The names of a kernel's parameters, how many are optional, and whether the last may be repeated."""
     try:
         found = list(inspect.signature(kernel).parameters.values())
     except (TypeError, ValueError):
@@ -77,7 +77,7 @@ def _parameters(name: str, kernel: Callable[..., Any]) -> tuple[list[str], int, 
 
 
 class _Own:
-    """A user's kernel, checked: what it gives has the length and the kind that it should."""
+    """A user's kernel, checked: its result must have the right length and kind."""
 
     def __init__(self, name: str, kernel: Callable[..., Any], kind: Kind) -> None:
         self.name, self.kernel, self.kind = name, kernel, kind
@@ -94,14 +94,14 @@ class _Own:
         return result if length is not None else Vector.from_items(result.items(1), single=True)
 
     def result(self, arrays: list[pa.Array], count: int) -> pa.Array:
-        """What the kernel gives, as an array of the right kind."""
+        """The result of the kernel, as an array of the right kind."""
         try:
             found = self.kernel(*arrays)
             if isinstance(found, pa.ChunkedArray):
                 found = found.combine_chunks()
             if not isinstance(found, pa.Array):
                 if not hasattr(found, "__len__") or isinstance(found, str | bytes):
-                    raise TypeError(f"it gave {found!r}, not an array")
+                    raise TypeError(f"it returned {found!r}, not an array")
                 found = pa.array(found)
             found = found.cast(_TYPES[self.kind])
         except Exception as problem:
@@ -110,8 +110,8 @@ class _Own:
             ) from problem
         if len(found) != count:
             raise FunctionError(
-                f"the function `{self.name}` gave {len(found)} values for {count} rows\n"
-                "  hint: it takes whole arrays and gives one value for each of their rows"
+                f"the function `{self.name}` returned {len(found)} values for {count} rows\n"
+                "  hint: it takes whole arrays and returns one value per row"
             )
         if self.kind is Kind.FLOAT and np.isnan(found.to_numpy(zero_copy_only=False)).any():
             return pc.if_else(pc.is_nan(found), pa.scalar(None, pa.float64()), found)

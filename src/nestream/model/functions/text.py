@@ -19,7 +19,7 @@ else:
 
 
 def _alone(kernel: Callable[..., Any]) -> Callable[[str], Any]:
-    """The value of an Arrow kernel for one string: what Unicode says is for Arrow's tables to know."""
+    """The value of an Arrow kernel for one string: Arrow's tables decide about Unicode."""
     return lambda value: kernel(pa.scalar(value, text_type())).as_py()
 
 
@@ -28,7 +28,7 @@ def _constant(value: Any) -> bool:
 
 
 def _searching(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """A kernel that takes its pattern as a constant; others are searched for row by row."""
+    """A kernel that takes its pattern as a constant; other patterns are searched row by row."""
 
     def search(values: Any, pattern: Any) -> Any:
         return kernel(values, pattern.as_py()) if _constant(pattern) else NotImplemented
@@ -57,7 +57,7 @@ def _replace(value: str, search: str, replacement: str) -> str:
 def _replace_column(values: Any, search: Any, replacement: Any) -> Any:
     if not (_constant(search) and _constant(replacement)):
         return NotImplemented
-    if not search.as_py():  # Arrow never comes back from replacing nothing
+    if not search.as_py():  # Arrow never returns from replacing an empty string
         return values
     return pc.replace_substring(values, pattern=search.as_py(), replacement=replacement.as_py())
 
@@ -75,7 +75,7 @@ def _like(value: str, pattern: str) -> bool:
 
 
 def _like_column(values: Any, pattern: str) -> Any:
-    """Arrow's LIKE mistakes an escaped sign beside a leading or trailing `%`, so those go by RE2."""
+    """Arrow's LIKE misreads an escaped sign next to a leading or trailing `%`, so those use RE2."""
     if "\\" not in pattern:
         return pc.match_like(values, pattern)
     signs = re.findall(r"\\.|[^\\]", pattern, re.DOTALL)
@@ -144,7 +144,7 @@ TEXTUAL = (
     _one(
         "trim",
         Lazy("pyarrow.compute", "utf8_trim_whitespace"),
-        "without white space around it",
+        "without leading and trailing white space",
         "trim(' a b ') = 'a b'",
     ),
     Function(
@@ -163,7 +163,7 @@ TEXTUAL = (
         Kind.STRING,
         _substr,
         _substr_column,
-        "the part that begins with a character, counted from 1 or, if negative, from the end",
+        "the part that starts at a position, counted from 1, or from the end if negative",
         "substr('nestream', 2, 3) = 'est'",
         optional=1,
     ),
@@ -173,7 +173,7 @@ TEXTUAL = (
         Kind.STRING,
         lambda *values: "".join(values),
         _concat,
-        "the strings one after the other",
+        "the strings joined together",
         "concat('a', 'b', 'c') = 'abc'",
         repeats=True,
     ),
@@ -183,7 +183,7 @@ TEXTUAL = (
         Kind.STRING,
         _replace,
         _replace_column,
-        "with a replacement in every place of a part",
+        "with every occurrence of a part replaced",
         "replace('a-b-c', '-', '+') = 'a+b+c'",
     ),
     _test(
@@ -215,7 +215,7 @@ TEXTUAL = (
         _LIKE_PATTERN,
         _like,
         _LIKE,
-        r"whether the whole text fits: `%` stands for any characters, `_` for one, `\%` for a percent sign",
+        r"whether the whole text matches: `%` is any characters, `_` is one, `\%` is a percent sign",
         "'nestream' LIKE 'n_st%' = TRUE",
         "like",
     ),
@@ -224,7 +224,7 @@ TEXTUAL = (
         _LIKE_PATTERN,
         _negated(_like),
         _negated_column(_LIKE),
-        "whether it does not fit",
+        "whether the text does not match",
         "'nestream' NOT LIKE 'a%' = TRUE",
         "",
     ),
@@ -242,7 +242,7 @@ TEXTUAL = (
         _REGULAR,
         _negated(_matches),
         _negated_column(_MATCHES),
-        "whether it is not found",
+        "whether the regular expression is not found",
         "'tool-17' NOT MATCHES '[A-Z]' = TRUE",
         "",
     ),

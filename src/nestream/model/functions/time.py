@@ -1,6 +1,6 @@
-"""Functions of timestamps. They read the calendar and the clock of UTC.
+"""Functions of timestamps. They use the calendar and the clock of UTC.
 
-A timestamp is an integer in the resolution of times; `scale` says how many make a microsecond.
+A timestamp is an integer in the resolution of times; `scale` units make a microsecond.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ else:
 
 _DAY = MICROSECONDS["days"]
 PARTS = ("year", "quarter", "month", "week", "day", "dow", "doy", "hour", "minute", "second")
-"""What `date_part` gives: week is that of ISO 8601, dow is 1 for Monday to 7 for Sunday."""
+"""The parts of `date_part`: week is that of ISO 8601, dow is 1 for Monday to 7 for Sunday."""
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond")
-"""What `date_trunc` goes down to."""
+"""The units of `date_trunc`."""
 _LENGTHS = {
     "week": 7 * _DAY,
     "day": _DAY,
@@ -34,7 +34,7 @@ _LENGTHS = {
     "millisecond": MICROSECONDS["ms"],
 }
 _MONDAY = 4
-"""The first Monday is so many days after 1970-01-01."""
+"""The number of days from 1970-01-01 to the first Monday."""
 
 
 def _problem(known: tuple[str, ...]) -> Any:
@@ -52,7 +52,7 @@ def _problem(known: tuple[str, ...]) -> Any:
 
 
 def _date(days: int) -> tuple[int, int, int]:
-    """Year, month and day of a number of days since 1970-01-01 in the Gregorian calendar, of any year."""
+    """Year, month and day of a number of days since 1970-01-01 in the Gregorian calendar, for any year."""
     era, day = divmod(days + 719_468, 146_097)
     year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
     within = day - (365 * year + year // 4 - year // 100)
@@ -173,7 +173,7 @@ def _trunc_column(unit: Any, at: Any, scale: int) -> Any:
             length = _LENGTHS[name] * scale
             start = at // length
             return start * length, start * length <= at
-    return days * day, days * day <= at  # it wraps before the first moment that there is
+    return days * day, days * day <= at  # wraps before the earliest representable time
 
 
 TEMPORAL = (
@@ -193,7 +193,7 @@ TEMPORAL = (
         None,
         _trunc,
         _trunc_column,
-        f"the beginning of the unit that a time lies in, in UTC: {', '.join(UNITS)}",
+        f"the start of the unit that contains the time, in UTC: {', '.join(UNITS)}",
         "date_trunc('hour', TIMESTAMP '2026-01-31 12:30:00') = TIMESTAMP '2026-01-31 12:00:00'",
         is_timed=True,
     ),

@@ -1,4 +1,4 @@
-"""Decides whether a negation can be a bound, and writes the stair that finds its latest starts."""
+"""Decides whether a negation can be a bound, and describes the stair that finds its latest starts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from itertools import pairwise
 
 from nestream.logical.nodes import Leaf, WinAnd, WinSeq
 from nestream.papers.engine.program import Block, Negation, Stair
-from nestream.physical.choices import Chosen
+from nestream.physical.choices import OrAlternative
 
 
 def stair_of(
-    chosen: Chosen,
+    chosen: OrAlternative,
     block: Block,
     key: Mapping[str, tuple[str, ...]] | None,
     link: tuple[str, tuple[str, ...]] | None,
@@ -43,7 +43,7 @@ def _same_key(
     key: Mapping[str, tuple[str, ...]] | None,
     link: tuple[str, tuple[str, ...]] | None,
 ) -> bool:
-    """Whether the inner negation is not keyed, or by the very key of the expression around it."""
+    """Whether the inner negation is not keyed, or has exactly the key of the expression around it."""
     if inner.link is None:
         return True
     name, attributes = inner.link
@@ -52,7 +52,7 @@ def _same_key(
     return link is not None and link == inner.link
 
 
-def _plain_stair(chosen: Chosen) -> Stair:
+def _plain_stair(chosen: OrAlternative) -> Stair:
     match chosen.node:
         case Leaf(variable=variable):
             return Stair("leaf", variable)

@@ -1,8 +1,8 @@
-"""Compiles a logical plan to the engine's program.
+"""Compiles a logical plan to the program of the papers' engine.
 
-Single-event predicates go into the leaves, equalities into keys, the rest is left to the joins. Each negation
-becomes a bound where its condition holds: its predicates are local or equal on a key, and what its own
-negations see does not depend on the outer interval. Elsewhere it is a lateral join, which is always right.
+Single-event predicates go into the leaves and equalities into keys; the rest is left to the joins. A negation
+becomes a bound if its condition holds: its predicates are local or equal on a key, and what its own negations
+see does not depend on the outer interval. Otherwise it is a lateral join, which always applies.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from nestream.papers.options import Options
 from nestream.papers.plan.bounds import stair_of
 from nestream.papers.plan.groups import Choice, shared
 from nestream.papers.plan.views import nested_parts
-from nestream.physical.choices import Chosen, choices
+from nestream.physical.choices import OrAlternative, choices
 from nestream.physical.equality import classes, key_of, linked_key, split_equalities
 from nestream.physical.writing import (
     BlockWriter,
@@ -59,12 +59,12 @@ def compile_plan(
     groups: Sequence[Choice] | None = None,
     leaves: dict[LeafSpec, int] | None = None,
 ) -> BlockProgram:
-    """The program of a plan that was typed for the schema; without one, to explain it.
+    """Compile a plan typed for the schema; without a schema, a program to explain.
 
-    With `nested` the program is run by iterative nested execution, which with `views` answers inner queries
-    from views. Blocks share their work in the `groups` that are given, where a number is that of a branch of
-    the root OR. `leaves` are the leaves of other programs over the same events, with their numbers; those of
-    this one are added.
+    With `nested`, the program runs by iterative nested execution, which with `views` answers inner queries
+    from views. Blocks share their work in the given `groups`, where a number is that of a branch of the root
+    OR. `leaves` maps the leaves of other programs over the same events to their numbers; those of this
+    program are added.
     """
     known = {} if leaves is None else leaves
     program = _Compiling(schema, known, options or Options(), nested, views).run(plan)
@@ -104,10 +104,10 @@ class _Compiling(BlockWriter):
 
     # -- blocks --------------------------------------------------------------------------------------------
 
-    def root_block(self, chosen: Chosen) -> Block:
+    def root_block(self, chosen: OrAlternative) -> Block:
         return self.block(chosen, root_limits(chosen), Outer(), root=True)
 
-    def block(self, chosen: Chosen, limits: Interval, outer: Outer, *, root: bool = False) -> Block:
+    def block(self, chosen: OrAlternative, limits: Interval, outer: Outer, *, root: bool = False) -> Block:
         names = [leaf.variable for leaf in chosen.leaves]
         formulas = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
         early = (self.options.simple or not root) and self.options.push_in
@@ -149,8 +149,8 @@ class _Compiling(BlockWriter):
             witnesses=tuple(part for part in found if isinstance(part, Witness)),
         )
 
-    def shortcuts(self, chosen: Chosen, equalities: Sequence[Equality]) -> tuple[Shortcut, ...]:
-        """The equalities that nested execution can look at from outside, those that follow included."""
+    def shortcuts(self, chosen: OrAlternative, equalities: Sequence[Equality]) -> tuple[Shortcut, ...]:
+        """The equalities that nested execution can check from outside, including implied ones."""
         if not self.nested or not self.options.shortcut:
             return ()
         levels = chosen.levels
@@ -164,8 +164,8 @@ class _Compiling(BlockWriter):
 
     # -- negations and witnesses ---------------------------------------------------------------------------
 
-    def constraints(self, chosen: Chosen, limits: Interval, outer: Outer) -> Iterator[Constraint]:
-        """The constraints of a node and its positive parts, each alternative of each, with its interval."""
+    def constraints(self, chosen: OrAlternative, limits: Interval, outer: Outer) -> Iterator[Constraint]:
+        """The constraints of a node and its positive parts: every alternative of each, with its interval."""
         for component, interval in constraints_of(chosen, limits):
             if isinstance(component, LogicalWitness):
                 yield self.witness(component, interval, outer)
@@ -211,7 +211,7 @@ class _Compiling(BlockWriter):
             ),
         )
 
-    def negation(self, chosen: Chosen, interval: Interval, outer: Outer) -> Negation:
+    def negation(self, chosen: OrAlternative, interval: Interval, outer: Outer) -> Negation:
         block = self.block(chosen, interval, outer)
         names = list(block.leaves)
         nearest = list(outer.types)
@@ -237,7 +237,7 @@ class _Compiling(BlockWriter):
 
 
 def edges(block: Block) -> set[Edge]:
-    """The edges that the constraints of a block look up to, at any depth."""
+    """The edges that the constraints of a block depend on, at any depth."""
     found: set[Edge] = set()
     for constraint in block.constraints:
         interval = constraint.interval

@@ -1,4 +1,4 @@
-"""A block with views over a store: a window's worth of triggers at a time, so that views slide with them."""
+"""Runs a block with views: one window of triggers at a time, so that views slide with them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from nestream.papers.engine.program import Block
 from nestream.papers.engine.runs import BlockRun
 from nestream.papers.views.compute import computed
 from nestream.papers.views.join import ViewJoin
-from nestream.papers.views.shelf import Shelf
+from nestream.papers.views.view_set import ViewSet
 
 FEWEST = 2048
-"""At least so many positions are taken at a time."""
+"""The minimum number of positions processed at a time."""
 _SAMPLE = 64
 
 
 class ViewRun(BlockRun):
-    """A block that is run by nested execution with views."""
+    """A block that runs by nested execution with views."""
 
-    def __init__(self, round: Round, block: Block, limit: int, shelf: Shelf, *, by_last: bool) -> None:
+    def __init__(self, round: Round, block: Block, limit: int, view_set: ViewSet, *, by_last: bool) -> None:
         super().__init__(round, block, limit, by_last=by_last)
-        self.shelf = shelf
+        self.view_set = view_set
 
     def promising(self, first: int, end: int) -> int:
         """About as many positions as a window has."""
@@ -37,25 +37,25 @@ class ViewRun(BlockRun):
         return min(end - first, max(width, FEWEST))
 
     def run(self, first: int, end: int) -> Iterator[Bindings]:
-        """The matches that are decided in a range of positions."""
+        """The matches decided in a range of positions."""
         size = self.promising(first, end)
         for since in range(first, end, size):
             yield from self._slide(since, min(since + size, end))
 
     def _slide(self, first: int, end: int) -> Iterator[Bindings]:
-        """The matches of some triggers; what no later ones can ask for is purged before."""
+        """The matches of some triggers, after purging what no later ones can request."""
         store = self.round.store
         first_row, end_row = (int(row) for row in np.searchsorted(store.pos, (first, end)))
         if first_row == end_row:
             return
         reach = int(store.reach(np.array([first_row]))[0])
         oldest = int(np.searchsorted(store.pos, reach))
-        self.shelf.attach(self.round)
-        self.shelf.purge(oldest)
+        self.view_set.attach(self.round)
+        self.view_set.purge(oldest)
         if not self.by_last:
             oldest = first_row
             last = int(store.pos[end_row - 1])
-            end_row = int(np.searchsorted(self.shelf.reach(self.round), last, "right"))
+            end_row = int(np.searchsorted(self.view_set.reach(self.round), last, "right"))
         for ranges in ranges_of(self.block, first, end, by_last=self.by_last, length=self.length):
             join = ViewJoin(
                 self.round,
@@ -63,7 +63,7 @@ class ViewRun(BlockRun):
                 self.block,
                 None,
                 self.limit,
-                self.shelf,
+                self.view_set,
                 computed,
                 first_row=oldest,
                 end_row=end_row,

@@ -1,7 +1,7 @@
 """`query.match(df)` for a batch DataFrame: filter and prune in Spark, then run the engine in every partition.
 
-Nothing runs until the result is used. Only events of the query's types that pass its single-event tests, and
-only the columns it needs, cross to Python, as Arrow; types cross as small numbers.
+Matching is lazy: nothing runs until the result is used. Only events of the query's types that pass its
+single-event tests, and only the columns it needs, cross to Python, as Arrow; types cross as small numbers.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ ARRIVAL = "nestream arrival"
 SLICE = "nestream slice"
 CODE = "nestream type"
 OTHER_TYPE = ""
-"""Stands for all the types that the query does not mention, where their events count."""
+"""Stands for all types that the query does not name, where their events count."""
 LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
 ROWS_AT_ONCE = 1 << 20
-"""How many events a partition takes in before it looks for matches."""
+"""How many events a partition takes before it looks for matches."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a partition needs to know; it travels to the workers."""
+    """What a partition needs to know; it is sent to the workers."""
 
     compiled: Compiled
     partitioning: Partitioning
     functions: tuple[tuple[str, Callable[..., Any], str], ...] = field(default_factory=own_functions)
-    """The functions that the user added, which the workers do not know."""
+    """The user's own functions, which the workers do not know."""
     ordered: tuple[str, ...] = ()
-    """The event types in the order of their numbers, where that of the query may change."""
+    """The event types in the order of their numbers, where the query's own order may change."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ class Task:
 
     @property
     def schema(self) -> Schema:
-        """The events."""
+        """The schema of the events."""
         return self.compiled.schema
 
     @property
@@ -78,7 +78,7 @@ class Task:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are read of the events."""
+        """The columns read from the events."""
         return self.compiled.read
 
     @property
@@ -92,18 +92,18 @@ class Task:
         return self.compiled.wanted
 
     def carried(self, column: str) -> str:
-        """The name of a column on its way: `mapInArrow` fails on names with dots, and types are numbers."""
+        """The name of a column in transit: `mapInArrow` fails on names with dots, and types are numbers."""
         return CODE if column == self.type else f"c{self.columns.index(column)}"
 
     def type_names(self, codes: pa.Array) -> pa.Array:
-        """The names of types on their way, as a dictionary."""
+        """The names of types in transit, as a dictionary."""
         if self.scope.any_type:
             return codes.cast(pa.string()).dictionary_encode()
         names = pa.array([*self.types, OTHER_TYPE], pa.string())
         return pa.DictionaryArray.from_arrays(codes, names)
 
     def shown(self, events: StructType) -> StructType:
-        """The columns of the matches of events with these columns."""
+        """The columns of the matches over events with these columns."""
         if isinstance(self.compiled, CompiledLayers):
             return set_match_schema(with_fields(events, self.compiled.shown.columns), self.time)
         if isinstance(self.compiled, CompiledSet):
@@ -111,7 +111,7 @@ class Task:
         return match_schema(self.compiled.output, events, self.wanted, self.time)
 
     def run(self, schema: pa.Schema) -> AnyRun:
-        """An engine for events of the schema."""
+        """Create an engine for events of the schema."""
         for name, kernel, returns in self.functions:
             function(name, kernel, returns=returns)
         known = Schema.of(schema, self.time, self.type, self.schema.types, self.schema.order)
@@ -131,7 +131,7 @@ def match_batch(df: DataFrame, task: Task, events: StructType, partitions: int |
 
 
 def type_code(task: Task) -> Column:
-    """The number of an event's type, one more than the last for a type that the query does not name.
+    """The number of an event's type; one more than the last for a type that the query does not name.
 
     It is the type itself where the query takes events of any type.
     """
@@ -145,13 +145,13 @@ def type_code(task: Task) -> Column:
 def relevant_events(program: Scope, schema: Schema, plan: Partitioning) -> Column:
     """The condition that Spark applies before anything crosses to Python.
 
-    An event without time or type passes whatever the query asks for, so that it is reported.
+    An event without a time or type always passes, so that it is reported.
     """
     if program.measure is Measure.EVENTS:  # every event counts
         return F.lit(True)
     condition = pushed_filter(program, schema)
     if plan.key is not None and not any(outline.null_keys for outline in program.outlines):
-        # a lone event with a NULL key can match: its negations then have nothing to equal
+        # a single event with a NULL key can match: its negations then have nothing to equal
         condition = condition & attribute_of(schema.column(plan.key), plan.key).isNotNull()
     return condition | named(schema.time).isNull() | named(schema.type).isNull()
 
@@ -161,7 +161,7 @@ def _needs_arrival(task: Task) -> bool:
 
 
 def _distributed(df: DataFrame, task: Task, partitions: int | None) -> tuple[DataFrame, list[Column]]:
-    """The events where they are to be matched, and the order they are wanted in there."""
+    """The events, distributed to where they are matched, and the order they need there."""
     plan = task.partitioning
     order = [named(task.carried(task.time)), *([named(ARRIVAL)] if _needs_arrival(task) else [])]
     numbers = () if partitions is None else (partitions,)
@@ -172,21 +172,21 @@ def _distributed(df: DataFrame, task: Task, partitions: int | None) -> tuple[Dat
     if plan.kind == "key":
         return df.repartition(*numbers, *keys), order
     if plan.kind == "single":
-        return df.repartition(1), order  # unlike `coalesce` it leaves the scan and the filter parallel
+        return df.repartition(1), order  # unlike `coalesce`, it leaves the scan and the filter parallel
     moment = _as_integer(df, task)
     first = F.coalesce(F.try_subtract(moment, _whole(plan.after)), _whole(LEAST))
     last = F.coalesce(F.try_add(moment, _whole(plan.before)), _whole(GREATEST))
     slices = F.sequence(_slice_of(first, plan.length), _slice_of(last, plan.length))
-    known = F.when(moment.isNotNull(), slices)  # without a time an event is in no slice, but not lost
+    known = F.when(moment.isNotNull(), slices)  # an event without a time is in no slice, but not lost
     sliced = df.withColumn(SLICE, F.explode_outer(known))
     return sliced.repartition(*numbers, *keys, named(SLICE)), [named(SLICE), *order]
 
 
 def _slice_of(moment: Column, length: int) -> Column:
-    """The number of the slice of a time, in whole numbers."""
+    """The number of the slice that contains a time, in integer arithmetic."""
     size = _whole(length)
     below = F.when(F.call_function("mod", moment, size) < 0, _whole(1)).otherwise(_whole(0))
-    return F.call_function("div", moment, size) - below  # never beyond 64 bits, unlike a difference of times
+    return F.call_function("div", moment, size) - below  # never overflows, unlike a difference of times
 
 
 def _whole(number: int) -> Column:
@@ -210,7 +210,7 @@ def _as_integer(df: DataFrame, task: Task) -> Column:
 
 
 def _partition(task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that matches the events of one partition, in their order."""
+    """A function that matches the events of one partition, in their order."""
 
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, events in _groups(batches, task):
@@ -250,7 +250,7 @@ def _given(tables: Iterator[pa.Table], task: Task) -> Iterator[pa.RecordBatch]:
 
 
 def _complete(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
-    """The batches; raises for an event without time or type."""
+    """Check the batches: raise for an event without a time or type."""
     for batch in batches:
         for role, name in (("time", task.time), ("type", task.type)):
             column = batch.column(task.carried(name))
@@ -265,7 +265,7 @@ def _complete(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.Reco
 def _groups(
     batches: Iterator[pa.RecordBatch], task: Task
 ) -> Iterator[tuple[int | None, Iterator[pa.RecordBatch]]]:
-    """The events of each slice, or of the whole partition, with their types back as names."""
+    """The events of each slice, or of the whole partition, with type names restored."""
     batches = _complete(batches, task)
     if not task.partitioning.length:
         yield None, (_typed(batch, task) for batch in batches)
@@ -288,7 +288,7 @@ def _groups(
 
 
 def _typed(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
-    """The events with the column of types, as a dictionary, in the place of the numbers."""
+    """Replace the type numbers of events by a column of type names, as a dictionary."""
     types = task.type_names(batch.column(CODE))
     columns = [types if name == task.type else batch.column(task.carried(name)) for name in task.columns]
     return pa.RecordBatch.from_arrays(columns, task.columns)

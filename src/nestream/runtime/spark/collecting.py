@@ -1,4 +1,4 @@
-"""Takes the rows of a Spark job to the driver; a job that lost its Python workers is run again."""
+"""Collects the rows of a Spark job in the driver; a job that lost its Python workers is run again."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ LOST_WORKERS = (
     "Python worker exited unexpectedly",
     "org.apache.spark.api.python.PythonWorkerFactory",
 )
-"""What Spark says of a worker that did not start within ten seconds, of one that died, and where it fails if
-the process that starts them has died."""
+"""What Spark reports when a worker did not start in ten seconds or died, or when their starter died.
+"""
 MOST_TRIES = 6
-"""How often a job is run that loses its workers; it begins from the same state each time."""
+"""How often a job that loses its workers is run; every try begins from the same state."""
 
 
 def collected(rows: DataFrame) -> pa.Table:
-    """The rows of a DataFrame; an `EventError` says why there are none."""
+    """The rows of a DataFrame; raises an `EventError` that says why there are none."""
     for left in reversed(range(MOST_TRIES)):
         try:
             return rows.toArrow()

@@ -1,7 +1,7 @@
-"""Between Spark and the engine: schemas, and the filters that Spark can apply before anything crosses.
+"""Translates between Spark and the engine: schemas, and the filters that Spark applies before data crosses.
 
-A pushed filter may let through more than the leaf takes (the engine filters again), never less; so only tests
-that mean the same in both are pushed.
+A pushed filter may let through more than the leaf takes (the engine filters again), never less. So only tests
+with the same meaning in both are pushed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
+from inspect import signature
 
 import pyarrow as pa
 from pyarrow import types as arrow
@@ -42,20 +43,20 @@ from nestream.model.schema import EventError, Kind, Schema, path_of
 from nestream.model.text import print_expression, print_name
 
 UNREAD, RAW = "nestream unread", "nestream raw"
-"""Columns that a source adds to rows that are no events: why they could not be read, and their text."""
+"""Columns that a source adds to rows that are not events: why they could not be read, and their text."""
 MOST_TESTED = 64
-"""Up to this number of leaves, Spark is given the tests of each."""
+"""Up to this number of leaves, Spark applies the tests of each."""
 
 
 def arrow_schema(schema: StructType, zone: str = "UTC") -> pa.Schema:
-    """The Arrow schema of a DataFrame; a column that Arrow cannot carry is given as bytes."""
+    """The Arrow schema of a DataFrame; a column that Arrow cannot carry becomes bytes."""
     return pa.schema(
         [pa.field(field.name, _arrow_type(field, zone) or pa.binary()) for field in schema.fields]
     )
 
 
 def by_code_point(df: DataFrame) -> DataFrame:
-    """The DataFrame with strings that Spark compares as the engine does, character by character.
+    """The DataFrame with strings that Spark compares like the engine, character by character.
 
     A collation such as UTF8_LCASE would let Spark filter, hash and group by other rules.
     """
@@ -75,7 +76,7 @@ def _is_collated(datatype: DataType) -> bool:
 
 
 def attribute_of(name: str, attribute: str) -> Column:
-    """An attribute, given the name of its column: a field, where it is one of a struct."""
+    """An attribute, by the name of its column; a field where it is part of a struct."""
     column = named(name)
     for field in path_of(attribute):
         column = column.getField(field)
@@ -83,18 +84,18 @@ def attribute_of(name: str, attribute: str) -> Column:
 
 
 def key_of(name: str, key: str, schema: Schema) -> Column:
-    """A key to hash by, equal wherever values are: decimals of any scale have one float."""
+    """A key to hash by, equal wherever values are equal: decimals of any scale map to one float."""
     column = attribute_of(name, key)
     return column.cast("double") if arrow.is_decimal(schema.datatype(key)) else column
 
 
 def session_zone(df: DataFrame) -> str:
-    """The zone that times have for the session of a DataFrame."""
+    """The time zone of the session of a DataFrame."""
     return df.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
 
 
 def in_utc(schema: Schema) -> Schema:
-    """The schema as the engine's workers have it, whatever the zone of the session."""
+    """The schema as the engine's workers see it, whatever the zone of the session."""
     columns = {
         name: pa.timestamp(datatype.unit, "UTC")
         if arrow.is_timestamp(datatype) and datatype.tz is not None
@@ -105,12 +106,12 @@ def in_utc(schema: Schema) -> Schema:
 
 
 def event_fields(df: DataFrame) -> StructType:
-    """The columns of the events, without those that say what could not be read."""
+    """The columns of the events, without those about rows that could not be read."""
     return StructType([field for field in df.schema.fields if field.name not in (UNREAD, RAW)])
 
 
 def spark_readable(datatype: pa.DataType) -> pa.DataType:
-    """The type that Spark reads instead of one that it does not know."""
+    """The type that Spark reads in place of one that it does not support."""
     if arrow.is_dictionary(datatype):
         return spark_readable(datatype.value_type)
     if arrow.is_null(datatype) or arrow.is_string_view(datatype) or arrow.is_large_string(datatype):
@@ -145,13 +146,34 @@ def can_carry(field: StructField) -> bool:
 
 def _arrow_type(field: StructField, zone: str = "UTC") -> pa.DataType | None:
     try:
-        return to_arrow_type(field.dataType, timezone=zone)
+        if _TAKES_ZONE:
+            return to_arrow_type(field.dataType, timezone=zone)
+        return _in_zone(to_arrow_type(field.dataType), zone)
     except PySparkException:
         return None
 
 
+_TAKES_ZONE = "timezone" in signature(to_arrow_type).parameters
+"""Whether PySpark, as 4.2 and later, makes timestamps in a zone; before it makes all of them in UTC."""
+
+
+def _in_zone(datatype: pa.DataType, zone: str) -> pa.DataType:
+    """The type with its timestamps, at any depth, in a zone."""
+    if arrow.is_timestamp(datatype) and datatype.tz is not None:
+        return pa.timestamp(datatype.unit, zone)
+    if arrow.is_struct(datatype):
+        inner = (datatype.field(place) for place in range(datatype.num_fields))
+        return pa.struct([each.with_type(_in_zone(each.type, zone)) for each in inner])
+    if arrow.is_list(datatype):
+        return pa.list_(datatype.value_field.with_type(_in_zone(datatype.value_type, zone)))
+    if arrow.is_map(datatype):
+        item = datatype.item_field.with_type(_in_zone(datatype.item_type, zone))
+        return pa.map_(_in_zone(datatype.key_type, zone), item)
+    return datatype
+
+
 def match_schema(output: Output, events: StructType, wanted: pa.Schema, time: str) -> StructType:
-    """The columns of the matches, with the types of the events' own columns."""
+    """The columns of the matches, with the original types of the events' columns."""
     fields = []
     for column in output.columns:
         if isinstance(column, ValueColumn):
@@ -182,7 +204,7 @@ def _shown_field(
 
 
 def set_match_schema(events: StructType, time: str) -> StructType:
-    """The columns of the matches of a query set, with the types of the events' own columns."""
+    """The columns of the matches of a query set, with the original types of the events' columns."""
     moment = events[time].dataType
     event = StructType([StructField("variable", StringType()), StructField("event", events)])
     return StructType(
@@ -197,7 +219,7 @@ def set_match_schema(events: StructType, time: str) -> StructType:
 
 
 def with_fields(events: StructType, columns: Mapping[str, pa.DataType]) -> StructType:
-    """The columns of events, and after them those that only composite events have."""
+    """The columns of events, followed by those that only composite events have."""
     added = [
         StructField(name, _spark_type(datatype))
         for name, datatype in columns.items()
@@ -207,7 +229,7 @@ def with_fields(events: StructType, columns: Mapping[str, pa.DataType]) -> Struc
 
 
 def _value_type(expression: Expression, events: StructType, datatype: pa.DataType) -> DataType:
-    """The Spark type of a returned expression: the column's own where it is one."""
+    """The Spark type of a returned expression; the column's own type where it is a column."""
     if isinstance(expression, Attribute) and expression.name in events.fieldNames():
         return events[expression.name].dataType
     return _spark_type(datatype)
@@ -219,9 +241,9 @@ def _spark_type(datatype: pa.DataType) -> DataType:
 
 
 def pushed_filter(program: Scope, schema: Schema) -> Column:
-    """What an event must pass to be in some leaf: its type, and the tests that Spark can make.
+    """What an event must pass to belong to some leaf: its type, and the tests that Spark can do.
 
-    Of a set with a great many leaves only the types are tested.
+    For a set with very many leaves, only the types are tested.
     """
     if len(program.leaves) > MOST_TESTED:
         return F.lit(True) if program.any_type else named(schema.type).isin(*program.types)
@@ -229,7 +251,7 @@ def pushed_filter(program: Scope, schema: Schema) -> Column:
 
 
 def pushed_text(program: Scope, schema: Schema) -> str:
-    """The pushed filter to be read: the types, each with the tests of its events that Spark makes."""
+    """The pushed filter as text: the types, each with the tests that Spark does on its events."""
     if len(program.leaves) > MOST_TESTED:
         return "ANY" if program.any_type else " or ".join(map(print_name, program.types))
     parts = dict.fromkeys(_leaf_text(leaf, schema) for leaf in program.leaves if leaf.types)
@@ -252,12 +274,12 @@ def _leaf_filter(leaf: LeafSpec, schema: Schema) -> Column:
 
 
 def named(name: str) -> Column:
-    """The column of that very name, whatever characters it has."""
+    """The column of exactly that name, whatever characters it has."""
     return F.col(f"`{name.replace('`', '``')}`")
 
 
 def pushed_test(formula: Expression, schema: Schema) -> Column | None:
-    """The formula as a Spark condition, None where Spark might see it differently."""
+    """The formula as a Spark condition; None if Spark might evaluate it differently."""
     match formula:
         case And(operands=operands):
             tests = [test for part in operands if (test := pushed_test(part, schema)) is not None]
@@ -295,7 +317,7 @@ def _comparison(operator: str, left: Expression, right: Expression, schema: Sche
 
 
 def _operand(part: Expression, schema: Schema) -> Column | None:
-    """An attribute, or a function of one that Spark computes as the engine does."""
+    """An attribute, or a function of one that Spark computes like the engine."""
     match part:
         case Attribute() if _plain(part, schema):
             return attribute_of(schema.column(part.name), part.name)
@@ -319,14 +341,14 @@ _COMPARE: dict[str, Callable[[Column, Column], Column]] = {
 
 
 def _plain(part: Attribute, schema: Schema) -> bool:
-    """Whether Spark compares the attribute as the engine does: integers, strings and booleans."""
+    """Whether Spark compares the attribute like the engine: integers, strings and booleans."""
     if part.name in (TIME_ATTRIBUTE, TYPE_ATTRIBUTE):
         return part.name == TYPE_ATTRIBUTE
     return schema.kind(part.name) in (Kind.INTEGER, Kind.STRING, Kind.BOOLEAN)
 
 
 def _constant(value: Expression) -> int | str | bool | None:
-    """The value of a literal that Spark compares as the engine does, None for any other expression."""
+    """The value of a literal that Spark compares like the engine; None for any other expression."""
     if isinstance(value, Literal) and isinstance(value.value, int | str | bool):
         return value.value
     return None

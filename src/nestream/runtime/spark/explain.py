@@ -1,6 +1,6 @@
-"""What `explain` says of a DataFrame: how its events are split, what is read of them, what Spark filters.
+"""What `explain` reports about a DataFrame: how its events are split, what is read, what Spark filters.
 
-Of a streaming one also how late events may be, what is held as state, and when a match is given.
+For a streaming DataFrame also the allowed lateness, the state, and when matches are emitted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nestream.runtime.spark.stream import stream_partitioning
 from nestream.runtime.spark.stream_checks import buckets_of, watermark_delay
 
 BATCH_PLANNED = "each partition is planned for its first events"
-STREAM_PLANNED = "each bucket is planned anew at a micro-batch if the share of a type has doubled or halved"
+STREAM_PLANNED = "each bucket is replanned at a micro-batch once the share of a type has doubled or halved"
 _MOST_PARTITIONS = "as many as Spark finds useful, at most spark.sql.shuffle.partitions"
 
 
@@ -33,12 +33,12 @@ def explain_dataframe(
     slice_length: Length | None = None,
     statistics: bool = True,
 ) -> dict[str, Any]:
-    """The plan on Spark, as plain data; only a large batch is looked at for it, as for its matches."""
+    """The plan on Spark, as plain data; only a large batch is sampled for it, as it is for matching."""
     df, compiled = by_code_point(df), compiled.over(in_utc(compiled.schema))
     columns = compiled.read
     pushed = pushed_text(compiled.scope, compiled.schema)
     if compiled.scope.measure is Measure.EVENTS:
-        pushed = "no events, as all of them count"
+        pushed = "no events, because all of them count"
     read = {
         "columns": list(columns),
         "unread": [name for name in compiled.schema.columns if name not in columns],
@@ -75,22 +75,22 @@ def _stream(
 
 
 def _held(program: Scope, window: Duration) -> str:
-    """What the state store has of the events."""
+    """What the state store holds of the events."""
     waiting = Decided.WINDOW in program.decided
     windows = 2 if waiting and program.looks_back else 1
     match program.measure:
         case Measure.NONE:
-            held = "every event, for ever, as the query has no window"
+            held = "every event, forever, because the query has no window"
         case Measure.EVENTS:
             held = f"the events of the last {windows * (program.window - 1)} positions"
         case Measure.TIME:
             held = f"the events of the last {Duration(windows * window.microseconds)} before the watermark"
-    given = ", the matches given of them" if program.distinct else ""
-    return f"{held}{given}, and those that wait for the watermark; Arrow in RocksDB"
+    given = ", the matches emitted from them" if program.distinct else ""
+    return f"{held}{given}, and those waiting for the watermark; Arrow in RocksDB"
 
 
 def _given(program: Scope, window: Duration) -> Iterator[str]:
-    """When a match is given, for each way to be decided."""
+    """When a match is emitted, for each way to be decided."""
     for decided in program.decided:
         match decided:
             case Decided.LAST:
@@ -98,7 +98,7 @@ def _given(program: Scope, window: Duration) -> Iterator[str]:
             case Decided.CLOSED:
                 yield "a match once the watermark has passed its last event"
             case Decided.WINDOW if program.measure is Measure.NONE:
-                yield "no match, as without a window its last negation is never decided"
+                yield "no match: without a window, its last negation is never decided"
             case Decided.WINDOW if program.measure is Measure.EVENTS:
                 yield f"a match once {program.window - 1} events have followed its first one"
             case Decided.WINDOW:
@@ -122,7 +122,7 @@ def explain_dataframe_text(described: dict[str, Any]) -> str:
     if "optimizer" in described:
         lines.append(f"  optimizer: {described['optimizer']}")
     if "zone" in described:
-        lines.append(f"  zone: {described['zone']}, the session's, for times that name none")
+        lines.append(f"  zone: {described['zone']}, the session's, for times without a zone")
     if streaming:
         lines.append(f"  state: {described['state']}")
         lines += [f"  gives: {when}" for when in described["gives"]]

@@ -38,9 +38,9 @@ def match_dataframe(
     identity: str = "",
     outcomes: bool = False,
 ) -> DataFrame:
-    """The matches of a DataFrame; of a streaming one with `outcomes` also its late and malformed events.
+    """The matches of a DataFrame; with `outcomes`, also the late and malformed events of a streaming one.
 
-    `identity` is what a checkpoint must agree with. Without `statistics` no event of a batch is looked at
+    `identity` is what a checkpoint must agree with. Without `statistics`, no event of a batch is sampled
     before the matches are used, however large it is.
     """
     shown = event_fields(df)
@@ -57,18 +57,18 @@ def match_dataframe(
 def streaming_task(
     df: DataFrame, compiled: Compiled, plan: Partitioning, types: tuple[str, ...] = ()
 ) -> Task:
-    """What is to be found in the events of a stream, which are split by a plan; types may have numbers."""
+    """The task for the events of a stream, split as planned; types may have given numbers."""
     return Task(_prepared(df, compiled), plan, ordered=types)
 
 
 def _prepared(df: DataFrame, compiled: Compiled) -> Compiled:
-    """The query over the events as they are compared."""
+    """The query over events with comparable strings."""
     check_columns(df.schema, compiled.read)
     return compiled.over(in_utc(compiled.schema))
 
 
 def split_alike(members: Iterable[CompiledQuery]) -> list[list[str]]:
-    """The names of the queries whose events can be split over partitions in the same way."""
+    """The names of the queries whose events can be split in the same way, group by group."""
     groups: dict[tuple[str, str | None], list[str]] = {}
     for member in members:
         plan = choose(member.program)
@@ -89,7 +89,7 @@ def spark_schema(df: DataFrame, time: str, type: str) -> pa.Schema:
 
 
 def union_by_type(frames: Mapping[str, DataFrame], type: str) -> DataFrame:
-    """One DataFrame of the frames by event type, each row with its type; missing columns are NULL."""
+    """Combine DataFrames by event type to one, each row with its type; missing columns are NULL."""
     typed = [frame.drop(type).withColumn(type, F.lit(name)) for name, frame in frames.items()]
     try:
         return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), typed)

@@ -18,7 +18,7 @@ from nestream.model.expression import PATH_MARK
 
 KINDS = ("key", "time", "key+time", "single")
 WINDOWS_A_SLICE = 16
-"""How many windows long a time slice is, unless told: the overlap is then a sixteenth of the events."""
+"""How many windows long a time slice is by default: the overlap is then a sixteenth of the events."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Partitioning:
     """How a batch is partitioned, and why.
 
     `key` names the attribute to partition by; `length` is that of a time slice, with `before` and `after` the
-    time around it that its matches can see. `statistics` says what is known of the events, where they had a
-    part in the choice.
+    time around it that its matches can see. `statistics` says what is known of the events, where it
+    influenced the choice.
     """
 
     kind: str
@@ -57,7 +57,7 @@ class Partitioning:
 
 
 def choose(program: Scope, wanted: str | None = None, slice_length: int | None = None) -> Partitioning:
-    """The partitioning of a program; `wanted`, one of `KINDS`, overrides the choice."""
+    """Choose the partitioning of a program; `wanted`, one of `KINDS`, overrides the choice."""
     if slice_length is not None and slice_length < 1:
         raise ValueError(f"a slice_length of {slice_length}: a time slice is at least 1 long")
     choices = possible(program, slice_length)
@@ -71,7 +71,7 @@ def choose(program: Scope, wanted: str | None = None, slice_length: int | None =
 
 
 def possible(program: Scope, slice_length: int | None = None) -> dict[str, Partitioning]:
-    """The partitionings that a program can have, by their kinds; the first is taken unless told."""
+    """The possible partitionings of a program by kind; the first is the default."""
     return {choice.kind: choice for choice in _possible(program, slice_length)}
 
 
@@ -82,8 +82,12 @@ def _possible(program: Scope, slice_length: int | None) -> Iterator[Partitioning
     key = common_key(program)
     if program.keep_keys is not None:
         if key is not None:
-            yield Partitioning("key", "every event of a match has the same value, and PER tells it", key=key)
-        yield Partitioning("single", "KEEP compares all matches: its PER does not tell a key of the query")
+            yield Partitioning(
+                "key", "every event of a match has the same value, and PER determines it", key=key
+            )
+        yield Partitioning(
+            "single", "KEEP compares all matches: its PER does not determine a key of the query"
+        )
         return
     if key is not None:
         yield Partitioning("key", "every event of a match and of its negations has the same value", key=key)
@@ -100,9 +104,9 @@ def _possible(program: Scope, slice_length: int | None) -> Iterator[Partitioning
         yield by_time
         if key is not None:
             yield replace(by_time, kind="key+time", key=key)
-    reason = "without window and key every event can meet every other"
+    reason = "without a window or a key, any two events can be in one match"
     if program.distinct:
-        reason = "a projection without key must see all its matches together"
+        reason = "a projection without a key must see all its matches together"
     yield Partitioning("single", reason)
 
 
@@ -114,14 +118,14 @@ def keeps(program: Scope, plan: Partitioning) -> bool:
 
 
 def common_key(program: Scope) -> str | None:
-    """The first of the attributes that are equal in all events, where there is one."""
+    """The first attribute that is equal in all events, if there is one."""
     return min(common_keys(program), default=None)
 
 
 def common_keys(program: Scope) -> set[str]:
     """The attributes that are equal in all the events of a match and of its negations.
 
-    With KEEP they are those that the matches which are compared agree on.
+    With KEEP, only those that all compared matches agree on.
     """
     candidates: set[str] | None = None
     for outline in program.outlines:

@@ -1,6 +1,6 @@
 """A Spark session for the command line, the tests and the benchmarks: quiet, on this machine, ready to match.
 
-Users bring sessions of their own; nothing in matching depends on this one.
+Users bring their own sessions; matching does not depend on this one.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def local_session(
 ) -> SparkSession:
     """The running session, or a new one on the master.
 
-    Python workers run this interpreter, so that what is installed here is found there; `settings` are Spark's
-    own and go before the ones chosen here.
+    Python workers run this interpreter, so that they find what is installed here. `settings` are Spark's own
+    and override the defaults here.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -63,7 +63,7 @@ def local_session(
     try:
         with _without_noise():
             return builder.getOrCreate()
-    except Exception as problem:  # Java's, in many guises
+    except Exception as problem:  # from Java, in many guises
         said = [line for line in str(problem).splitlines() if line.strip()]
         causes = [line.partition(": ")[2] for line in said if line.startswith((":", "Caused by"))]
         raise SparkUnavailableError(
@@ -72,14 +72,16 @@ def local_session(
 
 
 def frame(session: SparkSession, table: pa.Table) -> DataFrame:
-    """An Arrow table as a DataFrame; times without zone stay without."""
+    """Convert an Arrow table to a DataFrame; times without a zone stay without one."""
     schema = pa.schema([pa.field(field.name, spark_readable(field.type)) for field in table.schema])
     return session.createDataFrame(table.cast(schema), from_arrow_schema(schema, prefer_timestamp_ntz=True))
 
 
 def in_process(df: DataFrame) -> pa.Table:
-    """The rows of a DataFrame as an Arrow table: times in the zone of its session, and as text what Arrow
-    cannot carry."""
+    """The rows of a DataFrame as an Arrow table.
+
+    Times are in the zone of its session; what Arrow cannot carry becomes text.
+    """
     fields = [
         (field.name, can_carry(field) and field.dataType.typeName() != "variant")  # Spark loses its NULL
         for field in event_fields(df)
@@ -119,13 +121,13 @@ def cores(master: str) -> int:
 
 
 def check_master(master: str) -> None:
-    """Say in one sentence that a master cannot be reached, before Spark tries for minutes."""
+    """Report in one sentence that a master cannot be reached, before Spark tries for minutes."""
     if master.startswith(("local", "yarn")):
         return
     found = re.fullmatch(r"(?:spark|k8s)://(?:https?://)?(.+)", master)
     if found is None:
         raise SparkUnavailableError(
-            f"{master!r} is no master of Spark: use local[*], spark://host:7077, yarn or k8s://https://host:443"
+            f"{master!r} is not a Spark master: use local[*], spark://host:7077, yarn or k8s://https://host:443"
         )
     problems = []
     for address in found[1].split(","):
@@ -143,7 +145,7 @@ def check_master(master: str) -> None:
 
 
 def check_java() -> None:
-    """Say in one sentence what is missing where there is no Java that Spark can use."""
+    """Report in one sentence what is missing if there is no Java that Spark can use."""
     version = java_version()
     if version is None:
         raise SparkUnavailableError(
@@ -158,7 +160,7 @@ def check_java() -> None:
 
 
 def java_version() -> int | None:
-    """The major version of the Java that Spark would take, None where there is none."""
+    """The major version of the Java that Spark would use; None if there is none."""
     home = os.environ.get("JAVA_HOME")
     program = shutil.which("java", path=os.path.join(home, "bin") if home else None)
     if program is None:
@@ -173,9 +175,9 @@ def java_version() -> int | None:
 
 @contextmanager
 def _without_noise() -> Iterator[None]:
-    """Start the Java process with an error output that leaves out what it always says.
+    """Start the Java process with an error output that drops its usual noise.
 
-    The process keeps its output after this, so a thread passes on the rest of it to where errors went before.
+    The process keeps its output afterwards, so a thread passes the rest on to the original error output.
     """
     try:
         kept = os.dup(2)
@@ -192,7 +194,7 @@ def _without_noise() -> Iterator[None]:
                 if not _NOISE.search(line.decode(errors="replace")):
                     try:
                         errors.write(line)
-                    except OSError:  # nobody reads it any more; the process must not wait for us
+                    except OSError:  # nobody reads it any more, and the process must not block
                         continue
 
     threading.Thread(target=forward, name="spark errors", daemon=True).start()

@@ -1,7 +1,7 @@
-"""Functions on their way to Spark's Python workers, and what a failure there means.
+"""Sends functions to Spark's Python workers, and explains failures there.
 
 A worker that cannot import nestream fails before any of our code runs, deep in a log. So a function travels
-as bytes inside one that needs nothing but Python, which says in a sentence what is missing.
+as bytes inside one that needs only Python, which reports in one sentence what is missing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_PYTHON = re.compile(r'Cannot run program "([^"]*)"')
 
 
 def shipped(function: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
-    """The function for a worker that may lack nestream."""
+    """Wrap a function for a worker that may lack nestream."""
     data = cloudpickle.dumps(function)  # type: ignore[no-untyped-call]  # PySpark does not type it
     here = sys.executable
 
@@ -53,7 +53,7 @@ def shipped(function: Callable[[Batches], Batches]) -> Callable[[Batches], Batch
 
 
 def settle() -> None:
-    """Take the modules of this worker out of garbage collection, where there are new ones.
+    """Exclude the modules of this worker from garbage collection, if there are new ones.
 
     Spark collects garbage after every task, and with all our modules that takes longer than a small task.
     """
@@ -64,7 +64,7 @@ def settle() -> None:
 
 
 def why(text: str) -> str:
-    """What is wrong, out of all that Spark says."""
+    """Extract the reason of a failure from all that Spark reports."""
     for pattern in _PATTERNS:
         found = re.search(pattern, text + "\n-", re.DOTALL)
         if found is not None:

@@ -1,9 +1,9 @@
-"""What is known of a batch before it is matched, so that a key with too many events is cut by time as well.
+"""Estimates a batch before it is matched, so that a key with too many events is also split by time.
 
-First comes what Spark knows without running anything: the estimated size of the events that are read. No key
-can be too large where all of them together are not. Only where they are, and where the DataFrame is little
-more than files that are read, a small job looks at the first rows of every partition of it and counts keys.
-What is too large for one task is Spark's own setting, the one by which it calls a partition skewed.
+First comes what Spark knows without running anything: the estimated size of the events. If all events
+together are small enough for one task, so is every key. Only if they are not, and if the DataFrame does
+little more than read files, a small job samples the first rows of every partition and counts keys. The limit
+for one task is Spark's own setting for skewed partitions.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from nestream.runtime.spark.shipping import shipped
 
 SKEWED = "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"
 ROWS_A_PARTITION = 1 << 16
-"""How many rows of each partition are looked at."""
+"""How many rows of each partition are sampled."""
 _SKEWED_BYTES = 1 << 28
 _CHEAP = frozenset(
     ("Project", "Filter", "Union", "Relation", "RelationV2", "LocalRelation", "Range", "InMemoryRelation")
 )
-"""The parts of a plan that read and choose; a plan with others, such as a join, is not computed twice."""
+"""The operators of a plan that only read and select; a plan with others, such as a join, is not run twice."""
 _UNITS = {"": 1, **{unit: 1 << 10 * power for power, unit in enumerate("KMGTP", 1)}}
 _COUNTED = pa.schema([("key", pa.string()), ("found", pa.int64()), ("rows", pa.int64())])
 
 
 def first_events(df: DataFrame, count: int = 20_000) -> pa.Table:
-    """Some events of the first partitions, to plan from."""
+    """Some events of the first partitions, for planning."""
     return df.limit(count).toArrow()
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What Spark knows of a DataFrame: its size in bytes, None where it does not, and what is not cheap."""
+    """What Spark knows of a DataFrame: its size in bytes (None if unknown), and what makes it expensive."""
 
     size: int | None
     costly: str | None = None
@@ -53,7 +53,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Sample:
-    """What a look at the first rows tells: the key with the most events, its share of the rows, and rows."""
+    """The result of sampling: the key with the most events, its share of the rows, and the number of rows."""
 
     key: str | None
     share: float
@@ -68,30 +68,30 @@ def planned(
     slice_length: Length | None,
     statistics: bool,
 ) -> Partitioning:
-    """How the events of a batch are split; a choice that is not asked for may look at the events."""
+    """How the events of a batch are split; a choice that is not fixed may sample the events."""
     length = None if slice_length is None else _in_times(slice_length, compiled.schema)
     plan = choose(compiled.scope, wanted, length)
     sliced = possible(compiled.scope, length).get("key+time")
     if wanted is not None or plan.kind != "key" or plan.key is None or sliced is None:
         return plan
     if not statistics:
-        return replace(plan, statistics="not asked for, so every key is taken to be small enough for a task")
+        return replace(plan, statistics="off, so every key is assumed to fit in a task")
     most = _skewed_bytes(df)
     estimate = estimated(df.select(*map(named, compiled.read)))
     if estimate.size is None:
-        return replace(plan, statistics="Spark does not know how large the events are; none were looked at")
+        return replace(plan, statistics="Spark has no estimate of the size; no events were sampled")
     about = f"{_text(estimate.size)} of events by Spark's estimate"
     if estimate.size <= most:
-        return replace(plan, statistics=f"{about}, so no key has more than {_text(most)}; none looked at")
+        return replace(plan, statistics=f"{about}, so no key has more than {_text(most)}; none were sampled")
     if estimate.costly is not None:
-        return replace(plan, statistics=f"{about}, not looked at, as a {estimate.costly} would run for it")
+        return replace(plan, statistics=f"{about}; not sampled, because that would run a {estimate.costly}")
     sample = sampled(df, compiled, plan)
     largest = int(sample.share * estimate.size)
-    told = f"{about}; of {sample.rows:,} rows looked at, {sample.share:.0%} "
+    told = f"{about}; of {sample.rows:,} rows sampled, {sample.share:.0%} "
     told += f"have the key {sample.key!r}, about {_text(largest)}"
     if largest <= most:
-        return replace(plan, statistics=f"{told}, and up to {_text(most)} are for one task")
-    reason = f"the key {sample.key!r} has more events than are good for one task"
+        return replace(plan, statistics=f"{told}, and one task takes up to {_text(most)}")
+    reason = f"the key {sample.key!r} has too many events for one task"
     return replace(sliced, reason=reason, statistics=f"{told}, more than {_text(most)} ({SKEWED})")
 
 
@@ -102,11 +102,11 @@ def _in_times(slice_length: Length, schema: Schema) -> int:
 
 
 def estimated(df: DataFrame) -> Estimate:
-    """What Spark's optimizer says of a DataFrame; nothing is run for it."""
+    """What Spark's optimizer reports of a DataFrame; nothing is run."""
     row = df.sparkSession.sql("EXPLAIN COST SELECT * FROM {events}", events=df).first()
     lines = [] if row is None else str(row[0]).partition("== Physical Plan ==")[0].splitlines()[1:]
     found = re.search(r"sizeInBytes=([\d.E+]+) (\w*?)i?B", lines[0]) if lines else None
-    if found is None or found[2] not in _UNITS:  # what Spark does not know is eight exbibytes
+    if found is None or found[2] not in _UNITS:  # Spark reports eight exbibytes for an unknown size
         return Estimate(None)
     nodes = [re.sub(r"^[\s:+-]*", "", line) for line in lines]
     names = [name[0] for node in nodes if (name := re.match(r"~?[A-Za-z]\w*", node))]
@@ -115,7 +115,7 @@ def estimated(df: DataFrame) -> Estimate:
 
 
 def sampled(df: DataFrame, compiled: Compiled, plan: Partitioning) -> Sample:
-    """Look at the first rows of every partition: which key has the most of the events that matter?"""
+    """Sample the first rows of every partition: which key has the most relevant events?"""
     assert plan.key is not None
     matters = F.coalesce(relevant_events(compiled.scope, compiled.schema, plan), F.lit(False))
     key = attribute_of(compiled.schema.column(plan.key), plan.key).cast("string")
@@ -130,7 +130,7 @@ def sampled(df: DataFrame, compiled: Compiled, plan: Partitioning) -> Sample:
 
 
 def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """How often each key is among the first rows of a partition, and in a row of its own their number."""
+    """How often each key occurs in the first rows of a partition; an extra row has their number."""
     keys, rows = [], 0
     for batch in batches:
         keys.append(batch.column(0))
@@ -146,7 +146,7 @@ def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _skewed_bytes(df: DataFrame) -> int:
-    """From how many bytes on a partition is skewed, as the session is set."""
+    """The size in bytes from which a partition is skewed, by the settings of the session."""
     try:
         text = df.sparkSession.conf.get(SKEWED) or ""
     except PySparkException:  # this Spark has no such setting
@@ -156,7 +156,7 @@ def _skewed_bytes(df: DataFrame) -> int:
 
 
 def _text(size: int) -> str:
-    """A number of bytes to be read."""
+    """A number of bytes as text."""
     for unit in "PTGMK":
         if size >= _UNITS[unit]:
             return f"{size / _UNITS[unit]:.1f} {unit}B"

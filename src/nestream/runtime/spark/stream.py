@@ -1,13 +1,13 @@
 """`query.match(df)` for a streaming DataFrame: filter in Spark, pack, run the engine in a stateful operator.
 
-Filtering and packing serve `nestream stream` too, whose jobs need no operator.
+`nestream stream` also uses filtering and packing; its jobs need no operator.
 
-The events are grouped by key bucket, so that a micro-batch costs a few calls of the operator and not one a
-key; without a key for all the events of a query there is one bucket.
+The events are grouped by key bucket, so that a micro-batch costs a few calls of the operator and not one per
+key. Without a key for all events of a query there is one bucket.
 
 The filter is applied above the watermark: Spark takes the watermark from all the events of the stream, those
-of other types included, so time goes on whatever happens. (Spark moves a filter below the watermark only
-where it does not ask for the time; this one does, as events without a time are to be counted.)
+of other types included, so time always advances. (Spark moves a filter below the watermark only if it does
+not read the time; this one does, because events without a time are counted.)
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from nestream.runtime.spark.stream_pack import (
 from nestream.runtime.spark.stream_task import StreamTask
 
 METRICS = "nestream"
-"""The name under which a query's progress has the numbers of events, matches, late and malformed events."""
+"""The name of the metrics in a query's progress: events, matches, late and malformed events."""
 
 
 def match_stream(
@@ -77,7 +77,7 @@ def match_outcomes(
     """The matches of a streaming DataFrame together with its late and malformed events.
 
     `outcome` is "match", "late" or "malformed", and `reason` says why an event is not taken; `match` has the
-    columns of a match and `event` those of an event.
+    columns of a match, and `event` those of an event.
     """
     found = _found(df, task, identity, buckets, whole=True)
     match = task.shown(events)
@@ -108,7 +108,7 @@ def stream_partitioning(
 
 
 def _found(df: DataFrame, task: Task, identity: str, buckets: int | None, *, whole: bool) -> DataFrame:
-    """The packs that the operator gives, counted."""
+    """The packs that the operator returns, counted."""
     watermark_delay(df, task.time)
     use_rocksdb(df.sparkSession)
     numbers = buckets_of(df, task.partitioning, buckets)
@@ -122,7 +122,7 @@ def _found(df: DataFrame, task: Task, identity: str, buckets: int | None, *, who
 
 @dataclass(frozen=True)
 class Packer:
-    """Makes packs of the events of a DataFrame that may matter, of one micro-batch after the other."""
+    """Packs the relevant events of a DataFrame, one micro-batch after the other."""
 
     relevant: Column
     selected: tuple[Column, ...]
@@ -132,10 +132,9 @@ class Packer:
     def of(
         cls, streaming: StreamTask, buckets: tuple[int, ...], *, unread: bool = False, clock: bool = False
     ) -> Packer:
-        """The packer of a task, for a source that may have rows which could not be read.
+        """The packer of a task, for a source that may have rows that could not be read.
 
-        With `clock`, the source has rows that tell the time of events that do not matter, and all buckets get
-        it.
+        With `clock`, the source has rows that carry the time of irrelevant events, and all buckets get it.
         """
         task = streaming.task
         names = [name for name in streaming.carried.names if name != CODE]
@@ -163,7 +162,7 @@ def _counted(kind: str) -> Any:
 
 
 def _relevant(task: Task) -> Any:
-    """The events that may matter, and those that cannot be read."""
+    """The events that may matter, and the rows that could not be read."""
     malformed = named(task.time).isNull() | named(task.type).isNull()
     if task.scope.measure is Measure.EVENTS:  # every event counts
         return F.lit(True)
@@ -186,7 +185,7 @@ def _slot(task: Task, count: int, *, unread: bool) -> Any:
 
 
 def _outcomes(match: pa.StructType, event: pa.StructType) -> Any:
-    """The function that gives a row for each match, late and malformed event."""
+    """A function that yields a row for each match, late event and malformed event."""
 
     def outcomes(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -1,7 +1,7 @@
 """One micro-batch in a worker: the packs of a partition go to the engines of their buckets, which are saved.
 
-What was late is known from the events of earlier micro-batches. What is decided is known from those of this
-one too: every bucket gets the greatest time of all of them, so a match needs no second micro-batch.
+Which events are late follows from the events of earlier micro-batches. What is decided also follows from
+those of this one: every bucket gets the greatest time of all of them, so a match needs no second micro-batch.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nestream.runtime.spark.stream_state import FileCells, Version
 from nestream.runtime.spark.stream_task import Found, StreamTask
 
 ASIDE, STATE = "aside", "state"
-"""Rows that leave a worker beside matches: events that were left out, and what became of each bucket."""
+"""Rows that leave a worker besides matches: events that were left out, and the new state of each bucket."""
 REASON, TEXT = "reason", "raw"
 _FOUND = pa.schema(
     [("kind", pa.string()), ("rows", pa.int64()), ("reason", pa.string()), ("data", pa.binary())]
@@ -44,7 +44,7 @@ _FOUND = pa.schema(
 
 @dataclass(frozen=True)
 class Change:
-    """From which queries buckets change to others: their task, and the names of those that stay."""
+    """A change of the queries of buckets: their previous task, and the names of the queries that stay."""
 
     before: bytes
     staying: frozenset[str]
@@ -52,7 +52,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be done in a micro-batch; it travels to the workers."""
+    """What to do in a micro-batch; it is sent to the workers."""
 
     batch: int
     before: int | None
@@ -64,13 +64,13 @@ class Order:
     matches: BatchFiles
     aside: BatchFiles | None
     most: int | None = None
-    """How many matches are still wanted."""
+    """How many more matches are wanted."""
     ends: bool = False
-    """Whether all time has passed."""
+    """Whether the input has ended."""
     is_trial: bool = False
     """Whether matches are only counted, and nothing is written."""
     change: Change | None = None
-    """Whether the buckets only change to other queries."""
+    """Set if the buckets only change to other queries."""
 
 
 class _Pack(NamedTuple):
@@ -89,13 +89,13 @@ def _task(data: bytes) -> StreamTask:
 
 @dataclass(frozen=True)
 class Matching:
-    """The function that matches the packs of a partition; the task is pickled once and read once."""
+    """A function that matches the packs of a partition; the task is pickled once and read once."""
 
     task: bytes
     order: Order
 
     def __call__(self, batches: Batches) -> Batches:
-        """Rows of matches, of events that were left out, and one for each bucket."""
+        """Yields rows of matches, of events that were left out, and one row for each bucket."""
         packs: dict[int, list[_Pack]] = {}
         for batch in batches:
             told = batch.drop_columns(["data"]).to_pylist()
@@ -155,7 +155,7 @@ class _BucketBatch:
         return self._saved(bucket, cells)
 
     def _change(self, change: Change) -> dict[str, Any]:
-        """Go on with other queries from here: the state is written anew, without what they do not need."""
+        """Continue with other queries from here: the state is rewritten, without what they do not need."""
         before = _task(change.before)
         bucket, _ = self._bucket(before)
         return self._saved(
@@ -163,7 +163,7 @@ class _BucketBatch:
         )
 
     def _bucket(self, task: StreamTask) -> tuple[Bucket, FileCells]:
-        """The engine that this worker keeps, if it is of the right version, or else from its files."""
+        """The engine that this worker keeps, if it has the right version; otherwise one from its files."""
         version = self._order.states.get(self._number)
         cells = FileCells(self._order.place, version)
         if version is None:
@@ -201,7 +201,7 @@ class _BucketBatch:
             self._aside.add_table(self._left_out(unpacked(found.data), found.reason))
 
     def _left_out(self, events: pa.Table, reason: str | None) -> pa.Table:
-        """Events with the reason, and with the text of those that could not be read."""
+        """Events with the reason, and with the text of rows that could not be read."""
         assert self._order.aside is not None
         columns = {REASON: reasons_of(events, reason), TEXT: events.column(RAW)}
         wanted = self._order.aside.schema

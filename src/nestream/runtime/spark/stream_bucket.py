@@ -1,14 +1,14 @@
-"""The state of one key bucket of a stream: an engine, the events that wait, and how both are kept as chunks.
+"""The state of one key bucket of a stream: an engine and the waiting events, both kept as chunks.
 
-A bucket is kept as a small header and chunks of Arrow. A chunk is written once and removed whole:
+A bucket is stored as a small header and chunks of Arrow data. A chunk is written once and removed whole:
 
 - waiting chunks hold events as they arrived, after the watermark of their time. Which of them still wait is
   known from the watermark in the header, so a chunk is not rewritten when some of its events are settled;
 - held chunks hold the events that the engine holds, in order. Small neighbours are merged, but never over
   more than a fraction of the window, so that a chunk expires soon after its first event.
 
-A worker keeps the engines it has run. The header carries a token that is new with each version, so an engine
-is taken again only when it is exactly the one that the state describes; else the chunks are read.
+A worker keeps the engines it has run. The header has a new token in each version, so an engine is reused only
+if it is exactly the one that the state describes; otherwise the chunks are read.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ import pyarrow as pa
 
 from nestream.engine.program import Measure
 from nestream.model.columns import computable
-from nestream.runtime.held import POSITION, TIME, TYPE
 from nestream.runtime.local import LocalRun
+from nestream.runtime.reorder_buffer import ReorderBuffer
 from nestream.runtime.runs import AnyRun
+from nestream.runtime.saved_events import POSITION, TIME, TYPE
 from nestream.runtime.spark.stream_pack import packed, unpacked
 from nestream.runtime.state import SavedState, StateError
-from nestream.runtime.waiting import Waiting
 
 CHUNKS_A_WINDOW = 8
 MOST_ROWS = 1 << 18
 KEPT_BYTES = 1 << 28
-"""How much a worker keeps of the engines it has run."""
+"""How many bytes of engines a worker keeps."""
 
 
 class Cells(Protocol):
-    """Where a bucket is kept: the state store, behind numbers and bytes."""
+    """The storage of a bucket: the state store, behind numbers and bytes."""
 
     def header(self) -> bytes | None:
-        """The header, None where nothing is kept."""
+        """The header; None if nothing is stored."""
 
     def set_header(self, data: bytes) -> None:
         """Write the header."""
@@ -61,7 +61,7 @@ class Cells(Protocol):
 
 @dataclass(frozen=True)
 class Chunk:
-    """A chunk of held events: its number, the position of its first event, and how many it has."""
+    """A chunk of held events: its number, the position of its first event, and their number."""
 
     number: int
     first: int
@@ -73,22 +73,22 @@ class Bucket:
 
     def __init__(self, run: AnyRun) -> None:
         self.run = run
-        self.waiting = Waiting()
+        self.waiting = ReorderBuffer()
         self.token: str | None = None
         self.cells: Cells | None = None
-        """Where it was saved last, if that is worth keeping with it."""
+        """Where it was last saved, if that is worth keeping with it."""
         self.timer: int | None = None
         self._held: list[Chunk] = []
         self._written: dict[int, int] = {}
-        """For each waiting part the chunk that has it."""
+        """For each waiting part, the chunk that holds it."""
         self._saved = 0
-        """The position up to which held events have been written."""
+        """The position up to which held events are written."""
         self._next = 0
 
     # -- events in, matches out ----------------------------------------------------------------------------
 
     def settle(self, watermark: int, typed: Any) -> Iterator[pa.Table]:
-        """Hand the engine the events that the watermark has reached, and give what is decided by then."""
+        """Pass the engine the events that the watermark has reached; yield what is then decided."""
         ready = self.waiting.settled(watermark)
         batches = [typed(batch) for batch in ready.to_batches()] if ready is not None else []
         if batches:
@@ -105,18 +105,18 @@ class Bucket:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left that a later event could meet."""
+        """Whether nothing is left that a later event could match with."""
         counts = self.run.program.measure is Measure.EVENTS
         return not counts and not self.waiting.parts and self.run.is_empty
 
     @property
     def seconds(self) -> dict[str, float]:
-        """How long matches of each query of a set have been looked for, in this process."""
+        """The seconds spent on finding the matches of each query of a set, in this process."""
         return {} if isinstance(self.run, LocalRun) else self.run.seconds
 
     @property
     def rows(self) -> int:
-        """How many events are held, those that wait included."""
+        """The number of held events, including waiting ones."""
         return len(self.waiting) + len(self.run.store)
 
     # -- state ---------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ class Bucket:
             self._next += 1
 
     def _joins(self, chunk: Chunk, rows: int, times: Any) -> bool:
-        """Whether the last chunk is written anew together with as many rows after it."""
+        """Whether the last chunk is rewritten together with as many rows after it."""
         program = self.run.program
         if chunk.rows > rows or chunk.rows + rows > MOST_ROWS:
             return False
@@ -215,18 +215,18 @@ class Bucket:
 
 
 class Kept:
-    """The buckets that this worker has run, the latest ones, within a number of bytes."""
+    """The buckets that this worker ran most recently, within a number of bytes."""
 
     def __init__(self) -> None:
         self._buckets: OrderedDict[tuple[str, int], tuple[Bucket, int]] = OrderedDict()
 
     def take(self, identity: str, number: int, token: str) -> Bucket | None:
-        """The bucket in that very version, which is no longer kept."""
+        """Remove and return the bucket of exactly that version."""
         found = self._buckets.pop((identity, number), None)
         return found[0] if found is not None and found[0].token == token else None
 
     def keep(self, identity: str, number: int, bucket: Bucket) -> None:
-        """Keep a bucket that has been saved."""
+        """Keep a saved bucket."""
         size = bucket.run.store.payload.nbytes + sum(table.nbytes for table in bucket.waiting.tables())
         self._buckets[identity, number] = bucket, size
         while sum(size for _, size in self._buckets.values()) > KEPT_BYTES:
@@ -237,19 +237,19 @@ KEPT = Kept()
 
 
 def saved_state(data: bytes, identity: str) -> SavedState:
-    """Read a header; raises `StateError` where it is of another query."""
+    """Read a header; raises `StateError` if it belongs to another query."""
     saved = SavedState.from_bytes(data)
     check_identity(saved.query, identity)
     return saved
 
 
 def check_identity(saved: str, identity: str) -> None:
-    """Raise `StateError` where a checkpoint is of another query."""
+    """Raise `StateError` if a checkpoint belongs to another query."""
     if saved != identity:
         raise StateError(
             "the checkpoint belongs to another query\n"
             f"  it was written by:\n{_indented(saved)}\n  and this is:\n{_indented(identity)}\n"
-            "  hint: start the changed query with a new checkpoint, or go on with the old query"
+            "  hint: start the changed query with a new checkpoint, or continue with the old query"
         )
 
 

@@ -1,4 +1,4 @@
-"""What a stream needs of its DataFrame and its session: a watermark, a number of buckets, a state store."""
+"""Checks what a stream needs of its DataFrame and session: a watermark, buckets, a state store."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 
 from pyspark.sql import DataFrame, SparkSession
 
+from nestream.model.extras import needs
 from nestream.model.schema import EventError
 from nestream.runtime.spark.partitioning import Partitioning
 from nestream.runtime.spark.stream_pack import spread
@@ -36,7 +37,7 @@ def shuffle_partitions(spark: SparkSession) -> int:
 def watermark_delay(df: DataFrame, time: str) -> int:
     """The delay of the watermark in milliseconds.
 
-    What is missing for a stream is said here, before Spark does, in the words of the query.
+    Reports what is missing for a stream in terms of the query, before Spark does in its own.
     """
     kind = df.schema[time].dataType.typeName()
     if kind != "timestamp":
@@ -45,7 +46,7 @@ def watermark_delay(df: DataFrame, time: str) -> int:
         )
         unit = "" if "cast" in change else " for milliseconds"
         raise EventError(
-            f"the time column `{time}` is {kind}, and Spark has watermarks on timestamps alone\n"
+            f"the time column `{time}` is {kind}, but Spark supports watermarks only on timestamps\n"
             f"  hint: df.withColumn({time!r}, {change.format(repr(time))}){unit}"
         )
     if _WATERMARK not in df.schema[time].metadata:
@@ -58,22 +59,19 @@ def watermark_delay(df: DataFrame, time: str) -> int:
     try:
         importlib.import_module("google.protobuf")
     except ImportError:
-        raise EventError(
-            "Spark's stateful operators in Python need the package protobuf, which is not installed\n"
-            "  hint: pip install 'protobuf>=6.33'"
-        ) from None
+        raise EventError(needs("a stream on Spark", "protobuf", "spark")) from None
     return int(df.schema[time].metadata[_WATERMARK])
 
 
 def use_rocksdb(spark: SparkSession) -> None:
-    """See that state is kept in RocksDB, which Spark's stateful operators in Python need."""
+    """Make sure that state is kept in RocksDB, which Spark's stateful Python operators need."""
     provider = spark.conf.get(PROVIDER, "")
     if not provider:
         spark.conf.set(PROVIDER, ROCKSDB)
-        if not spark.conf.get(CHANGELOG, ""):  # write what has changed, not a snapshot, in each micro-batch
+        if not spark.conf.get(CHANGELOG, ""):  # write changes, not a snapshot, in each micro-batch
             spark.conf.set(CHANGELOG, "true")
     elif "RocksDB" not in provider:
         raise EventError(
-            f"the state store is {provider}, and streams of nestream need RocksDB\n"
+            f"the state store is {provider}, but nestream streams need RocksDB\n"
             f'  hint: spark.conf.set("{PROVIDER}", "{ROCKSDB}")'
         )

@@ -1,4 +1,4 @@
-"""The columns that the files of a stream have in common, found when it is first started."""
+"""Finds the columns that the files of a stream have in common, when it is first started."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nestream.runtime.spark.columns import spark_readable
 
 @dataclass(frozen=True)
 class LookedAt:
-    """What a look at a file found: its columns, and which of them have no value to tell their type."""
+    """What was found in a file: its columns, and those without a value that tells their type."""
 
     path: str
     columns: Mapping[str, pa.DataType]
@@ -25,7 +25,7 @@ class LookedAt:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> LookedAt:
-        """As it comes from a worker."""
+        """The result as a worker sends it."""
         columns: dict[str, pa.DataType] = {}
         if row["columns"] is not None:
             schema = pa.ipc.read_schema(pa.py_buffer(row["columns"]))
@@ -35,7 +35,7 @@ class LookedAt:
 
 
 def common_columns(files: Sequence[LookedAt], source: str, format: str, time: str) -> pa.Schema:
-    """The columns of all the files; an `EventError` says where two of them do not go together."""
+    """The columns of all files; an `EventError` says where two files do not fit together."""
     timed = [file for file in files if time in file.columns and time not in file.undecided]
     if not timed:
         for file in files:
@@ -64,7 +64,7 @@ def _check_names(first: LookedAt, other: LookedAt) -> None:
 
 
 def _common_type(files: Sequence[LookedAt], name: str, format: str, is_time: bool) -> pa.DataType:
-    """The narrowest type for the values of all files; text where there is none, unless files are typed."""
+    """The narrowest type for the values of all files; text if there is none, unless files are typed."""
     found: pa.DataType | None = None
     first = ""
     for file in files:
@@ -82,7 +82,7 @@ def _common_type(files: Sequence[LookedAt], name: str, format: str, is_time: boo
 
 
 def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type that holds the values of both, None where only text does."""
+    """The type that holds the values of both; None if only text does."""
     if one == other:
         return one
     kinds = {kind_of(one), kind_of(other)}

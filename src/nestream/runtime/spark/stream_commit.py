@@ -1,8 +1,8 @@
-"""The commits of a stream: after each micro-batch one small file that says what there is now.
+"""The commits of a stream: after each micro-batch, one small file that describes the current state.
 
 A commit names the state of every bucket, the files of the matches, the greatest time and the counts. It
-appears as a whole, so a micro-batch is done or not done, whatever dies meanwhile. Spark may run a micro-batch
-again that it does not know to be done; it is then passed over.
+appears as a whole, so a micro-batch is either done or not, whatever fails meanwhile. Spark may repeat a
+micro-batch that it does not know to be done; it is then skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nestream.runtime.spark.stream_sink import Names
 from nestream.runtime.spark.stream_state import Version
 
 FOLDER = "nestream"
-"""The folder in that of Spark's checkpoint."""
+"""The folder inside Spark's checkpoint."""
 IDENTITY_FILE = "nestream-job.json"
 _PREFIX = "commit-"
 _FORMAT = 1
@@ -31,14 +31,14 @@ _FORMAT = 1
 
 @dataclass
 class Commit:
-    """What there is after a micro-batch."""
+    """The state after a micro-batch."""
 
     number: int
     identity: str
     job: str
     """A name that no other checkpoint has."""
     buckets: tuple[int, ...]
-    """The numbers of the buckets that events are dealt to, which stay what they are."""
+    """The numbers of the buckets that events are distributed to, which never change."""
     greatest: int | None = None
     """The greatest time so far, in microseconds."""
     states: dict[int, Version] = field(default_factory=dict)
@@ -46,9 +46,9 @@ class Commit:
     aside: Names = field(default_factory=list)
     counts: dict[str, Any] = field(default_factory=dict)
     ended: bool = False
-    """Whether all time has passed, so that no more events may come."""
+    """Whether the input has ended, so that no more events may arrive."""
     rules: str | None = None
-    """The file that holds the rules, where these may change."""
+    """The file that holds the rules, if they may change."""
 
     @property
     def files(self) -> set[str]:
@@ -57,13 +57,13 @@ class Commit:
         return files if self.rules is None else {*files, self.rules}
 
     def to_bytes(self) -> bytes:
-        """The commit as a file has it."""
+        """The commit as the contents of a file."""
         plain = asdict(self) | {"states": {n: version.plain() for n, version in self.states.items()}}
         return signed(plain)
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> Commit:
-        """Read a commit; an `EventError` names the file where it is damaged."""
+        """Read a commit; raises an `EventError` that names the file if it is damaged."""
         plain = checked(data, f"the commit {where}")
         plain["buckets"] = tuple(plain["buckets"])
         plain["states"] = {int(n): Version.of(version) for n, version in plain["states"].items()}
@@ -73,8 +73,8 @@ class Commit:
 class Commits:
     """The folder of the commits and of the state, beside Spark's checkpoint.
 
-    No other job uses the checkpoint until `close`: opening it removes the files that no commit names, and
-    those of a micro-batch under way are such files. Folders of this machine are locked, others have a lease.
+    No other job may use the checkpoint until `close`: opening it removes the files that no commit names,
+    which include those of a micro-batch in progress. Local folders are locked; others have a lease.
     """
 
     def __init__(self, checkpoint: str) -> None:
@@ -84,13 +84,13 @@ class Commits:
         self._lease = None if place.is_local else Lease(place)
         try:
             self.last = self._opened()
-            """The commit that was there at the start, if there was one."""
+            """The commit at the start, if there was one."""
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        """Let another job use the checkpoint."""
+        """Release the checkpoint to other jobs."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -99,7 +99,7 @@ class Commits:
             self._lease = None
 
     def _opened(self) -> Commit | None:
-        """The last commit, None before the first; what it does not name is removed."""
+        """The last commit, None before the first; files that it does not name are removed."""
         self.place.make()
         names = self.place.names()
         commits = sorted(name for name in names if name.startswith(_PREFIX))
@@ -113,7 +113,7 @@ class Commits:
         return found
 
     def kept_rules(self) -> dict[str, Any] | None:
-        """What the last commit has of rules that may change; None where it has none."""
+        """The rules in the last commit; None if it has none that may change."""
         if self.last is None or self.last.rules is None:
             return None
         name = self.last.rules
@@ -125,7 +125,7 @@ class Commits:
                 self.place.remove(name)
 
     def add(self, commit: Commit, before: Commit | None) -> None:
-        """Write a commit; then what only the one before needed can go."""
+        """Write a commit; then remove what only the previous one needed."""
         if self._lease is not None:
             self._lease.check()
         self.place.write(_name(commit.number), commit.to_bytes())
@@ -137,30 +137,30 @@ class Commits:
 
 
 def signed(plain: Mapping[str, Any]) -> bytes:
-    """Plain data as a file has it, with its checksum and the version of the format."""
+    """Plain data as the contents of a file, with a checksum and the version of the format."""
     body = json.dumps({"format": _FORMAT, **plain})
     return f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}\n".encode()
 
 
 def checked(data: bytes | None, what: str) -> dict[str, Any]:
-    """The plain data of a file; an `EventError` names the file where it is missing or damaged."""
+    """The plain data of a file; raises an `EventError` that names the file if it is missing or damaged."""
     digest, _, body = (data or b"").decode(errors="replace").rstrip("\n").partition("\n")
     if data is None or hashlib.sha256(body.encode()).hexdigest() != digest:
         raise EventError(
             f"{what} is {'missing' if data is None else 'damaged or cut short'}\n"
-            "  hint: restore the checkpoint from a copy, or remove it together with the matches to start anew"
+            "  hint: restore the checkpoint from a copy, or remove it together with the matches to start over"
         )
     plain: dict[str, Any] = json.loads(body)
     if (version := plain.pop("format")) != _FORMAT:
         raise EventError(
-            f"{what} has format version {version}, and this nestream reads {_FORMAT}\n"
-            "  hint: let the version that wrote it finish, or start anew"
+            f"{what} has format version {version}, but this nestream reads {_FORMAT}\n"
+            "  hint: let the version that wrote it finish, or start over"
         )
     return plain
 
 
 def identity_of(checkpoint: Place) -> str:
-    """A name that no other checkpoint has, from before the first micro-batch on."""
+    """A name that no other checkpoint has, fixed before the first micro-batch."""
     known = checkpoint.read(IDENTITY_FILE)
     if known is None:
         checkpoint.make()

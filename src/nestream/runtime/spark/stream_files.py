@@ -48,25 +48,28 @@ from nestream.runtime.spark.stream_task import StreamTask
 
 SCHEMA_FILE = "nestream-schema.json"
 STOPPING = 10.0
-"""The seconds that a micro-batch under way is waited for when a stream is stopped."""
+"""How many seconds to wait for a running micro-batch when a stream is stopped."""
 TICK = 1.0
 """The seconds between two writes of progress.json while nothing happens."""
 Queries = Callable[[DataFrame, int, Mapping[str, Any] | None, bool], JobQueries]
-"""From events, the delay of the watermark in microseconds, the rules of a checkpoint, and whether a stream
-that begins splits its events by key, to what is run."""
+"""Makes the queries of a job.
+
+Takes the events, the delay of the watermark in microseconds, the rules of a checkpoint, and whether a new
+stream splits its events by key.
+"""
 
 
 @dataclass
 class RunningStream:
-    """A stream that runs until it is stopped, or with `once` until all the files are done."""
+    """A stream that runs until it is stopped, or with `once` until all files are done."""
 
     query: Any
     job: StreamJob
     spark: SparkSession
     ends: bool = False
-    """Whether the stream comes to an end by itself."""
+    """Whether the stream ends by itself."""
     flush: bool = False
-    """Whether all time has passed then."""
+    """Whether the input has ended then."""
     on_batch: Callable[[Progress], None] | None = None
     """Called after each micro-batch, as soon as `wait` sees it."""
     on_change: Callable[[Change], None] | None = None
@@ -79,7 +82,7 @@ class RunningStream:
         return self.job.progress
 
     def wait(self, seconds: float) -> bool:
-        """Wait for so long; whether the stream has come to its end. Raises `EventError` where it failed."""
+        """Wait that long; return whether the stream has ended. Raises an `EventError` if it failed."""
         try:
             ended = bool(self.query.awaitTermination(seconds))
             if ended and self.ends and self.progress.state is not State.FINISHED:
@@ -101,7 +104,7 @@ class RunningStream:
         return ended
 
     def stop(self) -> None:
-        """Stop after the micro-batch that is under way; a later run goes on from there."""
+        """Stop after the running micro-batch; a later run continues from there."""
         self.job.stopping.set()
         end = clock.monotonic() + STOPPING
         while self.query.isActive and self.query.status["isTriggerActive"] and clock.monotonic() < end:
@@ -114,7 +117,7 @@ class RunningStream:
         self.job.close()
 
     def _tell(self, state: State | None = None) -> None:
-        """Pass on what the job has done, and write progress.json when it is time."""
+        """Pass on what the job has done, and write progress.json when it is due."""
         news = False
         while not self.job.done.empty():
             done, news = self.job.done.get(), True
@@ -153,15 +156,15 @@ def stream_files(
     partitions: int | None = None,
     future: timedelta | None = None,
 ) -> RunningStream:
-    """Start matching the files of a folder or the messages of topics, there and to come.
+    """Start matching the files of a folder or the messages of topics, present and future.
 
     Matches go to the folder or topic `sink`, late events and dead letters to `late`, and so do events whose
     time is ahead of the clock by more than `future`. `schemas` are the files with the schemas of messages of
     Avro, each `FILE`, or `ID=FILE` with its id in a registry.
 
-    The watermark is so many microseconds behind the greatest time. A micro-batch begins every `trigger`
-    seconds, or when the one before has ended. With `flush`, all time has passed when the files are done.
-    `partitions` is the number of key buckets; a checkpoint keeps the one that it was begun with.
+    The watermark trails the greatest time by `watermark` microseconds. A micro-batch begins every `trigger`
+    seconds, or when the previous one has ended. With `flush`, the input ends when the files are done.
+    `partitions` is the number of key buckets; a checkpoint keeps its original number.
     """
     if builtins.type(spark).__module__.startswith("pyspark.sql.connect"):
         raise EventError(
@@ -217,7 +220,7 @@ def stream_files(
 
 @dataclass(frozen=True)
 class Reading:
-    """Reads the events of what a micro-batch brings, and rows of those that cannot be used."""
+    """Reads the events of a micro-batch, and the rows that cannot be used."""
 
     files: Files
     columns: StructType
@@ -226,7 +229,7 @@ class Reading:
     def __call__(self, listed: DataFrame) -> DataFrame:
         """The events of files or messages; times are timestamps."""
         function = self._function
-        if self.future is not None:  # one limit for the micro-batch, however often its tasks are run
+        if self.future is not None:  # one limit for the micro-batch, however often its tasks run
             limit = datetime.now(zone_named(session_zone(listed))) + self.future
             function = shipped(self.files.reading(arrow_schema(self.columns), limit))
         return listed.mapInArrow(function, self._carried).select(*self._shown)
@@ -237,7 +240,7 @@ class Reading:
 
     @cached_property
     def _carried(self) -> StructType:
-        """The columns on their way: `mapInArrow` fails on names with dots."""
+        """The columns in transit: `mapInArrow` fails on names with dots."""
         fields = [StructField(f"c{n}", field.dataType) for n, field in enumerate(self.columns.fields)]
         return StructType([*fields, StructField(UNREAD, StringType()), StructField(RAW, StringType())])
 
@@ -254,7 +257,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Planning:
-    """Plans the micro-batches of queries over events like those of a DataFrame."""
+    """Plans the micro-batches of queries over events with the columns of a DataFrame."""
 
     df: DataFrame
     reading: Reading
@@ -262,7 +265,7 @@ class Planning:
     whole: bool
 
     def __call__(self, queries: JobQueries) -> Plan:
-        """How micro-batches are run with these queries."""
+        """How micro-batches run with these queries."""
         task = streaming_task(self.df, queries.compiled, queries.partitioning, queries.types)
         unread = [pa.field(name, pa.string()) for name in (UNREAD, RAW) if self.whole]
         events = arrow_schema(event_fields(self.df))
@@ -280,7 +283,7 @@ class Planning:
 
 
 def _source(source: str, format: str | None, schemas: Sequence[str], time: str, type: str) -> Files:
-    """The files of a folder, or the messages of topics."""
+    """The files of a folder, or the messages of topics, as a source."""
     if is_kafka(source):
         return Topics.at(source, time, type, format, schemas)
     if schemas:
@@ -291,14 +294,14 @@ def _source(source: str, format: str | None, schemas: Sequence[str], time: str, 
 
 
 def _written(where: str, prefix: str, format: str, schema: pa.Schema, checkpoint: str) -> BatchFiles:
-    """The files of a folder, or the messages of a topic."""
+    """The files of a folder, or the messages of a topic, as a sink."""
     if is_kafka(where):
         return BatchTopic.at(where, checkpoint, prefix, schema)
     return BatchFiles(Place(where), prefix, format, schema)
 
 
 def _default_partitions(spark: SparkSession) -> int:
-    """One for each core of this machine, as a micro-batch then takes one wave of tasks; else Spark's own."""
+    """One partition per core of this machine, for one wave of tasks per micro-batch; else Spark's own."""
     context = spark.sparkContext
     is_local = (context.master or "").startswith("local")
     return context.defaultParallelism if is_local else shuffle_partitions(spark)
@@ -313,24 +316,24 @@ def _check_columns(columns: StructType, time: str, type: str) -> None:
     moment = columns[time].dataType
     if moment.typeName() not in ("timestamp", "timestamp_ntz"):
         raise EventError(
-            f"the time column `{time}` holds {moment.simpleString()}, and Spark streams need timestamps\n"
+            f"the time column `{time}` holds {moment.simpleString()}, but Spark streams need timestamps\n"
             "  hint: write the times as ISO-8601 timestamps; `nestream run` and query.stream() take integers"
         )
 
 
 def _aside_columns(events: pa.Schema) -> pa.Schema:
-    """The columns of events that are left out: their own, the reason, and the text of rows that are none."""
+    """The columns of events that are left out: their own, the reason, and the text of unreadable rows."""
     taken = [name for name in (REASON, TEXT) if name in events.names]
     if taken:
         raise EventError(
-            f"the events have a column `{taken[0]}`, and late events are written with one of that name\n"
+            f"the events have a column `{taken[0]}`, and late events are written with a column of that name\n"
             "  hint: rename the column, or leave out --late"
         )
     return pa.schema([*events, pa.field(REASON, pa.string()), pa.field(TEXT, pa.string())])
 
 
 def _columns(spark: SparkSession, files: Files, source: str, checkpoint: str) -> StructType:
-    """The columns of the files; they are looked at once and kept with the checkpoint."""
+    """The columns of the files, found once and kept with the checkpoint."""
     kept = Place(checkpoint)
     known = kept.read(SCHEMA_FILE)
     if known is not None:

@@ -1,8 +1,8 @@
-"""The driver of a stream: one Spark job for each micro-batch, and a commit after it.
+"""The driver of a stream: runs one Spark job for each micro-batch, and commits it.
 
 The driver keeps the watermark, knows the state of every bucket by its files, and publishes what the workers
-found. A micro-batch that fails leaves nothing but files that no commit names. When rules change, a job brings
-all buckets to the new ones, and a commit says so, before the next micro-batch runs.
+found. A failed micro-batch leaves only files that no commit names. When rules change, a job moves all buckets
+to the new rules, and a commit records it, before the next micro-batch runs.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from nestream.runtime.spark.stream_task import StreamTask
 from nestream.runtime.state import StateError
 
 _UNFINISHED = (f".{FILE}.", ".nestream-")
-"""What the hidden files of a write that was cut off begin with."""
+"""The prefix of the hidden files of an interrupted write."""
 COUNTED = ("events", "matches", "late", "malformed", "future")
 
 
 class Stopped(Exception):  # noqa: N818 - nothing is wrong
-    """The stream is to be stopped: the micro-batch is left to the next start."""
+    """The stream is being stopped: the micro-batch is left to the next start."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class Writes:
 
 @dataclass(frozen=True)
 class Plan:
-    """How micro-batches are run while the queries stay what they are.
+    """How micro-batches run while the queries do not change.
 
-    `packs` makes packs of what a micro-batch brings.
+    `packs` packs the events of a micro-batch.
     """
 
     task: StreamTask
@@ -70,15 +70,15 @@ class Plan:
 
     @cached_property
     def shipped(self) -> bytes:
-        """The task as it travels to the workers."""
+        """The task, as it is sent to the workers."""
         data: bytes = cloudpickle.dumps(self.task)  # type: ignore[no-untyped-call]  # PySpark does not type it
         return data
 
 
 class StreamJob:
-    """Runs the micro-batches of a stream, each from the state that the one before has committed.
+    """Runs the micro-batches of a stream, each from the state that the previous one committed.
 
-    `plan` says how the queries are run as they are now, and `packs_of` makes a DataFrame of packs.
+    `plan` says how the current queries run, and `packs_of` makes a DataFrame of packs.
     """
 
     def __init__(
@@ -113,19 +113,19 @@ class StreamJob:
         self.done: SimpleQueue[Progress] = SimpleQueue()
         """The progress after each micro-batch."""
         self.changes: SimpleQueue[RulesChange] = SimpleQueue()
-        """What became of each change of the rules."""
+        """The outcome of each change of the rules."""
 
     # -- the beginning -------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Publish what the last commit has; raises where the checkpoint is not of this query."""
+        """Publish what the last commit contains; raises if the checkpoint belongs to another query."""
         self.job = identity_of(self._place)[:8] if self._last is None else self._last.job
         for files in self._files():
             files.place.make()
         if self._last is None:
             if self._writes.matches.has_files():
                 raise EventError(
-                    f"{self._writes.matches.place} has matches, and there is no checkpoint to go on from\n"
+                    f"{self._writes.matches.place} has matches, and there is no checkpoint to continue from\n"
                     "  hint: choose another folder, or empty it"
                 )
         else:
@@ -143,7 +143,7 @@ class StreamJob:
                 self._place.remove(name)
 
     def _told(self) -> int:
-        """The last micro-batch that was published for sure, as progress.json is written after that."""
+        """The last micro-batch that was certainly published, because progress.json is written after that."""
         try:
             return int(json.loads(self._place.read(FILE) or b"{}").get("batch", -1))
         except ValueError:
@@ -153,11 +153,11 @@ class StreamJob:
         return [files for files in (self._writes.matches, self._aside()) if files is not None]
 
     def _matches(self) -> BatchFiles:
-        """The files of matches, with the columns that they have now."""
+        """The files of matches, with their current columns."""
         return replace(self._writes.matches, schema=self._plan.task.wanted)
 
     def _aside(self) -> BatchFiles | None:
-        """Several streams may leave events in one folder, so the names tell which."""
+        """The files of events that are left out; several streams may share a folder, so the names differ."""
         aside = self._writes.aside
         return None if aside is None else replace(aside, prefix=f"{aside.prefix}-{self.job}")
 
@@ -169,7 +169,7 @@ class StreamJob:
     # -- micro-batches -------------------------------------------------------------------------------------
 
     def __call__(self, arrived: Any, number: int) -> None:
-        """Run a micro-batch; what is wrong is kept for whoever waits for the stream."""
+        """Run a micro-batch; an error is kept for whoever waits for the stream."""
         try:
             with self._turn:
                 if self.stopping.is_set():
@@ -184,8 +184,8 @@ class StreamJob:
         begin = clock.monotonic()
         if last is not None and last.ended:
             raise EventError(
-                "more events came after a run with --flush, which said that all time had passed\n"
-                "  hint: remove the checkpoint and the matches, and start anew without --flush"
+                "new events arrived after a run with --flush, which ended the input\n"
+                "  hint: remove the checkpoint and the matches, and start over without --flush"
             )
         expected = 0 if last is None else last.number + 1
         if number < expected:
@@ -193,14 +193,14 @@ class StreamJob:
         if number > expected:
             raise EventError(
                 f"Spark is at micro-batch {number:,}, and {self._commits.place} has no state for it\n"
-                "  hint: a checkpoint of an earlier version cannot be used; start anew with a new checkpoint "
+                "  hint: a checkpoint of an earlier version cannot be used; start over with a new checkpoint "
                 "and a new folder for the matches"
             )
         self._look()
         self._commit(self._results(self._plan.packs(arrived), self._order(number)), number, begin)
 
     def finish(self, *, flush: bool) -> None:
-        """At the end of the input count the pending matches, or emit them as all time has passed."""
+        """At the end of the input, count the pending matches, or emit them if the input has ended."""
         last, begin = self._last, clock.monotonic()
         if last is None or last.ended:
             return
@@ -214,14 +214,14 @@ class StreamJob:
             self.progress.pending = pending if left is None else min(pending, left)
 
     def _packs_for(self, commit: Commit) -> DataFrame:
-        """Packs without events, so that each bucket that has a state does something."""
+        """Packs without events, so that each bucket with a state runs."""
         row = {"slot": COUNT, "task": 0, "number": 0, "rows": 0, "data": None}
         return self._packs_of([{"bucket": bucket, **row} for bucket in commit.states])
 
     # -- rules ---------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Look at the rules between two micro-batches; while one is under way it looks itself."""
+        """Check the rules between two micro-batches; a running micro-batch checks them itself."""
         if self._turn.acquire(blocking=False):
             try:
                 self._look()
@@ -229,7 +229,7 @@ class StreamJob:
                 self._turn.release()
 
     def _look(self) -> None:
-        """Take what has changed in the rules. A change is a commit, so that a replay has changed too."""
+        """Apply changes of the rules. A change is a commit, so that a replay applies it too."""
         last, before, members = self._last, self._plan, dict(self._queries.members)
         if last is not None and last.ended:
             return
@@ -261,7 +261,7 @@ class StreamJob:
         self.changes.put(change)
 
     def _kept_rules(self) -> str | None:
-        """The file that holds the rules as they are now, written where it is not yet."""
+        """The file that holds the current rules; written if it does not exist yet."""
         if self._rules is None and (saved := self._queries.saved()) is not None:
             self._rules = f"rules-{uuid.uuid4().hex[:12]}"
             self._commits.place.write(self._rules, signed(saved))
@@ -283,7 +283,7 @@ class StreamJob:
         )
 
     def _results(self, packs: DataFrame, order: Order) -> Results:
-        """Run the job, again where it lost a worker."""
+        """Run the job, and run it again if it lost a worker."""
         packs.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")  # would make a job of each stage
         rows = packs.repartition(len(self._buckets), "bucket").mapInArrow(
             shipped(Matching(self._plan.shipped, order)), FOUND
@@ -337,7 +337,7 @@ class StreamJob:
     # -- progress ------------------------------------------------------------------------------------------
 
     def _note(self, commit: Commit) -> None:
-        """Bring the progress to a commit."""
+        """Update the progress from a commit."""
         progress = self.progress
         for name, value in commit.counts.items():
             setattr(progress, name, value)
@@ -350,11 +350,11 @@ class StreamJob:
             progress.seen(moment, timedelta(microseconds=self._delay), now)
 
     def close(self) -> None:
-        """Let another job use the checkpoint."""
+        """Release the checkpoint to other jobs."""
         self._commits.close()
 
     def tell(self, state: State | None = None) -> None:
-        """Replace progress.json, where the checkpoint is."""
+        """Replace progress.json beside the checkpoint."""
         if state is not None:
             self.progress.state = state
         self.progress.looked = datetime.now(UTC)

@@ -1,9 +1,9 @@
-"""Topics of Kafka as source and sink of a stream on Spark.
+"""Kafka topics as source and sink of a stream on Spark.
 
-Spark's connector knows the offsets and hands messages to the workers, which read them as they read files: of
-JSON lines, or of rows if the messages are Avro. Matches wait in files of the checkpoint; when their
-micro-batch is committed the driver sends them, in a transaction with the number of the micro-batch, so each
-is in the topic once.
+Spark's connector tracks the offsets and passes messages to the workers, which read them like files: as JSON
+lines, or as rows if the messages are Avro. Matches wait in files of the checkpoint. When their micro-batch is
+committed, the driver sends them in a transaction with the number of the micro-batch, so each is in the topic
+once.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 SOURCE_OPTIONS = (*ATTRIBUTES, "headers", "start", "config")
 SINK_OPTIONS = ("config",)
 MOST = 1_000_000
-"""The messages of a micro-batch."""
+"""The maximum number of messages in a micro-batch."""
 SAMPLE = 10_000
-"""The messages that decide the columns."""
+"""The number of messages that decide the columns."""
 _NUMBER = re.compile(r"-(\d{8})(?:-\d{5})?\.json$")
 
 
 @dataclass(frozen=True)
 class Topics(Files):
-    """The messages of topics, each a JSON object or a record of Avro; it travels to the workers."""
+    """The messages of topics, each a JSON object or an Avro record; it is sent to the workers."""
 
     kafka: KafkaPlace
     decoder: AvroDecoder | None
@@ -63,7 +63,7 @@ class Topics(Files):
     def at(
         cls, address: str, time: str, type: str, format: str | None = None, schemas: Sequence[str] = ()
     ) -> Topics:
-        """The topics of an address; messages are JSON, or Avro of these schemas."""
+        """The topics of an address; messages are JSON, or Avro with these schemas."""
         try:
             place = read_kafka(address, SOURCE_OPTIONS)
             attributes_of(place)
@@ -77,13 +77,13 @@ class Topics(Files):
         return cls(read_as, time, type, suffixes=False, is_local=True, kafka=place, decoder=decoder)
 
     def listed(self, spark: SparkSession, source: str, most: int | None) -> DataFrame:
-        """The messages as they come."""
+        """The messages as they arrive."""
         start = {"end": "latest"}.get(self.kafka.options.get("start", ""), "earliest")
         reader = self._reading_by(spark.readStream).option("startingOffsets", start)
         return _loaded(reader.option("maxOffsetsPerTrigger", MOST))
 
     def _reading_by(self, reader: Any) -> Any:
-        """A reader of Spark, for a stream or a batch, with all that says where messages come from."""
+        """A Spark reader, for a stream or a batch, with the options that say where messages come from."""
         reader = reader.format("kafka").option("kafka.bootstrap.servers", self.kafka.brokers)
         reader = reader.option("subscribe", ",".join(self.kafka.topics)).option("includeHeaders", "true")
         reader = reader.option("kafka.isolation.level", "read_committed")
@@ -93,7 +93,7 @@ class Topics(Files):
         return reader
 
     def columns(self, spark: SparkSession, source: str) -> StructType:
-        """The columns of the first messages that are there now."""
+        """The columns of the first messages."""
         messages = _loaded(self._reading_by(spark.read))
         self._check()
         rows = collected(messages.limit(SAMPLE)).combine_chunks()
@@ -118,12 +118,12 @@ class Topics(Files):
         raise AssertionError("there are rows")
 
     def _first_problem(self, letters: Sequence[DeadLetter], messages: Any) -> str | None:
-        """What is wrong with the first message that is no event."""
+        """What is wrong with the first message that is not an event."""
         told = (self.told(letter, messages) for letter in letters)
         return next((one[0] for one in told if one is not None), None)
 
     def _check(self) -> None:
-        """Look whether the topics are there, if that is possible: Spark takes minutes to give up."""
+        """Check that the topics exist, if possible: Spark takes minutes to give up."""
         if "config" in self.kafka.options:  # settings of the Java client
             return
         try:
@@ -137,7 +137,7 @@ class Topics(Files):
             raise EventError(str(problem)) from None
 
     def _opened(self, batches: Batches) -> Iterator[tuple[Any, str]]:
-        """The messages of each batch, and a file with a line or row for each of them."""
+        """The messages of each batch, with a file that has a line or row for each of them."""
         for batch in batches:
             rows, (names, headers) = batch.to_pylist(), attributes_of(self.kafka)
             with tempfile.NamedTemporaryFile() as file:
@@ -150,7 +150,7 @@ class Topics(Files):
                 yield messages, file.name
 
     def told(self, letter: DeadLetter, path: Any) -> tuple[str, str] | None:
-        """Why a message is no event, and its text."""
+        """Why a message is not an event, and its text."""
         assert isinstance(path, _Messages)
         return path.told(letter)
 
@@ -170,7 +170,7 @@ class _Messages(ABC):
         """Write all messages."""
 
     def _added(self, at: int, row: dict[str, Any]) -> dict[str, str | None]:
-        """What a message has beside its value."""
+        """What a message adds to its value: key, headers, timestamp."""
         if not self._names and not self._headers:
             return {}
         moment = row["timestamp"]
@@ -184,7 +184,7 @@ class _Messages(ABC):
         return added
 
     def told(self, letter: DeadLetter) -> tuple[str, str] | None:
-        """Why a message is no event, and its text; None for a line that is no message."""
+        """Why a message is not an event, and its text; None for a line that is not a message."""
         at = letter.line - self.first
         if at < 0:
             return None
@@ -195,9 +195,9 @@ class _Messages(ABC):
 
 
 class _Lines(_Messages):
-    """Messages of JSON as lines, after a line that stands for none.
+    """JSON messages as lines, after a first line that is not a message.
 
-    The first line of a file decides what the file is taken for, and a message may be anything.
+    The first line of a file decides its format, and a message may contain anything.
     """
 
     first = 2
@@ -220,14 +220,14 @@ class _Lines(_Messages):
         try:
             event = json.loads(value)
         except ValueError:
-            return value  # refused where it is read
+            return value  # refused by the reader
         if not isinstance(event, dict):
             return value
         return json.dumps({**event, **added}).encode()
 
 
 class _Records(_Messages):
-    """Messages of Avro as rows of Parquet; one that cannot be read is NULL, so that it has no time either."""
+    """Avro messages as rows of Parquet; one that cannot be read is NULL, and so has no time."""
 
     first = 1
 
@@ -269,9 +269,9 @@ def _loaded(reader: Any) -> DataFrame:
 
 @dataclass(frozen=True)
 class BatchTopic(BatchFiles):
-    """A topic: the files of a micro-batch are in the checkpoint until they are sent.
+    """A topic: the files of a micro-batch stay in the checkpoint until they are sent.
 
-    The identifier is that of the checkpoint, so that no other stream has it.
+    The transactional identifier is that of the checkpoint, so that no other stream has it.
     """
 
     address: str
@@ -279,7 +279,7 @@ class BatchTopic(BatchFiles):
 
     @classmethod
     def at(cls, address: str, checkpoint: str, prefix: str, schema: pa.Schema) -> BatchTopic:
-        """The topic of an address, which is made if there is none."""
+        """The topic of an address, created if it does not exist."""
         kept = Place(checkpoint)
         identifier = f"nestream-{identity_of(kept)}-{prefix}"
         _transactions(address, identifier)
@@ -302,7 +302,7 @@ class BatchTopic(BatchFiles):
             self.place.remove(one)
 
     def _check_sent(self, names: Names, there: set[str]) -> None:
-        """Refuse to go on where rows are neither here nor in the topic."""
+        """Raise if rows are neither here nor in the topic."""
         try:
             if _transactions(self.address, self.identifier).has(_number(names)):
                 return
@@ -311,7 +311,7 @@ class BatchTopic(BatchFiles):
         missing = next(hidden for hidden, _ in names if hidden not in there)
         raise EventError(
             f"the file {self.place}/{missing} is missing, and its rows were not sent to {self.address}\n"
-            "  hint: restore the checkpoint from a copy, or start anew with a new checkpoint and a new topic"
+            "  hint: restore the checkpoint from a copy, or start over with a new checkpoint and a new topic"
         )
 
 

@@ -1,8 +1,9 @@
-"""One job at a time where folders cannot be locked, as in an object store: a lease that its holder renews.
+"""Lets one job at a time use a folder that cannot be locked, as in an object store, by a renewed lease.
 
-Whoever finds a lease watches whether it is renewed; clocks of different machines are not compared. If not,
-its holder is dead, and the lease is taken over. Two jobs that start at the same moment may both write one.
-Only the last one counts, and a job looks before each commit, so the other one ends with a message.
+A job that finds a lease watches whether it is renewed; clocks of different machines are not compared. If it
+is not renewed, its holder is dead, and the lease is taken over. Two jobs that start at the same moment may
+both write one. Only the last counts, and a job checks before each commit, so the other one ends with a
+message.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FILE = "nestream-lease.json"
 RENEWED = 2.0
 """The seconds between two renewals."""
 PATIENCE = 4
-"""After so many intervals without a renewal the holder of a lease is dead."""
+"""After this many intervals without a renewal, the holder of a lease counts as dead."""
 
 
 class Lease:
@@ -79,15 +80,15 @@ class Lease:
             try:
                 self.check()
                 self._write()
-            except EventError:  # `check` says so before the next commit; or the store is away for a while
+            except EventError:  # `check` reports it before the next commit; or the store is away for a while
                 continue
 
     def close(self) -> None:
-        """Let another job use the checkpoint."""
+        """Release the checkpoint to other jobs."""
         self._closed.set()
         self._thread.join()
         try:
             self.check()
             self._checkpoint.remove(FILE)
-        except EventError:  # it is another's by now, or the store is away
+        except EventError:  # it is another job's by now, or the store is away
             return

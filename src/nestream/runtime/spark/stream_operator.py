@@ -1,9 +1,9 @@
 """The stateful operator of a stream: packs of events in, packs of matches, late and malformed events out.
 
-It drives the engine with Spark's watermark. An event is late when its time is before the watermark of the
-micro-batch it arrives in; Spark computes that from all the events of earlier micro-batches, so an event that
-is behind by no more than the allowed delay never is, however the stream is cut into micro-batches. All other
-events wait until the watermark reaches them, and the engine takes them by time and arrival.
+It drives the engine with Spark's watermark. An event is late if its time is before the watermark of the
+micro-batch it arrives in. Spark computes the watermark from all events of earlier micro-batches. So an event
+that is behind by at most the allowed delay is never late, however the stream is cut into micro-batches. All
+other events wait until the watermark reaches them, and the engine takes them by time and arrival.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Operator(StatefulProcessor):
         self._cells: Any = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Called once a task."""
+        """Called once per task."""
         self._handle = handle
         self._cells = _Cells(handle)
 
@@ -77,7 +77,7 @@ class Operator(StatefulProcessor):
         return self._handled(key[0], events, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803 - Spark's names
-        """Go on in a bucket without new events: time has passed."""
+        """Advance a bucket without new events: time has passed."""
         expired = expiredTimerInfo.getExpiryTimeInMs()
         return self._handled(key[0], None, timerValues.getCurrentWatermarkInMs(), expired)
 
@@ -85,7 +85,7 @@ class Operator(StatefulProcessor):
         """Called at the end of a task."""
 
     def _guarded(self, packs: Iterable[Any]) -> Iterator[Row]:
-        """See that the checkpoint belongs to this query, and pass on what cannot be read."""
+        """Check that the checkpoint belongs to this query, and pass on what cannot be read."""
         header = self._cells.header()
         if header is None:
             self._cells.set_header(SavedState(self._task.identity, {}, {}).to_bytes())
@@ -122,8 +122,9 @@ class Operator(StatefulProcessor):
     def _save(self, number: int, bucket: Bucket, watermark_ms: int, scale: int, expired: int | None) -> None:
         """Write the bucket and set the timer.
 
-        A timer expires when the watermark has reached it, in some versions of Spark when it is past it; so it
-        is set a millisecond early, but always after this watermark, or it would expire at once and be lost.
+        A timer expires when the watermark reaches it, or in some versions of Spark when it passes it. So it
+        is set a millisecond early, but always after the current watermark, or it would expire at once and be
+        lost.
         """
         due = bucket.due
         timer = None if due is None else max(-(-due // scale) - 1, watermark_ms + 1)

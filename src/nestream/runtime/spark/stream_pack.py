@@ -1,8 +1,8 @@
 """Packs: events and matches cross the stateful operator many at a time, as Arrow in one binary value.
 
-Spark hands a stateful operator in Python one row after the other. A micro-batch of 200,000 events would be as
-many calls; packed it is a handful, and everything in them stays columnar. Packing happens in `mapInArrow`
-before the shuffle, one pack for each bucket and some 100,000 rows of a task.
+Spark passes rows to a stateful Python operator one at a time. A micro-batch of 200,000 events would be as
+many calls; packed, it is a handful, and everything in them stays columnar. Packing happens in `mapInArrow`
+before the shuffle, with one pack for each bucket and some 100,000 rows of a task.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from nestream.runtime.spark.columns import UNREAD
 
 SLOT = "nestream slot"
 NO_TIME, NO_TYPE, NOT_READ, AHEAD = -1, -2, -3, -4
-"""The slots of events that cannot be used; those that were not read or are in the future have own reasons."""
+"""The slots of unusable events; those that were not read or are in the future have their own reasons.
+"""
 CLOCK, COUNT = -16, -15
 """The slots of packs that have the greatest time of all events, and how many rows there were.
 
-A row with a slot of `CLOCK - n` stands for n events: its time is the greatest of theirs.
+A row with the slot `CLOCK - n` represents n events: its time is their greatest.
 """
 REASONS = {NO_TIME: "no time: `{time}` is NULL", NO_TYPE: "no type: `{type}` is NULL"}
 GUARD = -1
-"""The bucket that sees every micro-batch with events: it holds to which query the checkpoint belongs."""
+"""The bucket that sees every micro-batch with events: it records which query the checkpoint belongs to."""
 ROWS_A_PACK = 1 << 17
 
 PACK = StructType(
@@ -81,7 +82,7 @@ def packed(table: pa.Table | pa.RecordBatch) -> bytes:
 
 
 def unpacked(data: bytes) -> pa.Table:
-    """The table of bytes."""
+    """The table from bytes."""
     with pa.ipc.open_stream(data) as reader:
         return reader.read_all()
 
@@ -89,10 +90,10 @@ def unpacked(data: bytes) -> pa.Table:
 def packing(
     schema: pa.Schema, buckets: tuple[int, ...], *, whole: bool, clock: str | None = None
 ) -> Callable[[Batches], Batches]:
-    """The function that packs the events of a task by bucket.
+    """A function that packs the events of a task by bucket.
 
-    Malformed events are only counted unless `whole`. An event's slot is its place in `buckets`. With the name
-    of the time column as `clock`, every bucket gets the greatest time, and no bucket guards the checkpoint.
+    Malformed events are only counted unless `whole`. An event's slot is its place in `buckets`. If `clock`
+    names the time column, every bucket gets the greatest time, and no bucket guards the checkpoint.
     """
     numbers = np.asarray(buckets, np.int32)
 
@@ -142,7 +143,7 @@ class _Clock:
         self._rows = 0
 
     def without(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The events of a batch, without the rows that only tell the time."""
+        """The events of a batch, without the rows that only carry the time."""
         slots = batch.column(SLOT).to_numpy()
         self._rows += int(((slots == NOT_READ) | (slots == AHEAD)).sum())
         tells = slots <= CLOCK
@@ -155,7 +156,7 @@ class _Clock:
         return batch.filter(pa.array(~tells))
 
     def packs(self, buckets: np.typing.NDArray[np.int32]) -> list[tuple[int, int, int]]:
-        """Bucket, slot and number of the packs that tell all buckets the time, and one of them the count."""
+        """Bucket, slot and number of the packs that send all buckets the time, and one of them the count."""
         first = [(int(buckets[0]), COUNT, self._rows)] if self._rows else []
         if self._greatest is None:
             return first
@@ -197,14 +198,14 @@ def _packs(
 
 
 def reasons_of(table: pa.Table, reason: str | None) -> pa.Array:
-    """Why each event was set aside: the reason of all of them, or each its own."""
+    """Why each event was set aside: one common reason, or one for each."""
     if reason is None:
         return table.column(UNREAD).combine_chunks()
     return pa.array([reason] * table.num_rows, pa.string())
 
 
 def unpacking(kind: str) -> Callable[[Batches], Batches]:
-    """The function that gives the rows of the packs of a kind."""
+    """A function that yields the rows of the packs of one kind."""
 
     def unpack(batches: Batches) -> Batches:
         for batch in batches:
@@ -216,7 +217,7 @@ def unpacking(kind: str) -> Callable[[Batches], Batches]:
 
 
 def spread(count: int, partitions: int) -> tuple[int, ...]:
-    """Numbers of buckets that Spark's hash partitioning deals out evenly over the partitions."""
+    """Bucket numbers that Spark's hash partitioning distributes evenly over the partitions."""
     wanted = [count // partitions + (1 if place < count % partitions else 0) for place in range(partitions)]
     found: list[int] = []
     number = 0

@@ -1,8 +1,8 @@
-"""A folder that the driver and all workers of a stream can use: a path, or an address of hdfs, s3 or gs.
+"""A folder that the driver and all workers of a stream can use: a path, or an hdfs, s3 or gs address.
 
-Paths are used as they are, so on a cluster they have to be on a shared file system. Addresses go through
-`pyarrow.fs`, which finds credentials as the libraries of each system do. A file appears as a whole: it is
-written under another name first.
+Paths are used as they are, so on a cluster they must be on a shared file system. Addresses go through
+`pyarrow.fs`, which finds credentials like the libraries of each system. A file appears as a whole: it is
+first written under another name.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pyarrow import fs
 from nestream.model.schema import EventError
 
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
-"""What Hadoop calls a scheme, and what Arrow does."""
+"""The schemes that Hadoop and Arrow name differently."""
 
 
 class Place:
-    """A folder by its path or address; it travels to the workers."""
+    """A folder by its path or address; it is sent to the workers."""
 
     def __init__(self, where: str) -> None:
         scheme, mark, rest = where.partition("://")
@@ -52,12 +52,12 @@ class Place:
         except (OSError, ValueError, pa.ArrowException) as problem:
             raise EventError(
                 f"{self.where} cannot be used: {_first_line(problem)}\n"
-                "  hint: use a folder that all workers share, or an address that pyarrow.fs knows: "
+                "  hint: use a folder that all workers share, or an address that pyarrow.fs supports: "
                 "hdfs://, s3:// or gs://"
             ) from None
 
     def make(self) -> None:
-        """See that the folder is there."""
+        """Create the folder if it does not exist."""
         with self._told("make", ""):
             system, root = self._system
             system.create_dir(root, recursive=True)
@@ -70,7 +70,7 @@ class Place:
             return [info.base_name for info in found if info.is_file]
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes | None:
-        """The bytes of a file, or a part of them; None where there is no such file."""
+        """The bytes of a file, or a part of them; None if the file does not exist."""
         with self._told("read", name):
             system, root = self._system
             try:
@@ -83,7 +83,7 @@ class Place:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
-        """A file to write to, which nobody else reads before it is complete."""
+        """A file to write to, which nobody reads before it is complete."""
         with self._told("write", name):
             system, root = self._system
             if self.is_local:
@@ -101,13 +101,13 @@ class Place:
         self.move(beside, name)
 
     def move(self, old: str, new: str) -> None:
-        """Give a file another name; one that has it already is replaced."""
+        """Rename a file; a file of the new name is replaced."""
         with self._told("write", new):
             system, root = self._system
             system.move(f"{root}/{old}", f"{root}/{new}")
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file if it exists."""
         with self._told("remove", name):
             system, root = self._system
             try:
@@ -117,7 +117,7 @@ class Place:
 
     @contextmanager
     def _told(self, doing: str, name: str) -> Iterator[None]:
-        """Say in a sentence what the file system refuses."""
+        """Turn an error of the file system into one sentence."""
         try:
             yield
         except (OSError, pa.ArrowException) as problem:

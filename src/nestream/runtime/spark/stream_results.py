@@ -1,4 +1,4 @@
-"""What the workers of a micro-batch gave: rows for the driver to write, and what became of each bucket."""
+"""The results of a micro-batch: rows for the driver to write, and the new state of each bucket."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nestream.runtime.spark.stream_state import Version
 
 @dataclass(frozen=True)
 class Results:
-    """What the workers gave: rows for the driver to write, and what became of each bucket."""
+    """What the workers returned: rows for the driver to write, and the new state of each bucket."""
 
     tables: dict[str, list[pa.Table]]
     told: list[dict[str, Any]]
@@ -45,7 +45,7 @@ class Results:
 
     @property
     def seconds(self) -> Counter[str]:
-        """How long matches of each query of a set were looked for, by all workers together."""
+        """The seconds spent on finding the matches of each query of a set, by all workers together."""
         return sum((Counter(one["seconds"]) for one in self.told), Counter[str]())
 
     def greatest(self, before: int | None) -> int | None:
@@ -54,7 +54,7 @@ class Results:
         return max((moment for moment in moments if moment is not None), default=None)
 
     def states(self, before: dict[int, Version]) -> dict[int, Version]:
-        """The state of all buckets, those included that had nothing to do."""
+        """The state of all buckets, including those that had nothing to do."""
         states = dict(before)
         for one in self.told:
             if "state" in one:
@@ -64,5 +64,5 @@ class Results:
         return states
 
     def files(self, kind: str) -> Names:
-        """The files that workers have written."""
+        """The files that workers wrote."""
         return [names for one in self.told for names in one.get(f"{kind} files", ())]

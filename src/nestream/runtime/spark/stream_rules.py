@@ -1,7 +1,7 @@
-"""The queries of a job on Spark: one that stays, or rules that change between two micro-batches.
+"""The queries of a job on Spark: fixed, or rules that change between two micro-batches.
 
-The driver tries a change on a stream without events that is as far in time as the buckets are. That decides
-what is refused, and since when each new rule sees events: the same for all buckets, whatever these hold.
+The driver tries a change on a stream without events that is as far in time as the buckets. That decides what
+is refused, and since when each new rule sees events: the same for all buckets, whatever they hold.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ class JobQueries(Protocol):
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The event types in the order of their numbers, which events that wait have."""
+        """The event types in the order of their numbers, which waiting events use."""
 
     @property
     def versions(self) -> Mapping[str, int] | None:
-        """The versions of the rules, where these may change."""
+        """The versions of the rules, if they may change."""
 
     @property
     def members(self) -> Mapping[str, str]:
         """The identities of the queries of a set."""
 
     def look(self, greatest: int | None, events: int) -> Change | None:
-        """Change to other queries where there are any; the greatest time and the number of events so far."""
+        """Change to other queries if there are any, given the greatest time and the count of events."""
 
     def show(self, progress: JobProgress) -> None:
-        """Say what runs."""
+        """Show what runs."""
 
     def saved(self) -> dict[str, Any] | None:
-        """What a checkpoint keeps; None where nothing changes."""
+        """What a checkpoint keeps; None if nothing changes."""
 
 
 class FixedQueries:
-    """A query, or a set, that stays what it is."""
+    """A query or a set that does not change."""
 
     versions = None
 
@@ -80,7 +80,7 @@ class FixedQueries:
         return None
 
     def show(self, progress: JobProgress) -> None:
-        """There are no rules to be shown."""
+        """There are no rules to show."""
 
     def saved(self) -> dict[str, Any] | None:
         """Nothing is kept."""
@@ -90,7 +90,7 @@ class FixedQueries:
 class ChangingRules:
     """Rules from a source of rules, as the buckets run them.
 
-    A checkpoint says how events are split; at the beginning they are `split` by a key, if there is one.
+    A checkpoint says how events are split; a new stream is `split` by a key if there is one.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class ChangingRules:
             schema=schema,
         )
         state = None if saved is None else SavedState.from_bytes(base64.b64decode(saved["state"]))
-        if saved is None or state is None or state.query != self.identity:  # refused where states are opened
+        if saved is None or state is None or state.query != self.identity:  # refused when states are opened
             self._progress = self._arrivals.begin()
             self.partitioning = stream_partitioning(self.compiled.scope, None if split else "single")
             self.types = self.compiled.scope.types
@@ -124,7 +124,7 @@ class ChangingRules:
 
     @property
     def compiled(self) -> Compiled:
-        """The rules that run, each with the time since which it sees events."""
+        """The running rules, each with the time since which it sees events."""
         return self._progress.run.compiled
 
     @property
@@ -134,16 +134,16 @@ class ChangingRules:
 
     @property
     def versions(self) -> Mapping[str, int]:
-        """The versions of the rules that run."""
+        """The versions of the running rules."""
         return self._live.running.versions
 
     @property
     def members(self) -> Mapping[str, str]:
-        """The identities of the rules that run."""
+        """The identities of the running rules."""
         return self._arrivals.compiler.members
 
     def show(self, progress: JobProgress) -> None:
-        """Say which rules run, and which are refused."""
+        """Show which rules run, and which are refused."""
         self._live.show(progress)
 
     def saved(self) -> dict[str, Any] | None:
@@ -160,12 +160,12 @@ class ChangingRules:
     # -- changes -------------------------------------------------------------------------------------------
 
     def look(self, greatest: int | None, events: int) -> Change | None:
-        """Look at the rules, and take what has changed and fits."""
+        """Check the rules, and apply what has changed and fits."""
         self._greatest, self._events = greatest, events
         return self._live.look(self)
 
     def change(self, queries: Any) -> dict[str, Any]:
-        """Go on with other rules; raises where they do not fit, and then nothing has changed."""
+        """Continue with other rules; raises if they do not fit, and then nothing has changed."""
         compiler, before = self._compiler_of(queries), self._arrivals.compiler
         self._pass_time()
         arrivals = self._arrivals.changed(compiler)
@@ -177,7 +177,7 @@ class ChangingRules:
         return {name: progress.since(name) for name in joined}
 
     def _pass_time(self) -> None:
-        """Go to where the buckets are. Where windows count events, these are known to have passed."""
+        """Advance to where the buckets are. Where windows count events, these count as passed."""
         progress = self._progress
         if self._greatest is None:
             return
@@ -186,14 +186,14 @@ class ChangingRules:
             run.store.seen = self._events
         progress.greatest = self._greatest * progress.run.schema.per_microsecond
         for _ in progress.decided():
-            raise AssertionError("there are no events, and so no matches")
+            raise AssertionError("there are no events yet, so there are no matches")
 
     def _check(self, compiled: Compiled) -> None:
-        """Raise where the events would have to be split in another way than those that are held."""
+        """Raise if the events would have to be split differently from those that are held."""
         if not keeps(compiled.scope, self.partitioning):
             key = self.partitioning.key
             raise EventError(
                 f"this stream splits its events by `{key}`, and a match of this rule may have events with "
                 f"several values of it\n"
-                f"  hint: compare `{key}` in the rule, or start anew with --partitions 1 to run any rule"
+                f"  hint: compare `{key}` in the rule, or start over with --partitions 1 to run any rule"
             )

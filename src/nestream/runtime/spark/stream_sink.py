@@ -1,8 +1,8 @@
 """The files that a stream writes: the matches of a micro-batch, or the events that it left out.
 
-The rows of a micro-batch are in one file. Workers hand them to the driver, which writes it; a bucket with
-more than a few megabytes has a file of its own, which its worker writes. All of them have hidden names until
-the micro-batch is committed, and then get names that any reader takes.
+The rows of a micro-batch are in one file. Workers pass them to the driver, which writes it; a bucket with
+more than a few megabytes has its own file, which its worker writes. All files have hidden names until the
+micro-batch is committed, and then get names that any reader sees.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from nestream.sink.json_text import json_lines
 
 FORMATS = ("parquet", "json")
 INLINE = 4 << 20
-"""The most bytes of rows that a bucket hands to the driver."""
+"""The maximum number of bytes that a bucket passes to the driver."""
 
 Names = list[list[str]]
-"""For each file its hidden name, and the name that it gets."""
+"""For each file, its hidden name and its final name."""
 
 
 class _Writer(Protocol):
@@ -35,7 +35,7 @@ class _Writer(Protocol):
 
 @dataclass(frozen=True)
 class BatchFiles:
-    """Files of a folder, by micro-batch; it travels to the workers."""
+    """Files of a folder, by micro-batch; it is sent to the workers."""
 
     place: Place
     prefix: str
@@ -43,7 +43,7 @@ class BatchFiles:
     schema: pa.Schema
 
     def names(self, batch: int, bucket: int | None) -> list[str]:
-        """A hidden name that nobody else uses, and the one that follows."""
+        """A hidden name that nobody else uses, and the final name."""
         part = "" if bucket is None else f"-{bucket:05}"
         name = f"{self.prefix}-{batch:08}{part}.{self.format}"
         return [f".{name}.{uuid.uuid4().hex[:8]}", name]
@@ -59,7 +59,7 @@ class BatchFiles:
                 yield lambda rows: _write_lines(file, rows)
 
     def write(self, batch: int, tables: Iterable[pa.Table]) -> Names:
-        """Write the rows that were handed to the driver, if there are any."""
+        """Write the rows that were passed to the driver, if there are any."""
         rows = pa.concat_tables(tables) if (tables := list(tables)) else None
         if rows is None or not rows.num_rows:
             return []
@@ -69,9 +69,9 @@ class BatchFiles:
         return [names]
 
     def publish(self, names: Names, *, again: bool = False) -> None:
-        """Give the files of a committed micro-batch their names; those that have them already keep them.
+        """Give the files of a committed micro-batch their final names; those that have them keep them.
 
-        If they had them before and this is done `again`, another program may have taken them away.
+        If this was done before and is done `again`, another program may have removed the files.
         """
         there = set(self.place.names()) if names else set()
         for hidden, name in names:
@@ -88,7 +88,7 @@ class BatchFiles:
         )
 
     def sweep(self) -> None:
-        """Remove what a micro-batch that was not committed has left."""
+        """Remove what an uncommitted micro-batch has left."""
         for name in self.place.names():
             if name.startswith(f".{self.prefix}-"):
                 self.place.remove(name)
@@ -111,7 +111,7 @@ class Spool:
     batch: int
     bucket: int
     is_cut: bool = False
-    """Whether the driver takes only some of the rows, and so needs to have them."""
+    """Whether the driver takes only some of the rows, and so must have them."""
     held: list[bytes] = field(default_factory=list)
     names: Names = field(default_factory=list)
     _size: int = 0

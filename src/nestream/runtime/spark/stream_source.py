@@ -1,9 +1,9 @@
-"""The events of files that keep coming to a folder: Spark lists the files, and our own readers read them.
+"""Reads the events of files that arrive in a folder: Spark lists the files, and our readers read them.
 
-Spark's CSV reader takes the header of one file for all the others and makes NULL of what it cannot read. So
-Spark only says which files are new, exactly once each, and a worker reads every file by itself, with its own
-header, as `nestream run` does. A row that cannot be read goes on as a row without event columns that has the
-reason and the text of the row, and rows of their own tell the greatest time of the events.
+Spark's CSV reader uses the header of one file for all others and turns what it cannot read into NULL. So
+Spark only reports which files are new, exactly once each, and a worker reads every file on its own, with its
+own header, like `nestream run`. A row that cannot be read becomes a row without event columns, with the
+reason and the text of the row. Extra rows carry the greatest time of the events.
 """
 
 from __future__ import annotations
@@ -35,10 +35,13 @@ from nestream.source import DeadLetter, SourceError, read_events, refused_rows
 from nestream.source.formats import compression_of, files_below, plain_copy, suffix_of
 
 LISTED = "path string, modificationTime timestamp, length long, content binary"
-"""What Spark's source of files gives."""
+"""The columns of Spark's file source."""
 OLDEST = "36500d"
-"""Spark ignores files that are so much older than the newest. Its week by default would lose events after a
-clock was wrong for a moment, and those of a copy that keeps the times of its files."""
+"""Spark ignores files that are this much older than the newest.
+
+Its default of a week would lose events after a clock was wrong for a moment, and those of a copy that keeps
+the times of its files.
+"""
 LOOKED_AT = "path string, columns binary, undecided string, problem string"
 _LOOKED_AT = pa.schema(
     [("path", pa.string()), ("columns", pa.binary()), ("undecided", pa.string()), ("problem", pa.string())]
@@ -47,9 +50,9 @@ _LOOKED_AT = pa.schema(
 
 @dataclass(frozen=True)
 class Files:
-    """Which files of a folder are events, and how they are read; it travels to the workers.
+    """Which files of a folder are events, and how they are read; it is sent to the workers.
 
-    Without `suffixes` all files are events; else only those with a suffix of the format.
+    Without `suffixes`, all files are events; otherwise only those with a suffix of the format.
     """
 
     format: Format
@@ -60,13 +63,13 @@ class Files:
 
     @classmethod
     def of(cls, source: str, format: str | None, time: str, type: str) -> Files:
-        """The files of a folder, of the format or of the one that their suffixes tell."""
+        """The files of a folder, of the given format or of the one that their suffixes show."""
         is_local = "://" not in source
         chosen = format_of(source) if format is None else SUFFIXES[f".{format}"]
         return cls(chosen, time, type, format is None, is_local)
 
     def listed(self, spark: SparkSession, source: str, most: int | None) -> DataFrame:
-        """The files as they come, at most so many in a micro-batch."""
+        """The files as they arrive, with a maximum number per micro-batch."""
         reader = spark.readStream.format("binaryFile").schema(LISTED)
         reader = reader.option("recursiveFileLookup", "true").option("maxFileAge", OLDEST)
         if most is not None:
@@ -74,7 +77,7 @@ class Files:
         return reader.load(source).select("path", *([] if self.is_local else ["content"]))
 
     def columns(self, spark: SparkSession, source: str) -> StructType:
-        """The columns of the files that are there now."""
+        """The columns of the files present now."""
         listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(source)
         listed = listed.select("path", *([] if self.is_local else ["content"]))
         looked_at = collected(listed.mapInArrow(shipped(self.looking()), LOOKED_AT))
@@ -83,7 +86,7 @@ class Files:
         return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
     def looking(self) -> Callable[[Batches], Batches]:
-        """The function that says which columns each file has."""
+        """A function that finds the columns of each file."""
 
         def look(batches: Batches) -> Batches:
             for path, place in self._opened(batches):
@@ -101,9 +104,9 @@ class Files:
         return look
 
     def reading(self, columns: pa.Schema, limit: datetime | None = None) -> Callable[[Batches], Batches]:
-        """The function that gives the events of files, and the rows that cannot be used.
+        """A function that yields the events of files, and the rows that cannot be used.
 
-        An event after the limit would move the watermark far on, so it is put aside with the reason.
+        An event after the limit would move the watermark far ahead, so it is set aside with the reason.
         """
         shown = [*(pa.field(f"c{n}", field.type) for n, field in enumerate(columns))]
         wanted = pa.schema([*shown, pa.field(UNREAD, pa.string()), pa.field(RAW, pa.string())])
@@ -128,7 +131,7 @@ class Files:
         return read
 
     def _events_of(self, place: str, columns: pa.Schema, letters: list[DeadLetter]) -> Batches:
-        """The events of a file with exactly these columns; what is no event goes to `letters`."""
+        """The events of a file with exactly these columns; rows that are not events go to `letters`."""
         with tempfile.TemporaryDirectory() as folder:
             kept = Path(folder) / "dead.jsonl"
             try:
@@ -149,7 +152,7 @@ class Files:
                 )
 
     def told(self, letter: DeadLetter, path: Any) -> tuple[str, str] | None:
-        """Why a row is no event, and its text; None where it is not to be told."""
+        """Why a row is not an event, and its text; None if it is not to be reported."""
         return _reason(letter, path), letter.raw
 
     def _opened(self, batches: Batches) -> Iterator[tuple[Any, str]]:
@@ -183,7 +186,7 @@ def split_at(events: pa.RecordBatch, time: str, limit: datetime) -> tuple[pa.Rec
 
 
 def _rows(events: pa.RecordBatch, wanted: pa.Schema, reason: str | None = None) -> pa.RecordBatch:
-    """Events as rows of a source, with a reason where they are not taken."""
+    """Events as rows of a source, with a reason if they are not taken."""
     reasons = pa.array([reason] * events.num_rows, pa.string())
     return pa.RecordBatch.from_arrays(
         [*events.columns, reasons, pa.nulls(events.num_rows, pa.string())], schema=wanted
@@ -191,9 +194,9 @@ def _rows(events: pa.RecordBatch, wanted: pa.Schema, reason: str | None = None) 
 
 
 def told_time(events: pa.RecordBatch, wanted: pa.Schema, time: int) -> pa.RecordBatch:
-    """A row that tells the greatest time of events and, as its text, how many there are.
+    """A row with the greatest time of some events and, as its text, their number.
 
-    Events that do not matter to a query stay behind in Spark, but they move the watermark too.
+    Events that do not matter to a query are not sent on, but they still move the watermark.
     """
     row = [pa.nulls(1, field.type) for field in wanted]
     row[time] = pa.array([pc.max(events.column(time))], wanted.types[time])
@@ -202,7 +205,7 @@ def told_time(events: pa.RecordBatch, wanted: pa.Schema, time: int) -> pa.Record
 
 
 def _without_place(problem: SourceError, place: str) -> str:
-    """What is wrong with a file, which may be a copy of the one that is meant."""
+    """What is wrong with a file, which may be a copy of the original."""
     return str(problem).replace(place, "the file")
 
 
@@ -219,7 +222,7 @@ def _reason(letter: DeadLetter, path: str) -> str:
 
 
 def local_path(path: str) -> str:
-    """The path of a file on this machine that Spark names by a URI without escapes."""
+    """The path of a file on this machine, from Spark's URI without escapes."""
     return path.removeprefix("file://").removeprefix("file:")
 
 

@@ -1,9 +1,9 @@
-"""The state of buckets as files beside the checkpoint: what is new in a micro-batch, written once.
+"""The state of buckets as files beside the checkpoint: what is new in a micro-batch is written once.
 
-A bucket writes one file for each micro-batch: its new chunks, its header, and an index that says where all of
-its chunks are, those of earlier files as well. The commit of the micro-batch names the index of each bucket.
-A file that no index names any more is removed after the next commit. Each part has a checksum, since Arrow
-would trust whatever the bytes say.
+A bucket writes one file for each micro-batch: its new chunks, its header, and an index that locates all of
+its chunks, including those in earlier files. The commit of the micro-batch names the index of each bucket. A
+file that no index names any more is removed after the next commit. Each part has a checksum, because Arrow
+would trust whatever the bytes contain.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Part:
     checksum: int
 
     def plain(self) -> list[Any]:
-        """The part as JSON has it."""
+        """The part as JSON data."""
         return [self.file, self.offset, self.length, self.checksum]
 
 
@@ -37,27 +37,27 @@ class Version:
     """The state of a bucket after a micro-batch."""
 
     token: str
-    """What an engine that a worker keeps must have to be of this very version."""
+    """What an engine kept by a worker must have to be of exactly this version."""
     index: Part
     files: tuple[str, ...]
     """The files that hold it."""
     rows: int
     """How many events it holds."""
     size: int
-    """How many bytes they are."""
+    """Their size in bytes."""
 
     def plain(self) -> dict[str, Any]:
-        """The version as JSON has it."""
+        """The version as JSON data."""
         return {**vars(self), "index": self.index.plain()}
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Version:
-        """The version that JSON describes."""
+        """The version from JSON data."""
         return cls(**plain | {"index": Part(*plain["index"]), "files": tuple(plain["files"])})
 
 
 class FileCells:
-    """The header and the chunks of one bucket: those of a version, and what has changed since."""
+    """The header and the chunks of one bucket: those of a version, and the changes since."""
 
     def __init__(self, place: Place, version: Version | None) -> None:
         self._place = place
@@ -72,8 +72,8 @@ class FileCells:
             what = "is missing" if found is None else "is damaged or cut short"
             raise StateError(
                 f"the state file {self._place}/{part.file} {what}\n"
-                "  hint: restore the checkpoint from a copy, or remove it together with the matches to start "
-                "anew"
+                "  hint: restore the checkpoint from a copy, or remove it together with the matches to "
+                "start over"
             )
         return found
 
@@ -87,7 +87,7 @@ class FileCells:
         return self._kept
 
     def header(self) -> bytes | None:
-        """The header, None where nothing is kept."""
+        """The header; None if nothing is stored."""
         self._index()
         return self._header
 
@@ -114,7 +114,7 @@ class FileCells:
         self._header, self._kept, self._new = None, {}, {}
 
     def write(self, prefix: str, token: str, rows: int) -> Version:
-        """Write what is new to a file of its own: a task that runs again writes another one."""
+        """Write what is new to a new file: a task that runs again writes another one."""
         assert self._header is not None
         name = f"{prefix}-{uuid.uuid4().hex[:12]}"
         chunks = self._index()

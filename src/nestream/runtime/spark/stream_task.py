@@ -1,7 +1,7 @@
 """What a bucket of a stream does with its events: late ones leave, the others wait, and time decides matches.
 
-The stateful operator of `query.match(df)` and the jobs of `nestream stream` both drive buckets by this. They
-differ in where the state is and in who knows the watermark.
+Both the stateful operator of `query.match(df)` and the jobs of `nestream stream` drive buckets with this.
+They differ in where the state is and in who knows the watermark.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.model.columns import computable
-from nestream.model.together import with_versions
+from nestream.model.query_set_table import with_versions
 from nestream.runtime.local import LocalRun
 from nestream.runtime.progress import Progress
 from nestream.runtime.spark.batch import CODE, Task
@@ -38,9 +38,10 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class StreamTask:
-    """What a bucket needs to know; it travels to the workers.
+    """What a bucket needs to know; it is sent to the workers.
 
-    `carried` are the columns of the packs. With `whole`, late and malformed events leave with all of theirs.
+    `carried` are the columns of the packs. With `whole`, late and malformed events leave with all their
+    columns.
     """
 
     task: Task
@@ -88,11 +89,11 @@ class StreamTask:
         return Bucket(self.task.run(self._schema))
 
     def restored(self, saved: SavedState, cells: Cells) -> Bucket:
-        """A bucket as it was saved."""
+        """A bucket from its saved state."""
         return Bucket.restored(self.task.run(self._schema), saved, cells, self.task.time)
 
     def changed(self, bucket: Bucket, before: StreamTask, staying: Collection[str]) -> Bucket:
-        """A bucket of `before` that goes on with the queries of this task, of which some stay as they are."""
+        """A bucket of `before` that continues with the queries of this task; some may stay as they are."""
         found = self.bucket()
         Progress(bucket.run, 0).going_on(found.run, 0, (), staying)
         if not isinstance(found.run, LocalRun):
@@ -101,7 +102,7 @@ class StreamTask:
         return found
 
     def _coded(self, events: pa.Table, before: StreamTask) -> pa.Table:
-        """Events that wait, their types numbered as in this task."""
+        """Waiting events, with types numbered as in this task."""
         place, kind = events.schema.get_field_index(CODE), self.carried.field(CODE).type
         names = pc.cast(before.task.type_names(events.column(CODE).combine_chunks()), pa.string())
         codes = names
@@ -111,7 +112,7 @@ class StreamTask:
         return events.set_column(place, pa.field(CODE, kind), codes)
 
     def take(self, bucket: Bucket, events: pa.Table, watermark: int | None) -> Iterator[Found]:
-        """Let the events wait; the late ones leave."""
+        """Let the events wait; yield the late ones."""
         times = computable(events.column(self.task.time), self.task.schema.unit, self.task.time).to_numpy(
             zero_copy_only=False
         )
@@ -123,14 +124,14 @@ class StreamTask:
         bucket.waiting.add(self._needed(events), times)
 
     def settle(self, bucket: Bucket, watermark: int) -> Iterator[Found]:
-        """The matches that are decided once the watermark is there."""
+        """The matches that are decided once the watermark is reached."""
         for table in bucket.settle(watermark, self._typed):
             for begin in range(0, table.num_rows, ROWS_A_PACK):
                 part = self._versioned(table.slice(begin, ROWS_A_PACK).cast(self.task.wanted))
                 yield Found(MATCHES, part.num_rows, None, packed(part.combine_chunks()))
 
     def malformed(self, pack: Any) -> Found:
-        """A pack of events that cannot be used, with the reason that they share."""
+        """A pack of events that cannot be used, with their common reason."""
         shared = REASONS.get(pack.slot)
         reason = None if shared is None else shared.format(time=self.task.time, type=self.task.type)
         return Found(FUTURE if pack.slot == AHEAD else MALFORMED, pack.rows, reason, pack.data)
@@ -143,7 +144,7 @@ class StreamTask:
         return events.select([*names, CODE])
 
     def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The events as the engine takes them, with types as names."""
+        """The events as the engine takes them, with type names."""
         task = self.task
         types = task.type_names(batch.column(CODE))
         return pa.RecordBatch.from_pydict(

@@ -1,0 +1,392 @@
+"""The events that can still be part of a match, as columns in the order of their positions.
+
+Only events of some leaf are kept: their positions and times, and the columns that predicates read or the
+output shows. Any number of queries may read them: each type is looked up, and each test is made, once for
+all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nestream.engine.kernels import Rows
+from nestream.engine.kernels.scan import of_known_types
+from nestream.engine.kernels.stack import first_of_time, taken_or_none
+from nestream.engine.program import LeafSpec
+from nestream.engine.selection import Selection
+from nestream.engine.values import Evaluator
+from nestream.model.columns import computable, field_of
+from nestream.model.event_types import ANY_TYPE, named_types
+from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
+from nestream.model.output import Members
+from nestream.model.plain import empty_table
+from nestream.model.schema import EventError, Schema
+from nestream.model.vector import Vector
+
+Ints = npt.NDArray[np.int64]
+_MANY_LEAVES = 16
+"""From this number of leaves on, joining small batches before testing them pays off."""
+MOST_TYPES = 1 << 15
+"""The maximum number of types: they are numbered in 16 bits."""
+_FEW_WORDS = 64
+"""How many words of a dictionary may be unused before it is rebuilt."""
+
+
+@dataclass
+class Piece:
+    """A run of events that passed the leaves and is not yet joined to the others."""
+
+    first: int
+    """The position that the piece's positions are relative to."""
+    pos: Ints
+    ts: Ints
+    type: npt.NDArray[np.int16]
+    source: pa.Table
+    """The columns of the batch that the events arrived in."""
+    taken: Ints | None
+    """The rows of the events in that batch; None for all."""
+    members: dict[int, Rows]
+    """For each leaf with events in this piece, their rows in it."""
+
+    @property
+    def payload(self) -> pa.Table:
+        """The columns of the events."""
+        return self.source if self.taken is None else self.source.take(pa.array(self.taken))
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One column of the events."""
+        found = self.source.column(name)
+        return found if self.taken is None else found.take(pa.array(self.taken))
+
+
+class EventBuffer:
+    """Columns of events in the order of their positions, with the rows of each leaf.
+
+    `pos` holds positions relative to `base`. Row numbers index these columns.
+    """
+
+    def __init__(self, leaves: Sequence[LeafSpec], schema: Schema, columns: Sequence[str]) -> None:
+        self.leaves = tuple(leaves)
+        self.schema = schema
+        self.unit = schema.unit
+        self.columns = list(columns)
+        self.by_arrival = schema.by_arrival
+        self.evaluator = Evaluator(schema.per_microsecond)
+        self.types = named_types(name for leaf in leaves for name in leaf.types)
+        """The names of the types, by number; where a leaf takes any type, also those seen so far."""
+        self.any_type = any(ANY_TYPE in leaf.types for leaf in leaves)
+        self.seen = 0
+        """How many events have arrived: the position of the next one."""
+        self.base = 0
+        self.forgotten = 0
+        """How many rows were forgotten: adding it makes the number of a row permanent."""
+        self.pos: Ints = np.empty(0, np.int64)
+        self.ts: Ints = np.empty(0, np.int64)
+        self.type: npt.NDArray[np.int16] = np.empty(0, np.int16)
+        self._source: tuple[pa.Table, Ints] | None = None
+        """The batch that all the events arrived in, and their rows in it, while there is only one."""
+        self.payload = empty_table(pa.schema([pa.field(name, schema.columns[name]) for name in self.columns]))
+        self.leaf_rows: list[npt.NDArray[Any]] = [np.empty(0, np.int32) for _ in self.leaves]
+        """The rows of each leaf, in 32 bits; the papers' engine accepts any integers."""
+        self._fresh: set[int] = set()
+        self._pieces: list[Piece] = []
+        self._computed: dict[str, Vector] = {}
+        self._moments: Rows | None = None
+        self._ties: bool | None = None
+        self._low: Ints | None = None
+        self._types = pa.array(self.types, pa.string())
+        self._words: tuple[pa.Array, npt.NDArray[np.int16]] | None = None
+        """The last dictionary of types, and the numbers of its words."""
+        self._selection = Selection(self.leaves, self.types, self.evaluator)
+
+    def __len__(self) -> int:
+        return len(self.pos)
+
+    # -- arriving ------------------------------------------------------------------------------------------
+
+    def append(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """Add events that follow all the others in order."""
+        if isinstance(batch, pa.Table):
+            if len(self.leaves) > _MANY_LEAVES:  # every test has a cost per batch
+                batch = batch.combine_chunks()
+            for part in batch.to_batches():
+                self.append(part)
+            return
+        first, self.seen = self.seen, self.seen + batch.num_rows
+        codes, rows = self._of_known_types(batch.column(self.schema.type))
+        if not len(rows):
+            return
+        taken = None if len(rows) == batch.num_rows else rows
+        piece = Piece(
+            first=first,
+            pos=rows,
+            ts=self._times(batch, taken),
+            type=codes,
+            source=pa.Table.from_batches([batch.select(self.columns)]),
+            taken=taken,
+            members={},
+        )
+        piece.members = self._members(piece)
+        self._pieces.append(self._without_strangers(piece))
+
+    def _of_known_types(self, column: pa.Array) -> tuple[npt.NDArray[np.int16], Ints]:
+        """The rows whose type some leaf takes, with the number of that type."""
+        if pa.types.is_dictionary(column.type):
+            known = self._word_numbers(column.dictionary)
+            indices = column.indices.to_numpy(zero_copy_only=False)
+            found: tuple[npt.NDArray[np.int16], Ints] = of_known_types(indices, known)
+            return found
+        codes = self._type_numbers(column)
+        rows = np.flatnonzero(codes >= 0)
+        return codes[rows], rows
+
+    def _word_numbers(self, words: pa.Array) -> npt.NDArray[np.int16]:
+        """The numbers of the types in a dictionary; consecutive batches mostly share one."""
+        if self._words is None or not self._words[0].equals(words):
+            self._words = words, self._type_numbers(words)
+        return self._words[1]
+
+    def _type_numbers(self, names: pa.Array) -> npt.NDArray[np.int16]:
+        if self.any_type:
+            self._meet(names.cast(pa.string()))
+        numbers = pc.index_in(names.cast(pa.string()), self._types).fill_null(-1)
+        return np.asarray(numbers.to_numpy(zero_copy_only=False), np.int16)
+
+    def _meet(self, names: pa.Array) -> None:
+        """Number the types that are new."""
+        strange = pc.invert(pc.is_in(names, value_set=self._types))
+        fresh = pc.unique(names.filter(pc.and_(strange, names.is_valid()))).to_pylist()
+        if not fresh:
+            return
+        self.types += tuple(fresh)
+        if len(self.types) > MOST_TYPES:
+            raise EventError(
+                f"the events have more than {MOST_TYPES:,} types, too many for ANY\n"
+                "  hint: name the types of the query, or put what differs into an attribute"
+            )
+        self._types = pa.array(self.types, pa.string())
+
+    def _times(self, batch: pa.RecordBatch, rows: Ints | None) -> Ints:
+        column = batch.column(self.schema.time)
+        if rows is not None:
+            column = column.take(pa.array(rows))
+        times = computable(column, self.unit, self.schema.time)
+        return np.asarray(times.to_numpy(zero_copy_only=False), np.int64)
+
+    def _members(self, piece: Piece) -> dict[int, Rows]:
+        vectors: dict[str, Vector] = {}
+
+        def column(name: str) -> Vector:
+            if name == TIME_ATTRIBUTE:
+                return Vector(piece.ts)
+            if name == TYPE_ATTRIBUTE:
+                return Vector(self._types.take(pa.array(piece.type)).cast(pa.large_string()))
+            if name not in vectors:
+                held = self.schema.column(name)
+                vectors[name] = Vector.of(computable(field_of(piece.column(held), name), self.unit, held))
+            return vectors[name]
+
+        return self._selection.members(piece.type, column)
+
+    def _without_strangers(self, piece: Piece) -> Piece:
+        """The piece without the events that no leaf took."""
+        if not any(leaf.filters for leaf in self.leaves):
+            return piece
+        wanted = np.zeros(len(piece.pos), bool)
+        for rows in piece.members.values():
+            wanted[rows] = True
+        if wanted.all():
+            return piece
+        keep = np.flatnonzero(wanted)
+        renumbered = np.cumsum(wanted, dtype=np.int32) - np.int32(1)
+        return Piece(
+            piece.first,
+            piece.pos[keep],
+            piece.ts[keep],
+            piece.type[keep],
+            piece.source,
+            keep if piece.taken is None else piece.taken[keep],
+            {leaf: renumbered[rows] for leaf, rows in piece.members.items()},
+        )
+
+    def seal(self) -> None:
+        """Join what has arrived since the last call to the columns."""
+        if not self._pieces:
+            return
+        pieces, self._pieces = self._pieces, []
+        if not len(self):
+            self.base = pieces[0].first
+        start = len(self)
+        found: dict[int, list[Rows]] = {}
+        for piece in pieces:
+            for leaf, rows in piece.members.items():
+                found.setdefault(leaf, []).append(rows + np.int32(start) if start else rows)
+            start += len(piece.pos)
+            if piece.first != self.base:
+                piece.pos = piece.pos + (piece.first - self.base)
+            piece.members = {}
+        self._fresh |= found.keys()
+        for leaf in list(found):  # release each part once it is joined
+            self.leaf_rows[leaf] = _joined(self.leaf_rows[leaf], found.pop(leaf))
+        self.pos = _joined(self.pos, [piece.pos for piece in pieces])
+        self.ts = _joined(self.ts, [piece.ts for piece in pieces])
+        self.type = _joined(self.type, [piece.type for piece in pieces])
+        self._join_payload(pieces)
+        self._changed()
+
+    def _changed(self) -> None:
+        """Forget what was computed from the events, because they have changed."""
+        self._computed, self._moments, self._ties, self._low = {}, None, None, None
+
+    def _join_payload(self, pieces: list[Piece]) -> None:
+        """Append the columns of the pieces; those of a single batch stay in place until needed."""
+        if (
+            self._source is None
+            and not self._payload.num_rows
+            and len(pieces) == 1
+            and pieces[0].taken is not None
+        ):
+            self._source = pieces[0].source, pieces[0].taken
+            return
+        tables = [self.payload, *(piece.payload for piece in pieces)]
+        del pieces
+        joined = pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
+        self.payload = joined.unify_dictionaries().combine_chunks() if joined.num_rows else joined
+
+    @property
+    def payload(self) -> pa.Table:
+        """The columns that are read or shown, one row per event."""
+        if self._source is not None:
+            source, taken = self._source
+            self.payload = source.take(pa.array(taken)).combine_chunks()
+        return self._payload
+
+    @payload.setter
+    def payload(self, table: pa.Table) -> None:
+        self._source, self._payload = None, table
+
+    def shown(
+        self, rows: Mapping[str, Ints], members: Mapping[str, Members]
+    ) -> tuple[pa.Table, dict[str, Ints], dict[str, Members]]:
+        """A table with the events of some matches and of their groups, and their rows in it."""
+        if self._source is None:
+            return self.payload, dict(rows), dict(members)
+        source, taken = self._source
+
+        def of(own: Mapping[str, Ints]) -> dict[str, Ints]:
+            return {name: taken_or_none(taken, column) for name, column in own.items()}
+
+        groups = {name: Members(group.counts, of(group.rows)) for name, group in members.items()}
+        return source, of(rows), groups
+
+    def take_fresh(self) -> set[int]:
+        """Return the leaves that received events since the last call."""
+        fresh, self._fresh = self._fresh, set()
+        return fresh
+
+    def restore(self, payload: pa.Table, types: pa.Array, times: Ints, positions: Ints) -> None:
+        """Take back events of a saved state, with their positions."""
+        codes, rows = self._of_known_types(types)
+        if not len(rows):
+            return
+        piece = Piece(0, positions[rows], times[rows], codes, payload, rows, {})
+        piece.members = self._members(piece)
+        self._pieces.append(self._without_strangers(piece))
+        self.seal()
+
+    # -- leaving -------------------------------------------------------------------------------------------
+
+    def drop_expired(self, count: int) -> bool:
+        """Forget the first rows if they are worth moving the columns for; return whether it did."""
+        if count >= 1024 or (count and count * 4 >= len(self)):
+            self.drop_rows(count)
+            return True
+        return False
+
+    def drop_rows(self, count: int) -> None:
+        """Forget the first rows."""
+        if count <= 0:
+            return
+        self.forgotten += count
+        self.payload = _without_lost_words(self.payload.slice(count).combine_chunks())
+        self.ts, self.type = self.ts[count:].copy(), self.type[count:].copy()
+        pos = self.pos[count:] + self.base
+        self.base = int(pos[0]) if len(pos) else 0
+        self.pos = pos - self.base
+        self.leaf_rows = [rows[np.searchsorted(rows, count) :] - count for rows in self.leaf_rows]
+        self._changed()
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def attribute(self, name: str) -> Vector:
+        """The values of an attribute for every row."""
+        if name not in self._computed:
+            self._computed[name] = self.computed(name)
+        return self._computed[name]
+
+    def computed(self, name: str) -> Vector:
+        """The same for a single use: it is not kept."""
+        if name in self._computed:
+            return self._computed[name]
+        if name == TIME_ATTRIBUTE:
+            return Vector(self.ts)
+        if name == TYPE_ATTRIBUTE:
+            return Vector.of(self.type_names().cast(pa.large_string()))
+        held = self.schema.column(name)
+        return Vector.of(computable(field_of(self._column(held), name), self.unit, held))
+
+    def _column(self, name: str) -> pa.ChunkedArray:
+        if self._source is None:
+            return self.payload.column(name)
+        source, taken = self._source
+        return source.column(name).take(pa.array(taken))
+
+    @property
+    def moments(self) -> Rows:
+        """For each row, the first row with its time."""
+        if self._moments is None:
+            self._moments = first_of_time(self.ts)
+        return self._moments
+
+    @property
+    def ties(self) -> bool:
+        """Whether there are events with equal times."""
+        if self._ties is None:
+            self._ties = bool((self.ts[1:] == self.ts[:-1]).any())
+        return self._ties
+
+    @property
+    def low(self) -> Ints:
+        """The position of the first event with each event's time; its own where arrival decides the order."""
+        if self._low is None:
+            self._low = self.pos if self.by_arrival else self.pos[self.moments]
+        return self._low
+
+    def type_names(self) -> pa.Array:
+        """The event type of every row."""
+        return self._types.take(pa.array(self.type))
+
+
+def _joined(held: npt.NDArray[Any], parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Append the parts to what is held; a single non-empty part is not copied."""
+    some = [part for part in (held, *parts) if len(part)]
+    return np.concatenate(some) if len(some) > 1 else some[0] if some else held
+
+
+def _without_lost_words(table: pa.Table) -> pa.Table:
+    """Rebuild the dictionaries of columns that have many more words than rows: forgotten rows used them."""
+    for place, column in enumerate(table.columns):
+        if not pa.types.is_dictionary(column.type):
+            continue
+        words = max((len(chunk.dictionary) for chunk in column.chunks), default=0)
+        if words > 2 * len(column) + _FEW_WORDS:
+            fresh = column.cast(column.type.value_type).dictionary_encode().cast(column.type)
+            table = table.set_column(place, table.schema.field(place), fresh)
+    return table
