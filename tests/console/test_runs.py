@@ -221,7 +221,7 @@ def test_a_trial_takes_every_event_once_though_they_come_while_it_starts(tmp_pat
 def test_a_trial_that_is_no_query_is_refused_and_there_are_only_so_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asked, "MOST_TRIALS", 1)
+    monkeypatch.setattr(requests, "MOST_TRIALS", 1)
     folder = JobFolder(tmp_path / "job")
     with serving(folder.path) as console, console.client() as client:
         assert ask(client, "trial", text="SEQ(", name="one")["diagnostics"]
