@@ -26,7 +26,7 @@ ELSEWHERE = {
 ALL = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if path.parent.name != "design")
 PAGES = [page for page in ALL if page not in ELSEWHERE]
 RUN = {"python", "console", "text"}
-SHOWN = {"neel", "sh", "sql", "java", "json", "csv", "query", "explain", "toml"}
+SHOWN = {"neel", "sh", "sql", "java", "json", "csv", "query", "explain", "toml", "lua", "elisp"}
 """Blocks that are shown and not run; `neel` is checked, and those with a title are files of the page."""
 
 
