@@ -60,6 +60,12 @@ def test_every_block_of_a_page_is_of_a_known_kind(page: str) -> None:
     assert {block["kind"] for block in blocks if not TITLE.search(block["rest"])} <= RUN | SHOWN
 
 
+@pytest.mark.parametrize("page", ALL)
+def test_the_site_understands_the_head_of_every_block(page: str) -> None:
+    heads = re.findall(r"^ *```(\S.*)$", text_of(page), re.MULTILINE)
+    assert [head for head in heads if not re.fullmatch(r'[\w-]+( title="[^"]+")?', head)] == []
+
+
 @pytest.mark.parametrize("query", queries(), ids=lambda query: " ".join(query.split())[:60])
 def test_a_query_that_a_page_shows_is_accepted(query: str) -> None:
     nestream.query(query)
