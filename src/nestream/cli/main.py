@@ -133,6 +133,12 @@ COMMANDS = {
         ("nestream lsp", "nestream lsp --events hospital.csv"),
         no_args_is_help=False,
     ),
+    "doctor": Lazy(
+        "nestream.cli.doctor:doctor",
+        ("nestream doctor", "nestream doctor --format json"),
+        no_args_is_help=False,
+        arrow=True,
+    ),
     "demo": Lazy("nestream.cli.demo:app"),
 }
 """The commands in the order of the help."""

@@ -2,7 +2,7 @@
 
 The forward pass over a sequence touches the events of every step. The backward pass builds matches from its
 last events, and touches the rows of every suffix that can still become a match. A shared operator does some
-of that once for all its expressions. docs/optimizer.md has the formulas in words.
+of that once for all its expressions. docs/papers/optimizer.md has the formulas in words.
 """
 
 from __future__ import annotations
