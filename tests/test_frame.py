@@ -71,6 +71,7 @@ def test_nothing_but_the_opening_words_stands_before_the_first_command() -> None
         "scripts/demo",
         "scripts/test",
         "scripts/slow-test",
+        "scripts/matrix",
         "scripts/docs",
         ".ci/run",
     ],

@@ -49,9 +49,9 @@ def job(
     `rules` are what you match: a query, a query set, a mapping, or a folder of `.neel` files. `query` is the
     started Spark query that writes the matches; the console shows its progress. `matches`, `events` and
     `late` are the places that it writes to and reads from: folders, files or `kafka://` addresses. For a
-    stream in this process call `stream()` of what this returns; it records events and matches itself. For
-    files or topics on Spark call `stream_files()`. With a folder of rules, these two take changes of the
-    rules while they run, those that you deploy from the console too.
+    stream in this process, call `stream()` on the result; it records events and matches itself. For files or
+    topics on Spark, call `stream_files()`. With a folder of rules, both apply changes of the rules while they
+    run, including those that you deploy from the console.
 
     `entity`, `place` and `facets` name attributes; `titles` and `severities` map rules to values. What you
     leave out stays as it is in job.json.
@@ -114,7 +114,7 @@ class WatchedJob:
     ) -> None:
         self.folder = folder
         self._place = place
-        """The folder of the rules, if that is what was given: they may change then."""
+        """The folder of the rules, if you passed one: they may then change."""
         self.rules = rules
         self.progress = Progress()
         self._time, self._type = time, type
@@ -156,9 +156,9 @@ class WatchedJob:
         return RecordedStream(stream, record, live)
 
     def stream_files(self, spark: Any, source: str, sink: str, **options: Any) -> Any:
-        """Match files or topics on Spark, as `Queries.stream_files` does, and show how it goes.
+        """Match files or topics on Spark, like `Queries.stream_files`, and show the progress.
 
-        The checkpoint is in the folder of the job unless you name another.
+        The checkpoint is in the folder of the job, unless you name another.
         """
         options = {"checkpoint": str(self.folder.path / "checkpoint"), **options}
         columns = {"time": self._time, "type": self._type}
@@ -178,7 +178,7 @@ class WatchedJob:
         self.progress = started.progress
 
         def ended() -> bool:
-            with suppress(Exception):  # why it failed is in its progress
+            with suppress(Exception):  # its progress says why it failed
                 return bool(started.wait(0))
             return True
 
@@ -186,7 +186,7 @@ class WatchedJob:
         return started
 
     def _live_rules(self, start: Any) -> LiveRules | None:
-        """The rules of the folder, as they change; None where rules were given that stay."""
+        """The rules of the folder, which may change; None for fixed rules."""
         if self._place is None:
             return None
         live = LiveRules(RuleFolder(self._place, noted=True), lambda texts: queries(dict(texts)), start)
@@ -228,9 +228,9 @@ class WatchedJob:
 
 
 class RecordedStream:
-    """A stream whose events and matches the console sees; else it is the stream itself.
+    """A stream whose events and matches the console shows; otherwise like the stream itself.
 
-    Rules of a folder are looked at before events are taken, at most once a second.
+    The rules of a folder are checked before events are taken, at most once a second.
     """
 
     def __init__(self, stream: Any, record: StreamRecord, live: LiveRules | None = None) -> None:
@@ -240,14 +240,14 @@ class RecordedStream:
             record.of_rules(live)
 
     def _look(self) -> None:
-        """Go on with other rules if there are any."""
+        """Apply changes of the rules, if there are any."""
         now = clock.monotonic()
         if self._live is not None and now - self._looked >= TICK:
             self._looked = now
             self._record.of_rules(self._live, self._live.look(self._stream))
 
     def push(self, event: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Take an event; the matches that it decides."""
+        """Take an event; return the matches it decides."""
         self._look()
         begin = self._record.begin()
         found: list[dict[str, Any]] = self._stream.push(event)
@@ -255,7 +255,7 @@ class RecordedStream:
         return found
 
     def push_batch(self, events: Any) -> Any:
-        """Take many events; the matches that they decide as a table."""
+        """Take many events; return the matches they decide as a table."""
         self._look()
         begin = self._record.begin()
         found = self._stream.push_batch(events)

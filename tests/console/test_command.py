@@ -113,4 +113,5 @@ def test_without_its_packages_it_says_what_to_install() -> None:
     process = started(before="import sys; sys.modules['starlette'] = None; sys.modules['uvicorn'] = None")
     _, told = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert "pip install '.[console]'" in " ".join(told.split())
+    assert "the console needs the package" in told
+    assert "pip install" in told

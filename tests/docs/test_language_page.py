@@ -36,8 +36,9 @@ class Example:
 
 
 def options(text: str) -> dict[str, Any]:
-    """What stands behind `events`: `order=arrival`, `types=A(x,y)B(x)`."""
-    found: dict[str, Any] = dict(part.split("=", 1) for part in text.split())
+    """What the title of `events` says beside that word: `order=arrival`, `types=A(x,y)B(x)`."""
+    said = re.search(r'title="events, (\S+)"', text)
+    found: dict[str, Any] = dict([said[1].split("=", 1)]) if said else {}
     if "types" in found:
         pairs = re.findall(r"([\w-]+)\(([^)]*)\)", found["types"])
         found["types"] = {name: attributes.split(",") for name, attributes in pairs}

@@ -26,7 +26,7 @@ ELSEWHERE = {
 ALL = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if path.parent.name != "design")
 PAGES = [page for page in ALL if page not in ELSEWHERE]
 RUN = {"python", "console", "text"}
-SHOWN = {"neel", "sh", "sql", "java", "json", "csv", "query", "explain", "toml"}
+SHOWN = {"neel", "sh", "sql", "java", "json", "csv", "query", "explain", "toml", "lua", "elisp"}
 """Blocks that are shown and not run; `neel` is checked, and those with a title are files of the page."""
 
 
@@ -58,6 +58,12 @@ def test_every_block_of_a_page_is_of_a_known_kind(page: str) -> None:
     blocks = list(BLOCK.finditer(text))
     assert len(re.findall(r"^```", text, re.MULTILINE)) == 2 * len(blocks)
     assert {block["kind"] for block in blocks if not TITLE.search(block["rest"])} <= RUN | SHOWN
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_the_site_understands_the_head_of_every_block(page: str) -> None:
+    heads = re.findall(r"^ *```(\S.*)$", text_of(page), re.MULTILINE)
+    assert [head for head in heads if not re.fullmatch(r'[\w-]+( title="[^"]+")?', head)] == []
 
 
 @pytest.mark.parametrize("query", queries(), ids=lambda query: " ".join(query.split())[:60])

@@ -65,6 +65,21 @@ def test_the_links_of_a_page_lead_somewhere(page: str) -> None:
     assert broken == []
 
 
+def test_the_code_names_pages_that_exist() -> None:
+    folders = [ROOT / name for name in ("src", "tests", "benchmarks", "examples")]
+    files = [
+        path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".neel", ".case"}
+    ]
+    named = {
+        f"{path.relative_to(ROOT)}: {page}"
+        for path in files
+        if path.is_file()
+        for page in re.findall(r"\bdocs/[\w/-]+\.md\b", path.read_text(encoding="utf-8"))
+        if not (ROOT / page).is_file()
+    }
+    assert named == set()
+
+
 def test_the_pages_load_nothing_from_elsewhere() -> None:
     assert SITE["theme"]["font"] is False
     assert [

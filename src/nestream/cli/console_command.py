@@ -11,6 +11,7 @@ import typer
 
 from nestream.cli.terminal import note
 from nestream.data import sample_names
+from nestream.model.extras import needs
 
 
 def console(
@@ -57,10 +58,7 @@ def console(
     try:
         from nestream.console import serve
     except ModuleNotFoundError as missing:
-        raise OSError(
-            f"the console needs the package {missing.name}, which is not installed\n"
-            "  hint: run ./scripts/setup, or pip install '.[console]' in the checkout"
-        ) from None
+        raise OSError(needs("the console", missing.name or "starlette", "console")) from None
 
     def ready(address: str) -> None:
         note(f"the console runs at {address}\npress Ctrl-C to stop it")

@@ -124,7 +124,7 @@ COMMANDS = {
         (
             "nestream console",
             "nestream console --data trades.parquet --no-browser",
-            "nestream console --job hospital --port 8700",
+            "nestream console hospital --port 8700",
         ),
         no_args_is_help=False,
     ),
@@ -132,6 +132,12 @@ COMMANDS = {
         "nestream.cli.lsp:lsp",
         ("nestream lsp", "nestream lsp --events hospital.csv"),
         no_args_is_help=False,
+    ),
+    "doctor": Lazy(
+        "nestream.cli.doctor:doctor",
+        ("nestream doctor", "nestream doctor --format json"),
+        no_args_is_help=False,
+        arrow=True,
     ),
     "demo": Lazy("nestream.cli.demo:app"),
 }

@@ -10,7 +10,7 @@ state_bytes  the size of the state
 rate         events a second in this micro-batch
 leaves       null: Spark tells the size of the state, and not what of the query it is held for
 
-`docs/streaming.md` explains the others: written, state, busy, batch_seconds, state_rows, by_rule,
+`docs/guides/streams.md` explains the others: written, state, busy, batch_seconds, state_rows, by_rule,
 seconds_by_rule, version, rules and refused.
 """
 

@@ -15,6 +15,7 @@ from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, expressions
 from nestream.model.columns import to_table
 from nestream.model.expression import constants
+from nestream.model.extras import needs
 from nestream.model.lengths import length_of_time, seconds_of
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
@@ -157,10 +158,7 @@ def spark_session(master: str = "local[*]", settings: Mapping[str, str] | None =
     try:
         from nestream.runtime.spark.session import local_session
     except ModuleNotFoundError as missing:
-        raise OSError(
-            f"Spark needs the package {missing.name}, which is not installed\n"
-            "  hint: run ./scripts/setup, or pip install '.[spark]' in the checkout"
-        ) from None
+        raise OSError(needs("Spark", missing.name or "pyspark", "spark")) from None
     return local_session(master, settings=settings)
 
 

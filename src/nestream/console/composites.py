@@ -1,4 +1,4 @@
-"""Composite events for a query of the editor: what the job's queries with INTO make of its events."""
+"""Composite events for a query in the editor: what the job's queries with INTO make of its events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import nestream
 
 
 def makers_of(request: Mapping[str, Any], query: nestream.Query) -> dict[str, nestream.Query]:
-    """The job's queries that make composite events, where the query of a request reads some of these."""
+    """The job's queries that make composite events, if the query of a request reads some of these."""
     texts = request.get("makers") or {}
     makers = {name: nestream.query(text) for name, text in texts.items() if name != request.get("name")}
     made = {maker.plan.output.into for maker in makers.values()}
@@ -19,7 +19,7 @@ def makers_of(request: Mapping[str, Any], query: nestream.Query) -> dict[str, ne
 
 
 def with_composites(table: pa.Table, makers: Mapping[str, nestream.Query], time: str, type: str) -> pa.Table:
-    """The events with the composite events after them, so that the events keep their places."""
+    """The events followed by the composite events, so that the events keep their places."""
     if not makers:
         return table
     place = table.schema.get_field_index(type)

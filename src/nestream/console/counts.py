@@ -1,4 +1,4 @@
-"""What the console counts of the matches of a job, in bounded memory: by value, and by time."""
+"""Counts the matches of a job in bounded memory: by value, and by time."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 MOST_KEYS = 1_000
-"""How many values are counted apart; the rest are counted together."""
+"""How many values are counted separately; the rest are counted together."""
 MOST_ATTRIBUTES = 12
-"""How many attributes are counted by if the job names no facets."""
+"""How many attributes are counted if the job names no facets."""
 MOST_SHOWN = 50
 OTHER = "(others)"
 WIDTHS = (5, 60, 1800)
@@ -31,12 +31,12 @@ class Tally:
         self.counts[name if name in self.counts or len(self.counts) < MOST_KEYS else OTHER] += 1
 
     def top(self) -> dict[str, int]:
-        """The most frequent, and how often."""
+        """The most frequent keys, and how often they occur."""
         return dict(self.counts.most_common(MOST_SHOWN))
 
 
 class Facets:
-    """Counts matches by the values of attributes: those that are named, else the first that there are.
+    """Counts matches by the values of attributes: the named ones, or the first that occur.
 
     A match counts once for each value of an attribute in its events.
     """
@@ -65,7 +65,7 @@ class Facets:
         return True
 
     def json(self) -> dict[str, Any]:
-        """The counts by attribute, each with how many values there are."""
+        """The counts by attribute, each with the number of values."""
         return {
             name: {"values": tally.top(), "distinct": len(tally.counts)}
             for name, tally in self.tallies.items()
@@ -73,14 +73,14 @@ class Facets:
 
 
 class Rates:
-    """How many matches each rule had in each stretch of event time, in three resolutions."""
+    """How many matches each rule had in each interval of event time, in three resolutions."""
 
     def __init__(self) -> None:
         self.levels: list[dict[int, Counter[str]]] = [{} for _ in WIDTHS]
         self.rules: set[str] = set()
 
     def add(self, rule: str, end: float | None) -> None:
-        """Count a match that ended then; one that is older than all that is kept is left out."""
+        """Count a match by its end; one older than all kept intervals is ignored."""
         if end is None:
             return
         if rule not in self.rules and len(self.rules) >= MOST_RULES:
@@ -98,7 +98,7 @@ class Rates:
             level[bucket][rule] += 1
 
     def json(self) -> list[dict[str, Any]]:
-        """The levels for the browser, which counts on by itself."""
+        """The levels for the browser, which continues to count by itself."""
         return [
             {"width": width, "buckets": {str(at): dict(counts) for at, counts in level.items()}}
             for width, level in zip(WIDTHS, self.levels, strict=True)

@@ -20,7 +20,7 @@ def frame(value: Any) -> bytes:
 
 
 def read_frame(pipe: IO[bytes]) -> Any:
-    """The next message, None at the end."""
+    """The next message; None at the end."""
     head = pipe.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -28,7 +28,7 @@ def read_frame(pipe: IO[bytes]) -> Any:
 
 
 async def receive_frame(reader: asyncio.StreamReader) -> Any:
-    """The next message; raises IncompleteReadError where the process has ended."""
+    """The next message; raises IncompleteReadError if the process has ended."""
     (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
     if length > LARGEST:
         raise asyncio.IncompleteReadError(b"", length)

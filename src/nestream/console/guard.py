@@ -1,9 +1,9 @@
-"""Who may talk to the console, and with how much: a token, the names of this machine, and sizes.
+"""Decides who may talk to the console, and how much they may send: a token, host names, and sizes.
 
-The console listens on this machine alone, but every program and every web page opened here can reach that.
-So a request must carry the token of the printed address (afterwards a cookie), must name the host as the
-address does (a page that has its own name point here does not), and, where it changes something, must come
-from a page of the console itself. The answers forbid pages to load anything from elsewhere.
+The console listens only on this machine, but every program and every web page opened here can reach it. So a
+request must carry the token of the printed address (later a cookie), must name the host as the address does
+(a page whose own name points here does not), and, if it changes something, must come from a page of the
+console itself. The answers forbid pages to load anything from elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BODY = 256 << 10
-"""The most bytes of a request's body."""
+"""The maximum size of a request's body in bytes."""
 MOST_QUERY = 4 << 10
 HEADERS = {
     "content-security-policy": "default-src 'self'; base-uri 'none'; form-action 'self'; "
@@ -34,21 +34,21 @@ REFUSED = (
 
 
 class TooLargeError(Exception):
-    """A body that goes on beyond the limit."""
+    """A body that exceeds the limit."""
 
 
 class Guard:
-    """Lets a request through to the application, or answers it itself."""
+    """Passes a request to the application, or answers it itself."""
 
     def __init__(self, app: ASGIApp, token: str, hosts: set[str], cookie: str) -> None:
         self.app = app
         self.token = token
         self.hosts = hosts
-        """The values of the Host header that are ours; filled in once the port is known."""
+        """The valid values of the Host header; filled in once the port is known."""
         self.cookie = cookie
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -81,7 +81,7 @@ class Guard:
         return None
 
     def _admit(self, scope: Scope, given: str, query: list[tuple[str, str]]) -> Response:
-        """Take the token out of the address, and keep it as a cookie that scripts cannot read."""
+        """Remove the token from the address, and keep it as a cookie that scripts cannot read."""
         if not self._is_token(given):
             return _said(403, REFUSED)
         rest = urlencode([(name, value) for name, value in query if name != "token"])
@@ -130,7 +130,7 @@ def _with_headers(send: Send) -> Send:
 
 
 def _limited(receive: Receive) -> Receive:
-    """The body, cut off by an error where it is larger than its header said or than is allowed."""
+    """The body; raises if it is larger than its header said or than is allowed."""
     taken = 0
 
     async def received() -> Message:

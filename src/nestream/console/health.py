@@ -1,4 +1,4 @@
-"""How a job is doing: its state seen from outside, and series of its numbers over minutes, an hour, a day."""
+"""The health of a job: its state seen from outside, and its numbers over minutes, an hour and a day."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nestream.job import State
 from nestream.job.progress import STALLED, state_of
 
 LEVELS = ((1, 300), (15, 240), (300, 288))
-"""Seconds between two points, and how many are kept: five minutes, an hour, a day."""
+"""The seconds between two points, and how many are kept: five minutes, an hour, a day."""
 
 
 class Series:
@@ -22,20 +22,20 @@ class Series:
         self.levels: list[deque[dict[str, Any]]] = [deque(maxlen=kept) for _, kept in LEVELS]
 
     def add(self, point: dict[str, Any]) -> None:
-        """Take a point; the coarse levels take one now and then."""
+        """Add a point; the coarse levels take one from time to time."""
         for (seconds, _), level in zip(LEVELS, self.levels, strict=True):
             if not level or point["at"] - level[-1]["at"] >= 1000 * seconds - 500:
                 level.append(point)
 
     def json(self) -> list[list[dict[str, Any]]]:
-        """The levels for the browser, the finest first."""
+        """The levels for the browser, finest first."""
         return [list(level) for level in self.levels]
 
 
 def health_of(
     progress: dict[str, Any] | None, *, expected: bool, runtime: str | None, now: datetime | None = None
 ) -> dict[str, Any]:
-    """The state of a job in a word, and what it means in a sentence.
+    """The state of a job in a word, and a sentence about it.
 
     `expected` says whether the job writes its progress at all; one that does and has not yet is starting.
     """
@@ -75,7 +75,7 @@ def _span(seconds: float) -> str:
 
 
 def point_of(progress: dict[str, Any] | None, events: int, matches: int, late: int) -> dict[str, Any]:
-    """One point of the series: the numbers of the job where it tells them, else what the console counted."""
+    """One point of the series: the numbers that the job reports, or otherwise what the console counted."""
     told = progress or {}
     return {
         "at": time.time() * 1000,

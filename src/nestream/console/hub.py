@@ -1,8 +1,9 @@
-"""Server-sent events: one line of messages that every browser follows from where it is.
+"""Server-sent events: one stream of messages that every browser follows from its own position.
 
-Messages are kept in a ring, bounded in number and bytes, and numbered. A browser that comes back names the
-last message it has and gets those after it, or a snapshot where they are no longer there; one that reads too
-slowly is treated as if it had come back. So the memory does not depend on how many look or how fast.
+Messages are kept in a ring, bounded in number and bytes, and numbered. A browser that reconnects names the
+last message it has and gets those after it, or a snapshot if they are gone. One that reads too slowly is
+treated as if it had reconnected. So memory does not depend on how many browsers there are or how fast they
+read.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from typing import Any
 MOST_MESSAGES = 2_000
 MOST_BYTES = 16 << 20
 MOST_BROWSERS = 64
-"""All tabs of a browser share one line, unless it cannot share."""
+"""All tabs of a browser share one connection, if they can."""
 HEARTBEAT = 15.0
-"""Seconds after which a silent line gets a comment, so that a dead connection is noticed."""
+"""After this many silent seconds a comment is sent, so that a dead connection is noticed."""
 
 
 class Hub:
-    """The line of messages."""
+    """The stream of messages."""
 
     def __init__(self, snapshot: Callable[[], dict[str, Any]]) -> None:
         self.run = secrets.token_hex(4)
-        """Tells this line from that of another start of the server."""
+        """Distinguishes this stream from that of another start of the server."""
         self.number = 0
         self.browsers = 0
         self._snapshot = snapshot
@@ -37,7 +38,7 @@ class Hub:
         self._closed = False
 
     def publish(self, kind: str, data: dict[str, Any]) -> None:
-        """Put a message on the line."""
+        """Send a message to all browsers."""
         self.number += 1
         message = self._message(self.number, kind, data)
         self._ring.append((self.number, message))
@@ -47,7 +48,7 @@ class Hub:
         self._wake()
 
     def close(self) -> None:
-        """End every line."""
+        """Close every connection."""
         self._closed = True
         self._wake()
 
@@ -56,11 +57,11 @@ class Hub:
         woken.set()
 
     def _message(self, number: int, kind: str, data: dict[str, Any]) -> bytes:
-        # JSON has no line breaks outside of its texts, and in them they are escaped.
+        # JSON has line breaks only inside strings, where they are escaped.
         return f"id: {self.run}-{number}\nevent: {kind}\ndata: {dumps(data)}\n\n".encode()
 
     def _known(self, last: str | None) -> int | None:
-        """The number of the last message a browser has, None where it must begin with a snapshot."""
+        """The number of the last message a browser has; None if it must begin with a snapshot."""
         run, _, number = (last or "").partition("-")
         if run != self.run or not (number.isascii() and number.isdecimal()) or int(number) > self.number:
             return None
@@ -68,7 +69,7 @@ class Hub:
         return int(number) if int(number) >= first - 1 else None
 
     def enter(self) -> bool:
-        """Count one more browser, if there is room for it; who enters must `leave`."""
+        """Count one more browser, if there is room; whoever enters must `leave`."""
         if self.browsers >= MOST_BROWSERS:
             return False
         self.browsers += 1
@@ -79,7 +80,7 @@ class Hub:
         self.browsers -= 1
 
     def snapshot(self) -> dict[str, Any]:
-        """What a tab begins with that joins a line: all there is, and the number of the last message."""
+        """What a joining tab begins with: the whole state, and the number of the last message."""
         return {"number": self.number, "run": self.run, "data": self._snapshot()}
 
     async def follow(self, last: str | None) -> AsyncGenerator[bytes, None]:
@@ -106,7 +107,7 @@ class Hub:
 
 
 def dumps(value: Any) -> str:
-    """JSON that every browser reads: no NaN, times and all else that JSON lacks as text."""
+    """JSON that every browser can parse: no NaN, and times and other types as text."""
     try:
         return json.dumps(value, default=str, allow_nan=False, separators=(",", ":"))
     except ValueError:

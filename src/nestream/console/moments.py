@@ -1,4 +1,4 @@
-"""Times of events as the browser gets them: milliseconds since 1970, or the number itself where it is one."""
+"""Times of events for the browser: milliseconds since 1970, or the number itself if it is one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 MOST = 8.64e15
-"""The farthest time that a browser has a date for, in milliseconds from 1970 either way."""
+"""The farthest time that a browser has a date for, in milliseconds from 1970 in either direction."""
 
 
 def moment(value: Any) -> float | None:
-    """A time as a number: ISO 8601 texts and datetimes become milliseconds, without a zone as UTC.
+    """A time as a number: ISO 8601 text and datetimes become milliseconds; without a zone they are UTC.
 
-    What is no time, or lies beyond all dates, is None. An integer may have any number of digits, so it is
-    compared before it is made a float.
+    None for what is not a time, or beyond all dates. An integer may have any number of digits, so it is
+    compared before it becomes a float.
     """
     if isinstance(value, bool) or value is None:
         return None

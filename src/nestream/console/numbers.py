@@ -1,6 +1,6 @@
 """One number for each event, wherever a page shows it: its place among the events of the source.
 
-A live event keeps the number that it had when it came; an event of a data set or a file has that of its row.
+A live event keeps the number it had on arrival; an event of a data set or a file has that of its row.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from nestream.console.moments import moment
 PLACE = "number of the event (nestream)"
 """The column that carries the numbers of events through a run."""
 _CLOCK = 1e11
-"""A greater number is a time of a clock in milliseconds; pages show the time of its day."""
+"""A greater number is a clock time in milliseconds; pages show its time of day."""
 
 
 def with_places(table: pa.Table, first: int = 0) -> pa.Table:
-    """The events with a column of their numbers, from the first one's."""
+    """The events with a column of their numbers, starting at the first one's."""
     return table.append_column(PLACE, pa.array(np.arange(first, first + table.num_rows)))
 
 
 def with_numbers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Matches whose events carry their numbers: beside the event, not among its attributes."""
+    """Matches whose events carry their numbers: next to the event, not among its attributes."""
     for row in rows:
         for part in row["events"]:
             number = part["event"].pop(PLACE, None)
@@ -40,7 +40,7 @@ def with_numbers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def searched(
     events: Callable[[], Iterable[tuple[int, dict[str, Any]]]], wanted: str, time: str, type: str, most: int
 ) -> list[dict[str, Any]]:
-    """The first of some numbered events that a table would show with a text; if none, with all its words."""
+    """The first numbered events whose table row contains a text; if none does, all its words."""
     wanted = " ".join(wanted.lower().split())
     for holds in (_as_it_stands, _word_by_word):
         found = (
@@ -62,7 +62,7 @@ def _word_by_word(wanted: str, row: str) -> bool:
 
 
 def _row(place: int, event: Mapping[str, Any], time: str, type: str) -> str:
-    """The row of an event as a table shows it, and the values as they are in the data."""
+    """An event's row as a table shows it, and the original values."""
     values = {name: _value(value) for name, value in event.items() if value is not None}
     at = moment(event.get(time))
     clock = ""
@@ -81,5 +81,5 @@ def _row(place: int, event: Mapping[str, Any], time: str, type: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value as a page writes it."""
+    """A value as a page shows it."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,6 +1,7 @@
-"""HTTP with patience for so long: a connection whose request does not come whole is closed.
+"""HTTP with a time limit: a connection whose request does not arrive completely is closed.
 
-Otherwise whoever opens connections and sends half a request holds them for ever, until there are no more.
+Otherwise a client that opens connections and sends half a request holds them forever, until there are no
+more.
 """
 
 from __future__ import annotations
@@ -11,33 +12,33 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 PATIENCE = 10.0
-"""The seconds that a request may take to come, from the connection or from the answer before it."""
+"""How many seconds a request may take to arrive, after the connection or the previous answer."""
 
 
 class PatientProtocol(H11Protocol):
-    """A connection that waits for the whole of a request, but not for ever."""
+    """A connection that waits for a whole request, but not forever."""
 
     _waits: asyncio.TimerHandle | None = None
 
     def connection_made(  # type: ignore[override]  # uvicorn narrows what asyncio passes
         self, transport: asyncio.Transport
     ) -> None:
-        """Somebody connects."""
+        """A client connects."""
         super().connection_made(transport)
         self._attend()
 
     def data_received(self, data: bytes) -> None:
-        """A part of a request comes; the first part starts no new wait."""
+        """A part of a request arrives; only the first part starts the wait."""
         super().data_received(data)
         self._attend()
 
     def on_response_complete(self) -> None:
-        """An answer is sent; the next request may come."""
+        """An answer is sent; the next request may arrive."""
         super().on_response_complete()
         self._attend()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone."""
+        """The connection is closed."""
         super().connection_lost(exc)
         if self._waits is not None:
             self._waits.cancel()

@@ -1,4 +1,4 @@
-"""Starts the console: a server on this machine with a token in its address, until it is told to stop."""
+"""Starts the console: a server on this machine with a token in its address, until it is stopped."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def serve(
     stop: threading.Event | None = None,
     token: str | None = None,
 ) -> None:
-    """Serve the console for a job's folder until `stop` is set, or for ever.
+    """Serve the console for a job's folder until `stop` is set, or forever.
 
-    `ready` is called with the address, token included, once the server listens. Port 0 takes any that is
-    free. `data` names files of events that queries may be run on, beside the bundled data sets, and `time`
-    and `type` their columns. Only the addresses of this machine are listened on.
+    `ready` is called with the address, including the token, once the server listens. Port 0 picks a free one.
+    `data` names files of events to run queries on, besides the bundled data sets; `time` and `type` are their
+    columns. The server listens only on the addresses of this machine.
     """
     if host not in LOOPBACK:
         raise ValueError(f"the console only listens on this machine ({', '.join(LOOPBACK)}), not on {host}")

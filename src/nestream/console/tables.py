@@ -1,4 +1,4 @@
-"""Events that come as JSON, made a table; and matches, made the rows that the pages show."""
+"""Converts JSON events to a table, and matches to the rows that the pages show."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ MOMENT = pa.timestamp("us", "UTC")
 NO_EVENT = "(no time or type)"
 LEAST, MOST = -(2**63), 2**63 - 1
 UNFIT = (pa.ArrowException, OverflowError, UnicodeError)
-"""What pyarrow raises where a value does not fit a column."""
+"""What pyarrow raises if a value does not fit a column."""
 
 
 class Events:
-    """Makes tables of events, with columns that keep the type they had first."""
+    """Makes tables of events, with columns that keep their first type."""
 
     def __init__(self, time: str, type: str) -> None:
         self.time, self.type = time, type
         self.kinds: dict[str, pa.DataType] = {}
 
     def table(self, events: list[dict[str, Any]]) -> pa.Table:
-        """The events as a table; a value that does not fit its column is left out of it.
+        """The events as a table; a value that does not fit its column is left out.
 
-        So is an attribute whose name is no text: no query could name it.
+        So is an attribute whose name is not text: no query could name it.
         """
         given = dict.fromkeys(name for event in events for name in event)
         names = dict.fromkeys([self.time, self.type, *filter(_is_text, given)])
@@ -49,9 +49,9 @@ class Events:
         return column
 
     def _times(self, values: list[Any]) -> pa.Array:
-        """Times of a clock from texts, or whole numbers as they are: whichever most of the first ones are.
+        """Times from text, or integers as they are: whichever most of the first ones are.
 
-        Where most are fractions the column has them, and the query refuses it in words.
+        If most are fractions, the column has them, and the query refuses it with a message.
         """
         kind = self.kinds.get(self.time)
         if kind is None:
@@ -64,12 +64,12 @@ class Events:
 
 
 def sound(table: pa.Table, time: str, type: str) -> pa.Table:
-    """The events that have a time and a type: one without is none, and a query refuses the whole table."""
+    """The events with a time and a type: without these, a query refuses the whole table."""
     return table.filter(pc.and_(table[time].is_valid(), table[type].is_valid()))
 
 
 def numbered(table: pa.Table, time: str, type: str) -> pa.Table:
-    """All rows, so that their numbers stay: one without time or type is of a type that no query names."""
+    """All rows, so that their numbers stay; one without a time or type gets a type that no query names."""
     if table[time].null_count + table[type].null_count == 0:
         return table
     unsound = pc.invert(pc.and_(table[time].is_valid(), table[type].is_valid()))
@@ -91,7 +91,7 @@ def _clock(value: Any) -> datetime | None:
         found = datetime.fromisoformat(value) if isinstance(value, str) else None
         if found is None or found.tzinfo is None:
             return None if found is None else found.replace(tzinfo=UTC)
-        return found.astimezone(UTC)  # some that can be written are in no year that there is
+        return found.astimezone(UTC)  # some valid texts are in no year that Python supports
     except (ValueError, OverflowError):
         return None
 
@@ -111,7 +111,7 @@ def _fraction(value: Any) -> float | None:
 
 
 def _text(value: Any) -> str:
-    """The value as a text that can be stored: a half of a surrogate pair is not, and is replaced."""
+    """The value as text that can be stored: lone surrogates are replaced."""
     text = str(value)
     return text if _is_text(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -148,7 +148,7 @@ def _fitted(value: Any, kind: pa.DataType) -> Any:
 
 
 def match_of(row: Mapping[str, Any], only: str) -> dict[str, Any]:
-    """A match as the pages get it: its query, its times, its events by variable, and its values.
+    """A match for the pages: its query, its times, its events by variable, and its values.
 
     Those of a set have these as columns. Those of a single query, whose name `only` the caller knows, have a
     column for each variable and each value.
@@ -169,7 +169,7 @@ def match_of(row: Mapping[str, Any], only: str) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """The value with times as ISO 8601 texts, and bytes as hexadecimal digits."""
+    """The value with times as ISO 8601 text, and bytes as hexadecimal digits."""
     if isinstance(value, dict):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list):

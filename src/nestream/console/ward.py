@@ -1,8 +1,9 @@
-"""Who is where on the plan, and in which state: what a job with a floor plan shows besides.
+"""Where each entity is on the plan, and its state: what a job with a floor plan also shows.
 
-Events say where an entity is. A composite event with the entity and a `state` says how they are: what a job
-calls *clean* or *due* is in its queries. An entity is in *violation* from a match with an event of theirs
-until a composite event says anything but due. A composite event with a `rule` is an opportunity to keep it.
+Events say where an entity is. A composite event with the entity and a `state` says how it is: what a job
+calls *clean* or *due* is defined by its queries. An entity is in *violation* from a match with one of its
+events until a composite event reports any state but due. A composite event with a `rule` is an opportunity to
+comply.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from nestream.console.counts import Tally
 
 STATE, RULE = "state", "rule"
-"""The attributes that are read of composite events."""
+"""The attributes that are read from composite events."""
 DUE, VIOLATION = "due", "violation"
 
 
@@ -26,7 +27,7 @@ class Worker:
     state: str = "unknown"
     ts: float | None = None
     since: float | None = None
-    """When a composite event or a violation gave the state."""
+    """When a composite event or a violation set the state."""
 
     def row(self) -> list[Any]:
         """The entity for the browser: name, room, state, time."""
@@ -35,7 +36,7 @@ class Worker:
 
 @dataclass
 class Ward:
-    """The entities, up to a number, and those that have changed since they were last told."""
+    """The entities, up to a maximum number, and those that have changed since they were last reported."""
 
     entity: str = "wID"
     place: str = "room"
@@ -43,11 +44,11 @@ class Ward:
     workers: dict[str, Worker] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     left_out: int = 0
-    """How many events were those of entities beyond that number."""
+    """How many events belong to entities beyond that number."""
     opportunities: dict[str, Tally] = field(default_factory=dict)
-    """How often a rule applied, by rule, place and entity, as composite events say."""
+    """How often a rule applied, by rule, place and entity, from composite events."""
     broken: dict[str, Tally] = field(default_factory=dict)
-    """How often such a rule was broken then."""
+    """How often such a rule was then broken."""
 
     def __post_init__(self) -> None:
         names = (RULE, self.place, self.entity)
@@ -55,14 +56,14 @@ class Ward:
         self.broken = {name: Tally() for name in names}
 
     def move(self, event: dict[str, Any], ts: float | None) -> None:
-        """Take an event of an entity, which may move them."""
+        """Take an event of an entity, which may move it."""
         worker = self._worker(event.get(self.entity), event.get(self.place))
         if worker is not None:
             worker.room, worker.ts = event[self.place][:80], ts
             self.changed.add(worker.name)
 
     def is_in(self, who: Any, where: Any, state: str, ts: float) -> None:
-        """A composite event says the state of an entity; one for whom it is due stays in violation."""
+        """A composite event reports the state of an entity; one with the state due stays in violation."""
         worker = self._worker(who, where)
         if worker is None or (worker.since is not None and worker.since > ts):
             return
@@ -71,7 +72,7 @@ class Ward:
         self.changed.add(worker.name)
 
     def _worker(self, who: Any, where: Any) -> Worker | None:
-        """The entity, a new one in that place; None where there is no room for one more."""
+        """The entity, new in that place if needed; None if there is no room for one more."""
         if who is None or not isinstance(where, str):
             return None
         name = str(who)[:80]
@@ -81,7 +82,7 @@ class Ward:
         return self.workers.setdefault(name, Worker(name, where[:80]))
 
     def applied(self, values: dict[str, Any]) -> None:
-        """A composite event says that a rule applied."""
+        """A composite event reports that a rule applied."""
         for what, tally in self.opportunities.items():
             if values.get(what) is not None:
                 tally.add(values[what])
@@ -98,7 +99,7 @@ class Ward:
                     tally.add(value)
 
     def violated(self, name: str, ts: float | None) -> None:
-        """A rule has matched events of the entity; unless they have been cleaned since."""
+        """A rule has matched events of the entity, unless it has been cleaned since."""
         worker = self.workers.get(name)
         if worker is None:
             return
@@ -115,7 +116,7 @@ class Ward:
         }
 
     def moved(self) -> list[list[Any]]:
-        """The entities that have changed, once."""
+        """The entities that have changed, each reported once."""
         rows = [self.workers[name].row() for name in sorted(self.changed)]
         self.changed.clear()
         return rows

@@ -15,13 +15,13 @@ from nestream.console.frames import frame, read_frame
 from nestream.console.operations import Operations
 
 LOOK = 0.5
-"""Seconds between two looks whether the server is still there."""
+"""The seconds between two checks that the server still exists."""
 GRACE = 5.0
-"""Seconds beyond its time after which a run ends though nobody ends it."""
+"""The seconds beyond its time limit after which a run ends by itself."""
 
 
 def limit_memory(most: int) -> None:
-    """Let the process have so many bytes, where the system can see to it."""
+    """Limit the memory of the process, if the system supports it."""
     try:
         import resource
     except ImportError:  # Windows has no such limits
@@ -30,7 +30,7 @@ def limit_memory(most: int) -> None:
 
 
 def end_with(parent: int) -> None:
-    """End this process, whatever it does, once the one that started it is no more."""
+    """End this process, whatever it does, when the process that started it ends."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -41,30 +41,30 @@ def end_with(parent: int) -> None:
 
 
 def limit_time(seconds: float) -> None:
-    """Let the system end the process after so many seconds, 0 for never.
+    """Let the system end the process after that many seconds; 0 means never.
 
-    The server does so itself and earlier. This is for a run that lets no other thread of the process go on,
-    so that it would not notice the server's end.
+    The server does so itself, and earlier. This is for a run that blocks all other threads of the process, so
+    that it would not notice the end of the server.
     """
     if hasattr(signal, "setitimer"):  # Windows has none
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def load() -> None:
-    """Load what a run needs, which is not counted as time of the first one."""
+    """Load what a run needs, so that it does not count as time of the first run."""
     events = [{"ts": 1, "type": "A", "id": 1}, {"ts": 2, "type": "B", "id": 1}]
     nestream.query("SEQ(A a, B b) WHERE [id] WITHIN 1").match(events)
 
 
 def main() -> None:
     """Serve one request after the other."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where there are no process groups, Ctrl-C comes here too
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # without process groups, Ctrl-C arrives here too
     settings = json.loads(sys.argv[1])
     limit_memory(settings["memory"])
     end_with(settings["parent"])
     warnings.simplefilter("ignore")
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not come between the answers
+    os.dup2(2, 1)  # what a library prints must not mix with the answers
 
     def send(message: object) -> None:
         answers.write(frame(message))
@@ -78,7 +78,7 @@ def main() -> None:
         limit_time(request["seconds"] + GRACE)
         try:
             answer = operations.answer(request)
-        except Exception as error:  # the process goes on; what went wrong is for the one who asked
+        except Exception as error:  # the process continues; the error is for whoever asked
             answer = {"ok": False, "error": f"{type(error).__name__}: {error}"[:2000]}
         limit_time(0)
         send(answer)

@@ -1,4 +1,4 @@
-"""Data sets to stand on: deterministic generators and small bundled samples.
+"""Data sets: deterministic generators and small bundled samples.
 
 >>> import nestream.data
 >>> sorted(nestream.data.GENERATORS)

@@ -1,4 +1,4 @@
-"""`python -m nestream.data` writes the bundled samples again, the same to the byte."""
+"""`python -m nestream.data` regenerates the bundled samples, byte for byte."""
 
 from nestream.data.bundle import write_samples
 

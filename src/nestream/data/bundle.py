@@ -1,6 +1,6 @@
-"""The bundled samples: small CSV files of the generators, read back with the generator's exact types.
+"""The bundled samples: small CSV files from the generators, read back with the generator's exact types.
 
-`python -m nestream.data` writes them again; the result is the same to the byte.
+`python -m nestream.data` regenerates them, byte for byte.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def sample_path(name: str) -> Path:
 
 
 def sample(name: str) -> pa.Table:
-    """A bundled sample as a table with the same schema as the generator gives.
+    """A bundled sample as a table with the schema of its generator.
 
     >>> sample("hospital").num_rows
     300
@@ -54,13 +54,13 @@ def sample(name: str) -> pa.Table:
 
 
 def _encoded(column: pa.Array, like: pa.DictionaryArray) -> pa.DictionaryArray:
-    """The text column with the dictionary, in its order, that the generator uses."""
+    """The text column with the generator's dictionary, in its order."""
     index = pc.index_in(column, like.dictionary).cast(like.type.index_type)
     return pa.DictionaryArray.from_arrays(index, like.dictionary)
 
 
 def csv_text(name: str) -> str:
-    """What the sample's file holds, generated afresh: ISO-8601 times, empty for NULL."""
+    """The contents of the sample's file, newly generated: ISO-8601 times, empty for NULL."""
     generator = find(name)
     if generator.sample is None:
         raise ValueError(f"{name!r} has no bundled sample")

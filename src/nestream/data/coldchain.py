@@ -46,7 +46,7 @@ def coldchain(
     rate: float = 40.0,
     unsafe: float = 0.03,
 ) -> pa.Table:
-    """Generate stops of shipments at about `rate` events an hour; `unsafe` is the fraction that warms up.
+    """Generate stops of shipments at about `rate` events per hour; `unsafe` is the fraction that warms up.
 
     >>> coldchain(3).column_names
     ['ts', 'type', 'id', 'temperature']
@@ -56,7 +56,7 @@ def coldchain(
     if rate <= 0:
         raise ValueError(f"rate must be positive, got {rate}")
     random = random_numbers(seed)
-    shipments = events // 2 + 1  # every shipment has two stops or more
+    shipments = events // 2 + 1  # every shipment has at least two stops
     start = np.sort(random.integers(0, max(1, int(shipments * 2.9 / rate * HOUR)), shipments))
     route = random.random(shipments)
     visits = np.column_stack(

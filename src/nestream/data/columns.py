@@ -1,7 +1,7 @@
 """Building blocks of the generators: seeded numbers, skewed choices, and Arrow columns.
 
-Only `random` and `integers` of NumPy's PCG64 are used, and times are integers, so that a seed gives the
-same bytes on every machine.
+Only `random` and `integers` of NumPy's PCG64 are used, and times are integers, so a seed produces the same
+bytes on every machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HOUR = 60 * MINUTE
 
 
 def random_numbers(seed: int) -> np.random.Generator:
-    """The only source of chance: one stream of numbers a seed."""
+    """The only source of randomness: one stream of numbers per seed."""
     if seed < 0:
         raise ValueError(f"seed must not be negative, got {seed}")
     return np.random.Generator(np.random.PCG64(seed))
@@ -80,7 +80,7 @@ def numbers(values: npt.NDArray[Any], present: Booleans | None = None) -> pa.Arr
 
 
 def absent(present: Booleans | None) -> Booleans | None:
-    """Arrow asks which values are missing, the generators know which are present."""
+    """Arrow needs to know which values are missing; the generators know which are present."""
     return None if present is None or bool(present.all()) else ~present
 
 

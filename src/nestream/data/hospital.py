@@ -8,8 +8,8 @@ Columns
     wID       int64          worker, NULL for events of instruments
     room      text           a room of the floor plan
 
-What each episode of a worker or an instrument is, and which rules it breaks, stands in the scripts of the
-simulator. `Washing` occurs with both: of tools (`id`) and hands (`wID`).
+The scripts of the simulator define the episodes of workers and instruments, and the rules they break.
+`Washing` occurs with both: of tools (`id`) and hands (`wID`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The list of generators by name, for the command line and for everything that takes a data set by name."""
+"""The generators by name, for the command line and for everything that takes the name of a data set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nestream.data import coldchain, hospital, retail, sase, stock
 
 @dataclass(frozen=True)
 class Generator:
-    """A data set that can be generated: what it is, what its columns mean, and how to make it."""
+    """A data set that can be generated: its description, its columns, and how to generate it."""
 
     name: str
     description: str
@@ -25,16 +25,16 @@ class Generator:
     """Event type to the attributes it has; the others are NULL."""
     function: Callable[..., pa.Table]
     sample: Mapping[str, Any] | None = None
-    """The parameters of the bundled sample, where there is one."""
+    """The parameters of the bundled sample, if there is one."""
     defaults: Mapping[str, Any] = field(init=False)
-    """Parameter name to its default, `events` and `seed` among them."""
+    """Default values of the parameters, including `events` and `seed`."""
 
     def __post_init__(self) -> None:
         parameters = inspect.signature(self.function).parameters
         object.__setattr__(self, "defaults", {name: p.default for name, p in parameters.items()})
 
     def __call__(self, **parameters: Any) -> pa.Table:
-        """Generate with the given parameters; an unknown one is an error that names the known ones."""
+        """Generate with the given parameters; an unknown one is an error that lists the known ones."""
         for name in parameters:
             if name not in self.defaults:
                 raise ValueError(
@@ -91,7 +91,7 @@ GENERATORS: dict[str, Generator] = {
 
 
 def find(name: str) -> Generator:
-    """The generator of that name, or a ValueError that lists the names."""
+    """The generator of that name; raises a ValueError that lists the names."""
     if name not in GENERATORS:
         raise ValueError(
             f"no data set is called {name!r}{_did_you_mean(name, GENERATORS)}; "

@@ -60,7 +60,7 @@ def retail(
     misplaced: float = 0.01,
     manufacturers: int = 20,
 ) -> pa.Table:
-    """Generate readings of a store at about `rate` events a minute.
+    """Generate readings of a store at about `rate` events per minute.
 
     `stolen`, `misplaced`: fractions of the products.
 
@@ -72,7 +72,7 @@ def retail(
     if rate <= 0:
         raise ValueError(f"rate must be positive, got {rate}")
     random = random_numbers(seed)
-    products = events // 2 + 1  # every product is read twice or more
+    products = events // 2 + 1  # every product is read at least twice
     span = max(1, int(events / rate * MINUTE))
     fate = random.random(products)
     is_stolen = fate < stolen

@@ -1,7 +1,7 @@
 """A rule set over the SASE stream: many queries that share their beginnings and their ends.
 
-Each rule is a keyed sequence of three or four events: a prefix out of a small pool, some of them with a
-negation, single or nested, and a last event out of another pool with a selective test of its own.
+Each rule is a keyed sequence of three or four events: a prefix from a small pool, sometimes with a single or
+nested negation, and a last event from another pool with its own selective test.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def rule_set(
 ) -> dict[str, str]:
     """The rules by name, the same for the same numbers.
 
-    `test` is the attribute that the last event of each rule is compared with a constant in; the larger its
-    domain, the rarer the matches.
+    `test` is the attribute of each rule's last event that is compared with a constant; the larger its domain,
+    the rarer the matches.
 
     >>> print(rule_set(2)["rule1"])
     PATTERN SEQ(F e1, !SEQ(P n1, N n2, n1.id = n2.id = l.id), Q e2, D l, e1.id = e2.id = l.id, l.attr5 = 6279)
@@ -57,7 +57,7 @@ def rule_set(
 
 
 def _prefix(random: np.random.Generator, names: tuple[str, ...], place: int) -> tuple[str, str]:
-    """The first components of a rule, and its events' ids as they are compared."""
+    """The first components of a rule, and the comparison of their ids."""
     a, b, c, x, y = (str(name) for name in random.choice(names, 5, replace=False))
     match place % 4:
         case 0:

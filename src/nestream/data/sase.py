@@ -41,7 +41,7 @@ COLUMNS = {
 
 
 def type_names(types: int) -> tuple[str, ...]:
-    """The names of the first `types` event types: letters for twenty, numbered after that.
+    """The names of the first `types` event types: twenty letters, then numbers.
 
     >>> type_names(22)[-3:]
     ('T', 'T20', 'T21')

@@ -28,11 +28,11 @@ def sase_query(
 ) -> str:
     """A random query in the SASE dialect over different event types.
 
-    The paper's L, EP, IP, SP, N and W are `length`, `equivalence_tests`, `inequalities` (between two
-    positive events), `simple` (an attribute against a constant), `negations` and `window`. A number as
-    window counts events; text is taken as it is ("600", "10 minutes"). `attributes` names what the tests
-    may use, attr1, attr2, ... by default: equivalence tests take them in order, the others by chance.
-    `negated_ends` lets a negation stand first or last, too.
+    The paper's L, EP, IP, SP, N and W are `length`, `equivalence_tests`, `inequalities` (between two positive
+    events), `simple` (an attribute against a constant), `negations` and `window`. A number as the window
+    counts events; text is used as it is ("600", "10 minutes"). `attributes` names what the tests may use,
+    attr1, attr2, ... by default: equivalence tests take them in order, the others at random. With
+    `negated_ends`, a negation may also be first or last.
 
     >>> print(sase_query(length=2, negations=1, attributes=["id"], seed=4))
     EVENT SEQ(S x1, !(T y1), J x2)
@@ -78,7 +78,7 @@ def sase_query(
 
 
 def _different_types(random: np.random.Generator, count: int, types: int, theta: float) -> list[str]:
-    """`count` different types, each drawn with its Zipf weight among those that are left."""
+    """`count` different types, each drawn with its Zipf weight among the remaining ones."""
     names = list(type_names(types))
     weights = list(zipf_weights(types, theta))
     chosen = []
@@ -91,7 +91,7 @@ def _different_types(random: np.random.Generator, count: int, types: int, theta:
 
 
 def sase_selectivity(window: int, length: int, types: int, domain: int) -> float:
-    """Expected matches an event of a query with one equivalence test over `domain` values, no negation.
+    """The expected matches per event of a query with one equivalence test over `domain` values.
 
     >>> round(sase_selectivity(window=10_000, length=3, types=20, domain=100), 2)
     0.21

@@ -49,7 +49,7 @@ def stock(
     amount_skew: float = 0.0,
     accounts: int = 100,
 ) -> pa.Table:
-    """Generate trades at `rate` events a second.
+    """Generate trades at `rate` events per second.
 
     `ticker_skew`, `amount_skew`: Zipf parameters, 0 is uniform. `amounts`: how many different amounts.
     `accounts`: how many different ids. Above 500 events a second some trades share a millisecond.

@@ -1,7 +1,8 @@
-"""Compliance with the rules, whom a contaminated instrument reached, and alerts: from the queries' output.
+"""Computes compliance with the rules, the reach of contaminated instruments, and alerts from query output.
 
-The queries say when a rule applied (`Opportunity`) and when it was broken (a match of the rule). Compliance
-is the share of opportunities at which it was not. This module counts them; it knows no event type.
+The queries report when a rule applied (`Opportunity`) and when it was broken (a match of the rule).
+Compliance is the share of opportunities at which it was not broken. This module counts them; it knows no
+event type.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from functools import cached_property
 from typing import Any
 
 ROLES = ("nurse", "surgeon", "nurse", "anaesthetist", "technician")
-"""The role of a worker, by the number that is left when theirs is divided by how many these are."""
+"""The role of a worker, by their number modulo the number of roles."""
 SHIFTS = ((7, 15, "early"), (15, 23, "late"))
 """The hours of the shifts; the rest of the day is the night shift."""
 RECENT = timedelta(hours=1)
-"""What is compared with a worker's own past: the last hour of the data."""
+"""The period that is compared with a worker's own past: the last hour of the data."""
 FEWEST = 5
-"""An alert about a worker needs so many recent opportunities, and as many in the past."""
+"""An alert about a worker needs this many recent opportunities, and as many in the past."""
 WORSE = 0.2
-"""By how much recent compliance must be below that of the past."""
+"""How far recent compliance must be below that of the past."""
 EXPOSED_WORKER, EXPOSED_PATIENT = "exposed-worker", "exposed-patient"
 
 
@@ -50,20 +51,20 @@ class Occasion:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Violations to opportunities."""
+    """Violations and opportunities."""
 
     opportunities: int = 0
     violations: int = 0
 
     @property
     def compliance(self) -> float:
-        """The share of opportunities without a violation; 1 where there are none."""
+        """The share of opportunities without a violation; 1 if there are none."""
         return 1 - self.violations / self.opportunities if self.opportunities else 1.0
 
 
 @dataclass(frozen=True)
 class Path:
-    """Whom a contaminated instrument reached: the worker next to it, and the patients' rooms after that."""
+    """Whom a contaminated instrument reached: the worker next to it, and then the patients' rooms."""
 
     instrument: str
     room: str
@@ -77,7 +78,7 @@ class Path:
 
 
 class Compliance:
-    """What matches of the bundled query set say about a ward."""
+    """What the matches of the bundled query set say about a ward."""
 
     def __init__(self, matches: Iterable[Mapping[str, Any]]) -> None:
         found = list(matches)
@@ -96,7 +97,7 @@ class Compliance:
         self.paths = sorted(_paths(facts), key=lambda path: path.time)
 
     def by(self, what: str) -> dict[str, Ratio]:
-        """The ratio of each room, worker, role, shift or rule, in the order of their names."""
+        """The ratio of each room, worker, role, shift or rule, ordered by name."""
         return self._by(lambda occasion: getattr(occasion, what))
 
     def worker(self, name: str) -> tuple[Ratio, Ratio]:
@@ -123,7 +124,7 @@ class Compliance:
         return {name: Ratio(*counts[name]) for name in sorted(counts, key=_by_number)}
 
     def alerts(self) -> list[str]:
-        """What should be looked into: workers below their own past, and patients who were reached."""
+        """What should be investigated: workers below their own past, and patients who were reached."""
         said = []
         for name in self.by("worker"):
             past, recent = self.worker(name)

@@ -38,14 +38,15 @@ INSTRUMENT_TYPES = (SURGERY,) * 5 + ("dental",) * 3 + ("endoscopy",) * 2
 """The type of an instrument by the last digit of its number."""
 
 _OF_ORDER = (SURGICAL, UNFINISHED)
-"""The rules about sharpening, disinfection and checking in this order; the first for surgical instruments."""
+"""The rules about the order of sharpening, disinfection and checking; the first is for surgery.
+"""
 _ALL = (*_OF_ORDER, TOUCHED, ANOTHER_ROOM)
 
 
 def _cycle(
     name: str, steps: str, rules: tuple[str, ...] = (), *matches: str, fit: Fit | None = None
 ) -> Script:
-    """A script whose every match breaks all of some rules."""
+    """A script where every match breaks all of some rules."""
     return script(name, steps, *((rule, match) for rule in rules for match in matches), fit=fit)
 
 

@@ -1,4 +1,4 @@
-"""An episode under way: a script with times and rooms, and the matches that its last steps complete."""
+"""An episode in progress: a script with times and rooms, and the matches that its last steps complete."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nestream.hospital.floor import FLOOR, STORE, WORKSHOPS, Floor
 from nestream.hospital.scripts import BREAK, MINUTE, SECOND, SURGICAL, WINDOWS, Fit, Planted, Script, fitted
 
 SIGHTING = "Hall"
-"""The type of the events that tell of a worker on the way between rooms. No rule asks for it."""
+"""The type of events that show a worker on the way between rooms. No rule uses it."""
 HASTE = (50 * SECOND, MINUTE)
-"""How long a worker is away who takes no time to wash, where the walk alone would take longer."""
+"""How long a worker who does not wash is away, if the walk alone would take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Step:
     worker: int | None = None
     instrument: int | None = None
     name: str | None = None
-    """The step of the script, None for a sighting on the way."""
+    """The step of the script; None for a sighting on the way."""
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Episode:
         return self.steps[-1].time
 
     def happened(self, step: Step, number: int) -> tuple[Planted, ...]:
-        """Note the number of a step's event; the matches that end with it."""
+        """Record the number of a step's event; return the matches that end with it."""
         if step.name is None:
             return ()
         self.numbers[step.name] = number
@@ -61,7 +61,7 @@ class Episode:
             for breach in ended
             if breach.rule in self.rules
             and step.time - times[breach.steps[0]]
-            <= WINDOWS[breach.rule]  # where it takes too long, no rule sees it
+            <= WINDOWS[breach.rule]  # if it takes too long, no rule sees it
         )
 
 
@@ -81,7 +81,7 @@ def worker_episode(
 ) -> Episode:
     """A worker goes through a script, from the room `place`, with `theatre` as the operating room.
 
-    Workers are counted from 0 here, and from 1 in the events.
+    Workers are numbered from 0 here, and from 1 in the events.
     """
     rooms: list[str] = []
     times: list[int] = []
@@ -91,7 +91,7 @@ def worker_episode(
         letter = name[0]
         room = _room_for(random, hygiene.KINDS[letter], place, theatre, floor)
         walk, path = 0, tuple[str, ...]()
-        if not name.endswith("'"):  # a colleague is there already
+        if not name.endswith("'"):  # a colleague is already there
             walk, path = int(floor.seconds(place, room) * SECOND), floor.path(place, room)
             place = room
         stay = random.randint(*hygiene.STAY[letter])
@@ -115,7 +115,7 @@ def worker_episode(
 
 
 def _room_for(random: Random, kind: str, place: str, theatre: str, floor: Floor) -> str:
-    """Where a step is done: in the theatre, at the station before it, or in a room near by."""
+    """Where a step is done: in the theatre, at the station before it, or in a nearby room."""
     if kind == "operating":
         return theatre
     near = floor.near(theatre, kind)
@@ -125,13 +125,13 @@ def _room_for(random: Random, kind: str, place: str, theatre: str, floor: Floor)
 
 
 def _hall(path: tuple[str, ...], floor: Floor) -> str | None:
-    """The hall in the middle of the way."""
+    """The hall halfway."""
     halls = [name for name in path[1:-1] if floor.named[name].kind == "hall"]
     return halls[len(halls) // 2] if halls else None
 
 
 def _haste(random: Random, script: Script, times: list[int]) -> Fit | None:
-    """Those who leave out washing are back within the minute of the rule."""
+    """Workers who skip washing are back within the minute of the rule."""
     for breach in script.breaches:
         first, last = (script.steps.index(breach.steps[n]) for n in (0, -1))
         if breach.rule == BREAK and times[last] - times[first] > MINUTE:
@@ -144,7 +144,7 @@ _PACES: Mapping[str, tuple[tuple[int, int], int]] = {
     "slow": ((2 * MINUTE, 9 * MINUTE), 5),
     "very slow": ((9 * MINUTE, 20 * MINUTE), 1),
 }
-"""The least and the longest time between two steps of an instrument, and how frequent that is."""
+"""The shortest and longest time between two steps of an instrument, and how frequent that is."""
 
 
 def instrument_episode(

@@ -1,7 +1,7 @@
-"""The floor plan: its rooms, which of them open into one another, and how long it takes to walk between them.
+"""The floor plan: its rooms, the doors between them, and walking times.
 
-Lengths are metres. A room has a door to every hall along its walls, and an operating room is entered through
-the sanitiser station before it.
+Lengths are in metres. A room has a door to every hall along its walls, and an operating room is entered
+through the sanitiser station before it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from math import hypot
 from typing import Any
 
 PACE = 1.7
-"""How fast people walk, in metres a second."""
+"""Walking speed, in metres per second."""
 LEAST_WALL = 1.0
-"""The wall that two rooms must share to have a door in it."""
+"""The length of wall that two rooms must share to have a door in it."""
 STATES = {"clean": "clean hands", "due": "hygiene due", "violation": "in violation"}
-"""What the states of a worker are called on the plan."""
+"""The names of a worker's states on the plan."""
 KINDS = ("operating", "patient", "break", "sanitiser", "sterile", "hall")
 
 
 @dataclass(frozen=True)
 class Room:
-    """A rectangle with a name that is its own on the plan; x and y are its upper left corner."""
+    """A rectangle with a unique name on the plan; x and y are its upper left corner."""
 
     name: str
     kind: str
@@ -35,7 +35,7 @@ class Room:
 
     @property
     def centre(self) -> tuple[float, float]:
-        """Where people are taken to stand."""
+        """Where people stand."""
         return self.x + self.w / 2, self.y + self.h / 2
 
 
@@ -61,7 +61,7 @@ class Floor:
         return tuple(room.name for room in self.rooms if room.kind == kind)
 
     def near(self, place: str, kind: str) -> tuple[str, ...]:
-        """The names of the rooms of a kind, the nearest first."""
+        """The names of the rooms of a kind, nearest first."""
         return tuple(sorted(self.of_kind(kind), key=lambda name: (self.seconds(place, name), name)))
 
     def seconds(self, start: str, end: str) -> float:
@@ -69,12 +69,12 @@ class Floor:
         return self._way(start, end)[0] / PACE
 
     def path(self, start: str, end: str) -> tuple[str, ...]:
-        """The rooms on the way, both ends included."""
+        """The rooms on the way, including both ends."""
         return self._way(start, end)[1]
 
     @cached_property
     def doors(self) -> Mapping[str, Mapping[str, float]]:
-        """The rooms next door to each room, with the metres from centre to centre through the door."""
+        """The rooms next to each room, with the metres from centre to centre through the door."""
         found: dict[str, dict[str, float]] = {room.name: {} for room in self.rooms}
         for one in self.rooms:
             for other in self.rooms:
@@ -96,7 +96,7 @@ class Floor:
         return self._ways[start][end]
 
     def _ways_from(self, start: str) -> dict[str, tuple[float, tuple[str, ...]]]:
-        """The shortest way to every room, after Dijkstra."""
+        """The shortest way to every room, by Dijkstra's algorithm."""
         found: dict[str, tuple[float, tuple[str, ...]]] = {}
         ahead: list[tuple[float, tuple[str, ...]]] = [(0.0, (start,))]
         while ahead:
@@ -110,7 +110,7 @@ class Floor:
 
 
 def _open(one: Room, other: Room) -> bool:
-    """Whether there is a door where two rooms of these kinds share a wall."""
+    """Whether there is a door if two rooms of these kinds share a wall."""
     kinds = {one.kind, other.kind}
     if "operating" in kinds:
         return "sanitiser" in kinds

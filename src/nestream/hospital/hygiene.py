@@ -45,7 +45,7 @@ STAY = {
     "w": (3 * SECOND, 5 * SECOND),
     "d": (2 * SECOND, 4 * SECOND),
 }
-"""The least and the longest time that passes at a step, beside the walk to it."""
+"""The shortest and longest time at a step, besides the walk to it."""
 
 ENTRIES = repertoire(
     script("sanitised and entered", "s e o"),

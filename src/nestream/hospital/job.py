@@ -24,7 +24,7 @@ from nestream.hospital.bundled import rule_files
 from nestream.hospital.floor import FLOOR
 
 WATERMARK_SECONDS = 1
-"""How late an event may be, in simulated time. The simulator's are in order, so it need not be long."""
+"""How late an event may be, in simulated time. The simulator's events are in order, so it can be short."""
 WATERMARK = f"{WATERMARK_SECONDS} seconds"
 _ANEW = "use another folder, or start over with --fresh"
 _PARTS = ("rules", "events", "matches", "late", "progress.json", "floor.json", "truth.jsonl", "job.json")
@@ -36,7 +36,7 @@ class JobError(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides the events of a simulation."""
+    """What determines the events of a simulation."""
 
     seed: int = 0
     workers: int = 24
@@ -46,7 +46,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Job:
-    """A folder with all that belongs to one run of the demo, which may have been stopped and continued."""
+    """A folder with everything of one run of the demo, which may have been stopped and continued."""
 
     folder: Path
     settings: Settings
@@ -73,7 +73,7 @@ class Job:
 
     @property
     def progress(self) -> Path:
-        """The file that says how far the stream is."""
+        """The file with the progress of the stream."""
         return self.folder / "progress.json"
 
     @property
@@ -85,17 +85,21 @@ class Job:
 def prepare(
     folder: Path, settings: Settings, *, trigger: float = 1.0, rules: Path | None = None, fresh: bool = False
 ) -> Job:
-    """The job in a folder: a new one, or the one that is there if it has the same settings and rules.
+    """The job in a folder: a new one, or the existing one if it has the same settings and rules.
 
-    `rules` is a folder of others than the bundled ones. `fresh` removes a job that is there first. Raises
-    `JobError` where a folder holds something else.
+    `rules` is a folder of rules in place of the bundled ones. `fresh` first removes an existing job. Raises
+    `JobError` if the folder holds something else.
     """
     texts = None if rules is None else rule_files(rules)
     if texts is not None and not texts:
         raise JobError(f"there is no .neel file in {rules}\n  hint: examples/hospital has the bundled rules")
     described = folder / "job.json"
     there = settings_of(folder)
-    own = {LOCK, HIDDEN, *_PARTS}  # what a first start leaves that was stopped before it wrote job.json
+    own = {
+        LOCK,
+        HIDDEN,
+        *_PARTS,
+    }  # left by a first start that was stopped before job.json was written
     if there is None and folder.is_dir() and any(path.name not in own for path in folder.iterdir()):
         raise JobError(f"{folder} has files but is not a job\n  hint: use an empty folder, or a new one")
     if there is not None and fresh:
@@ -114,7 +118,7 @@ def prepare(
 
 
 def _describe(path: Path, settings: Settings, trigger: float) -> None:
-    """Write job.json, whole or not at all."""
+    """Write job.json atomically."""
     about = {
         "title": "hospital",
         "runtime": "spark",
@@ -139,7 +143,7 @@ def _describe(path: Path, settings: Settings, trigger: float) -> None:
 
 
 def settings_of(folder: Path) -> Settings | None:
-    """The settings of the job in a folder, None where there is none."""
+    """The settings of the job in a folder; None if there is none."""
     described = folder / "job.json"
     if not described.is_file():
         return None
@@ -178,7 +182,7 @@ HIDDEN = ".job.json"
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Keep a folder to this process; raises `JobError` where another one has it."""
+    """Lock a folder for this process; raises `JobError` if another one has it."""
     import fcntl
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What was found beside what was planted: the summary at the end of the demo."""
+"""Compares what was found with what was planted: the summary at the end of the demo."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Match = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Score:
-    """The matches of one rule: those that were planted and found, missed, or found and not planted."""
+    """The matches of one rule: planted and found, missed, or found but not planted."""
 
     rule: str
     found: int
@@ -36,7 +36,7 @@ class Score:
 
 
 def scores(job: Job) -> list[Score]:
-    """The score of each rule, by what is in the folder."""
+    """The score of each rule, from the folder."""
     planted, matched = planted_matches(job), found_matches(job)
     written = {name.removesuffix(".neel") for name, text in rule_files(job.rules).items() if is_rule(text)}
     rules = sorted(written | {name for name, _ in planted + matched})
@@ -60,7 +60,7 @@ def planted_matches(job: Job) -> Counter[Match]:
 
 
 def found_matches(job: Job) -> Counter[Match]:
-    """What the stream has written of the rules; what other queries make of events is no violation."""
+    """The matches of rules that the stream has written; those that only make events do not count."""
     return Counter(
         (match["query"], tuple(entry["event"]["event"] for entry in match["events"]))
         for match in matches(job)
@@ -69,7 +69,7 @@ def found_matches(job: Job) -> Counter[Match]:
 
 
 def matches(job: Job) -> Iterator[dict[str, Any]]:
-    """All that the stream has written."""
+    """All matches that the stream has written."""
     for file in sorted(job.matches.glob("part-*.json")):
         with file.open(encoding="utf-8") as lines:
             for line in lines:

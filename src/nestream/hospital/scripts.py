@@ -1,9 +1,9 @@
-"""What a script is: the steps of one episode of a worker or an instrument, and which rules it breaks.
+"""Scripts: the steps of one episode of a worker or an instrument, and the rules it breaks.
 
-A step is a letter for what is done, then digits where it is done again, then `'` where a colleague does it:
-`o b w' d' s e o2`. What a script breaks is said here by hand, never computed by matching: a rule and the
-steps of the match, in the order of the rule's variables. The one thing that is left to the moment is time:
-a match counts if its steps lie within the window of the rule.
+A step is a letter for what is done, then digits if it is repeated, then `'` if a colleague does it: `o b w'
+d' s e o2`. What a script breaks is written by hand, never computed by matching: a rule and the steps of the
+match, in the order of the rule's variables. Only time is left open: a match counts if its steps lie within
+the window of the rule.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Breach:
 
 @dataclass(frozen=True)
 class Fit:
-    """The time from one step to another, where a script depends on it."""
+    """The time between two steps, if a script depends on it."""
 
     first: str
     last: str
@@ -69,25 +69,25 @@ class Script:
 
     @property
     def with_colleague(self) -> bool:
-        """Whether some step is a colleague's."""
+        """Whether a colleague does some step."""
         return any(step.endswith("'") for step in self.steps)
 
 
 def script(name: str, steps: str, *breaches: tuple[str, str], fit: Fit | None = None) -> Script:
-    """A script in short: `script("not dried", "o b w s e o2", (BREAK, "o b o2"))`."""
+    """A script in short form: `script("not dried", "o b w s e o2", (BREAK, "o b o2"))`."""
     broken = tuple(Breach(rule, tuple(match.split())) for rule, match in breaches)
     return Script(name, tuple(steps.split()), broken, fit)
 
 
 @dataclass(frozen=True)
 class Repertoire:
-    """Scripts for one situation, those that break a rule apart from the others."""
+    """Scripts for one situation; those that break a rule are separate from the others."""
 
     honest: tuple[Script, ...]
     violating: tuple[Script, ...]
 
     def choose(self, random: Random, violations: float) -> Script:
-        """One of them; one that breaks a rule as often as wanted, where there is one."""
+        """Choose a script; one that breaks a rule as often as wanted, if there is one."""
         if self.violating and random.random() < violations:
             return random.choice(self.violating)
         return random.choice(self.honest)
@@ -122,7 +122,7 @@ class Planted:
 
 
 def fitted(times: list[int], steps: Sequence[str], fit: Fit) -> list[int]:
-    """Times with the span that a script asks for; the steps between keep their proportions.
+    """Times with the span that a script requires; the steps between keep their proportions.
 
     >>> fitted([0, 10, 30, 40], ["o", "b", "o2", "x"], Fit("o", "o2", 60))
     [0, 20, 60, 70]

@@ -33,7 +33,7 @@ START = datetime(2026, 1, 5, 7)
 COLUMNS = ("event", "ts", "type", "id", "ins-type", "wID", "room")
 INSTRUMENTS_PER_WORKER = 5
 RATE_PER_WORKER = 0.045
-"""The events a second of simulated time that a worker and their instruments give; a test measures it."""
+"""The events per simulated second of a worker and their instruments; a test measures it."""
 _QUIET = MINUTE + SECOND
 """No two episodes of a worker are closer than this."""
 _OFTEN_INSIDE = 0.75
@@ -58,10 +58,10 @@ def simulate(
     violations: float = 0.1,
     floor: Floor = FLOOR,
 ) -> Iterator[Moment]:
-    """Events in time order, for ever; the same arguments give the same events.
+    """Events in time order, forever; the same arguments produce the same events.
 
-    `violations` is the fraction of episodes that break a rule. There are five instruments for each worker
-    unless told. Memory is that of the workers and instruments.
+    `violations` is the fraction of episodes that break a rule. There are five instruments for each worker by
+    default. Memory depends only on the number of workers and instruments.
 
     >>> next(simulate(1)).event["event"]
     1
@@ -83,12 +83,12 @@ class _Worker:
         self.place = place
         self.theatre = theatre
         self.inside = False
-        self.quiet_from = 0  # from here on an episode of theirs meets no other
-        self.plan = 0  # a start with another number than this was put off
+        self.quiet_from = 0  # from here on, no other episode of the worker is near
+        self.plan = 0  # a start with another number was postponed
 
 
 class _Hospital:
-    """All that goes on, by a heap of what comes next: an episode that starts, or a step of one."""
+    """Everything in progress, as a heap of what comes next: the start of an episode, or a step of one."""
 
     def __init__(
         self, random: Random, workers: int, instruments: int, violations: float, floor: Floor
@@ -133,11 +133,11 @@ class _Hospital:
             yield Moment(event, episode.happened(step, number))
 
     def _push(self, time: int, episode: Episode | None, place: int, plan: int) -> None:
-        self.entries += 1  # entries of one time come out in the order in which they went in
+        self.entries += 1  # entries of one time keep their order
         heapq.heappush(self.heap, (time, self.entries, episode, place, plan))
 
     def _begin(self, time: int, who: int, plan: int) -> None:
-        """Begin the next episode of a worker, or of an instrument, whose numbers are below zero here."""
+        """Begin the next episode of a worker, or of an instrument, whose numbers are negative here."""
         if who < 0:
             self._begin_cycle(time, -1 - who)
         elif plan == self.workers[who].plan:
@@ -175,7 +175,7 @@ class _Hospital:
             self._rest(helper, episode)
 
     def _rest(self, who: int, episode: Episode) -> None:
-        """See to it that a worker's next episode is far enough from this one."""
+        """Make sure that a worker's next episode is far enough from this one."""
         worker = self.workers[who]
         worker.place = next(step.room for step in reversed(episode.steps) if step.worker == who + 1)
         worker.quiet_from = episode.end + _QUIET
@@ -183,7 +183,7 @@ class _Hospital:
         self._push(worker.quiet_from + self.random.randint(0, 2 * MINUTE), None, who, worker.plan)
 
     def _colleague(self, time: int, who: int) -> int | None:
-        """Somebody who has nothing to do and has not had for a minute."""
+        """A worker who has had nothing to do for a minute."""
         for _ in range(3):
             other = self.random.randrange(len(self.workers))
             if other != who and self.workers[other].quiet_from <= time:

@@ -1,7 +1,7 @@
-"""Writes the events of a simulation to files, at the pace of the clock: what runs beside the stream.
+"""Writes the events of a simulation to files in real time, beside the stream.
 
-A file is written under a hidden name and renamed, so one that is visible is complete. A writer that is
-started again on the same folder goes on after the last event that is there.
+A file is written under a hidden name and renamed, so a visible file is complete. A writer that is restarted
+on the same folder continues after the last event there.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from nestream.hospital.scripts import Planted
 from nestream.hospital.simulator import COLUMNS, Moment, simulate
 
 BEAT = 0.5
-"""The seconds from file to file."""
+"""The seconds between two files."""
 HEARTBEAT = "Heartbeat"
-"""The type of the event that tells how late it is where nothing else does. It has no number."""
+"""The type of the event that reports the time when nothing else does. It has no number."""
 _LONGEST_LINE = 1024
 _STILL = timedelta(seconds=1)
 
@@ -32,11 +32,11 @@ class Stop(Protocol):
     """An event of `threading` or `multiprocessing`."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for so long; whether it is set."""
+        """Wait that long; return whether it is set."""
 
 
 class EventFiles:
-    """The files of events of a job, and the file of its truth beside them."""
+    """The files of events of a job, and the file of its ground truth."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -45,7 +45,7 @@ class EventFiles:
         self.last_event = next((number for file in reversed(files) if (number := _last_event(file))), 0)
 
     def write(self, moments: list[Moment], now: datetime | None) -> None:
-        """Write a file of these events, and their truth; `now` adds a heartbeat."""
+        """Write a file of these events, and their ground truth; `now` adds a heartbeat."""
         name = f"part-{self.number:08}.jsonl"
         hidden = self.job.events / f".{name}"
         with hidden.open("w", encoding="utf-8") as file:
@@ -58,14 +58,14 @@ class EventFiles:
         self.note_truth(chain.from_iterable(moment.planted for moment in moments))
 
     def note_truth(self, planted: Iterable[Planted]) -> None:
-        """Add to the truth."""
+        """Add to the ground truth."""
         lines = [json.dumps(one.as_json()) + "\n" for one in planted]
         if lines:
             with self.job.truth.open("a", encoding="utf-8") as file:
                 file.writelines(lines)
 
     def skip(self, moments: Iterator[Moment]) -> None:
-        """Go past the events that are in files already; their truth is written anew, should it lack some."""
+        """Skip the events that are already in files; missing ground truth is written again."""
         if not self.last_event:
             return
         known: list[Planted] = []
@@ -78,7 +78,7 @@ class EventFiles:
 
 
 def last_moment(job: Job) -> datetime | None:
-    """The time of the last event that is in a file, a heartbeat included."""
+    """The time of the last event in a file, including heartbeats."""
     last = max((name for name in os.listdir(job.events) if name.startswith("part-")), default=None)
     if last is None:
         return None
@@ -99,10 +99,10 @@ def _line(event: dict[str, Any]) -> str:
 
 
 def write_events(job: Job, speed: float, stop: Stop, duration: float | None = None) -> None:
-    """Write events until told to stop, `speed` seconds of them a second.
+    """Write events until stopped, `speed` seconds of them per second.
 
-    Where the machine cannot keep up, fewer: a file never has more than the events of two beats.
-    The first file is there at once and has a value in every column, so that a reader knows their types.
+    If the machine cannot keep up, it writes fewer: a file never has more than the events of two beats. The
+    first file exists at once and has a value in every column, so that a reader knows their types.
     """
     settings = job.settings
     moments = simulate(
@@ -131,7 +131,7 @@ def write_events(job: Job, speed: float, stop: Stop, duration: float | None = No
         still = not some or now - some[-1].event["ts"] > _STILL
         if not stopped:
             files.write(some, now if still else None)
-        else:  # the watermark is to pass all there is, and none of what a later run adds
+        else:  # the watermark must pass all existing events, and none of a later run
             files.write(some, now + timedelta(seconds=WATERMARK_SECONDS, milliseconds=1))
 
 
@@ -140,7 +140,7 @@ def _elapsed(beginning: float, duration: float | None) -> bool:
 
 
 def _whole(moment: datetime) -> datetime:
-    """In whole milliseconds, as all times of the simulator."""
+    """In whole milliseconds, like all times of the simulator."""
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
@@ -150,18 +150,18 @@ def _every_column(moments: list[Moment], instruments: bool) -> bool:
 
 
 def write_in_process(job: Job, speed: float, stop: Stop, duration: float | None) -> None:
-    """`write_events` as the main function of a process, which ends with the one that started it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal tells all of them; our parent tells us
+    """`write_events` as the main function of a process, which ends with its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal signals all processes; our parent tells us
     write_events(job, speed, _OrOrphaned(stop), duration)
 
 
 class _OrOrphaned:
-    """A wish to stop, or the end of the process that could have it."""
+    """A request to stop, or the end of the process that could make it."""
 
     def __init__(self, stop: Stop) -> None:
         self.stop = stop
         self.parent = os.getppid()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for so long."""
+        """Wait that long."""
         return self.stop.wait(timeout) or os.getppid() != self.parent

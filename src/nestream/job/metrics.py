@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nestream.job.progress import Progress, State
+from nestream.model.extras import needs
 
 COUNTERS = {
     "events": "Events read, including those that were left out",
@@ -90,10 +91,7 @@ def serve_metrics(address: str, progress: Callable[[], Progress]) -> tuple[int, 
     try:
         from prometheus_client import CollectorRegistry, start_http_server
     except ModuleNotFoundError:
-        raise MetricsError(
-            "metrics need the package prometheus-client, which is not installed\n"
-            "  hint: run ./scripts/setup, or pip install '.[metrics]' in the checkout"
-        ) from None
+        raise MetricsError(needs("--metrics", "prometheus-client", "metrics")) from None
     registry = CollectorRegistry()
     registry.register(Metrics(progress))
     server, thread = start_http_server(int(port), addr=host or "127.0.0.1", registry=registry)

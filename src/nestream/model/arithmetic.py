@@ -1,4 +1,4 @@
-"""Arithmetic on single values, as docs/semantics.md defines it: integers, floats, decimals or None.
+"""Arithmetic on single values, as docs/reference/semantics.md defines it: integers, floats, decimals or None.
 
 The reference computes with it, and so does the engine where values are Python objects.
 """

@@ -20,6 +20,7 @@ EXTRAS = {
 """What each extra is for."""
 
 _MARKER = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
+_BOUND = re.compile(r"(>=|<)\s*([\d.]+)")
 
 
 @cache
@@ -36,6 +37,19 @@ def requirements(extra: str = "") -> tuple[str, ...]:
         if (wanted[1] if wanted else "") == extra:
             found.append(requirement.strip())
     return tuple(found)
+
+
+def satisfies(version: str, requirement: str) -> bool:
+    """Whether a version is in the range of a requirement such as `typer>=0.15,<0.29`."""
+    known = _numbers(version)
+    return all(
+        known >= _numbers(bound) if sign == ">=" else known < _numbers(bound)
+        for sign, bound in _BOUND.findall(requirement)
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
 def install(*wanted: str) -> str:

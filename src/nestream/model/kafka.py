@@ -11,6 +11,8 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import parse_qsl
 
+from nestream.model.extras import needs
+
 SCHEME = "kafka://"
 PORT = 9092
 PATIENCE = 20.0
@@ -120,9 +122,7 @@ def kafka_client() -> ModuleType:
     try:
         import confluent_kafka
     except ImportError:
-        raise ValueError(
-            'Kafka needs the package confluent-kafka. Install it: pip install "nestream[kafka]"'
-        ) from None
+        raise ValueError(needs("Kafka", "confluent-kafka", "kafka")) from None
     return confluent_kafka
 
 

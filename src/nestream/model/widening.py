@@ -2,7 +2,7 @@
 
 Integers widen to longer ones, to decimals and to floats, times and durations to finer units, lists and
 structs by their parts. Everything else is refused: no value is rounded, cut off or reinterpreted.
-docs/streaming.md shows this file as a table.
+docs/reference/events.md shows this file as a table.
 """
 
 from __future__ import annotations

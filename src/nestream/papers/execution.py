@@ -1,4 +1,4 @@
-"""A program of blocks at work: the blocks of a group are run by its operator, each other alone."""
+"""Runs a program of blocks: an operator runs all blocks of its group, and each other block runs alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nestream.papers.views.view_set import ViewSet
 
 
 class BlockExecution(Execution):
-    """The blocks of a program at work, with the prefixes and views that they keep between batches."""
+    """The running blocks of a program, with the prefixes and views that they keep between batches."""
 
     def __init__(self, program: BlockProgram, limit: int) -> None:
         self.program = program
@@ -29,14 +29,14 @@ class BlockExecution(Execution):
         self.caches: dict[int, PreCache] = {}
         """What each group keeps, by its number."""
         self.kept_steps: dict[int, PreCache] = {}
-        """The rows of each of the steps that conjuncts share, by their number."""
+        """The rows of each set of steps that conjuncts share, by number."""
         self.view_sets = {
             number: ViewSet(program) for number, block in enumerate(program.blocks) if block.viewed
         }
         """The views of each block that has some."""
 
     def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> list[BlockRun]:
-        """A run for each block; that of the first block of a group runs all of the group."""
+        """A run for each block; that of the first block of a group runs the whole group."""
         program, round = self.program, round_of(self.program, cache)
         leaders = {group.members[0].block: number for number, group in enumerate(program.groups)}
         led = {member.block for group in program.groups for member in group.members[1:]}
@@ -59,7 +59,7 @@ class BlockExecution(Execution):
         return runs
 
     def _steps_of(self, number: int) -> list[tuple[SharedSteps, list[Use], PreCache]]:
-        """The shared steps of a block that is run alone, where it has them, and what is kept of them."""
+        """The shared steps of a block that runs alone, if it has any, and what is kept of them."""
         found = []
         for place, steps in enumerate(self.program.steps):
             if uses := [use for use in steps.uses if use.block == number]:
@@ -85,7 +85,7 @@ class BlockExecution(Execution):
 
 
 def round_of(program: BlockProgram, cache: EvaluationCache) -> Round:
-    """The round of a program; programs with one window share it, and all of them its stacks and keys."""
+    """The round of a program; programs with the same window share it, and all share its stacks and keys."""
     shared = cache.once(Shared, lambda: Shared(cache.events, cache.key_classes))
 
     def new_round() -> Round:

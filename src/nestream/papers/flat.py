@@ -1,4 +1,4 @@
-"""Plans flat runs: rewriting, statistics, groups, and what these cost."""
+"""Plans flat runs: rewriting, statistics, groups, and their costs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from nestream.papers.plan.groups import regrouped
 from nestream.papers.rewrite.normalise import Normalised, normalise
 
 FEWEST = 256
-"""The fewest events that a running program is planned anew for."""
+"""The minimum number of events for replanning a running program."""
 DRIFT = 2.0
-"""By which factor the share of a type must change for that."""
+"""The factor by which the share of a type must change for that."""
 RARE = 0.01
 """A type with a smaller share, before and after, does not count."""
 EFFORT = 0.1
-"""The share of a run's estimated time that the search for its plan may take."""
+"""The maximum share of a run's estimated time for the search of its plan."""
 
 
 @dataclass(frozen=True)
 class Flat:
-    """A plan in normal form, and the groups that its expressions are run in."""
+    """A plan in normal form, and the groups in which its expressions run."""
 
     normal: Normalised
     shared: Explained
@@ -44,7 +44,7 @@ def flat_plan(
     whole: bool = False,
     objective: Objective = Objective.TIME,
 ) -> Flat:
-    """Rewrite a plan and group its expressions, for events of which the first (or all) are looked at."""
+    """Rewrite a plan and group its expressions, based on the first events (or all)."""
     normal = normalise(plan)
     shapes = shapes_of(normal.plan, branches(normal.plan))
     known = Statistics()
@@ -57,10 +57,9 @@ def flat_plan(
 
 
 def replanned(program: BlockProgram, events: pa.Table, schema: Schema) -> BlockProgram:
-    """A flat program in the groups that suit some events, if they are not like those it was planned for.
+    """A flat program in the groups that suit some events, if they differ from those it was planned for.
 
-    They are not alike if the share of some type has doubled or halved. Fewer events than `FEWEST` say
-    too little.
+    They differ if the share of some type has doubled or halved. Fewer events than `FEWEST` say too little.
     """
     shared = program.sharing
     if shared is None or events.num_rows < FEWEST:

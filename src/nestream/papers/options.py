@@ -65,7 +65,7 @@ Switches: TypeAlias = Options | Mapping[str, Any]
 
 
 def options_of(given: Switches | None) -> Options:
-    """The options that are meant; raises for a name that there is not, naming those there are."""
+    """The options; raises for an unknown name, and lists the known ones."""
     if given is None or isinstance(given, Options):
         return given or Options()
     known = {option.name: option.type for option in fields(Options)}

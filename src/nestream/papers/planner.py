@@ -1,4 +1,4 @@
-"""The strategies of the papers as planners, and what else they do with a plan: rewrite, estimate, explain."""
+"""The strategies of the papers as planners, and their other tools: rewrite, estimate and explain a plan."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def switches() -> tuple[str, ...]:
 
 
 def normal_form(plan: Plan) -> Plan:
-    """The plan as an OR of flat sequences, as far as there is one."""
+    """The plan as an OR of flat sequences, as far as possible."""
     return normalise(plan).plan
 
 

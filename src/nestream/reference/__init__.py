@@ -1,4 +1,4 @@
-"""The meaning of a query, transcribed from docs/semantics.md: slow, obvious, the reference of all tests."""
+"""What a query means, transcribed from docs/reference/semantics.md: slow, obvious, the reference of tests."""
 
 from nestream.model.schema import Order
 from nestream.reference.events import Event, history

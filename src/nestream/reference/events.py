@@ -1,4 +1,4 @@
-"""Section "Events" of docs/semantics.md: an event is a time, a type, attributes and a position."""
+"""Section "Events" of docs/reference/semantics.md: an event is a time, a type, attributes and a position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section "KEEP" of docs/semantics.md: decides which matches are kept, in output order."""
+"""Section "KEEP" of docs/reference/semantics.md: decides which matches are kept, in output order."""
 
 from __future__ import annotations
 

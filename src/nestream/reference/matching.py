@@ -1,9 +1,9 @@
-"""The matches of a query over a history, section by section of docs/semantics.md.
+"""The matches of a query over a history, section by section of docs/reference/semantics.md.
 
 "Positive part": every way to bind the positive components, in order, in the window, with all predicates.
 "Negative part": a complete positive match is dropped if some negation has a match in its interval. A
-rewritten plan also has the witnesses of docs/rewriting.md, which must be found in their intervals. "Output":
-the distinct bindings of the variables that the output keeps.
+rewritten plan also has the witnesses of docs/papers/rewriting.md, which must be found in their intervals.
+"Output": the distinct bindings of the variables that the output keeps.
 
 There is no optimisation: everything is enumerated.
 """
@@ -126,7 +126,7 @@ class Interval:
 
 
 class Meaning:
-    """The definitions of docs/semantics.md for one plan, one method each; `why` uses them too."""
+    """The definitions of docs/reference/semantics.md for one plan, one method each; `why` uses them too."""
 
     def __init__(self, plan: Plan, order: Order, per_microsecond: int, as_of: int | None = None) -> None:
         self.plan = plan

@@ -1,4 +1,4 @@
-"""What a query and its matches look like: timelines and graphs of plans, as data and as drawings."""
+"""Shows a query and its matches: timelines and graphs of plans, as data and as drawings."""
 
 from nestream.show.graph import Graph, plan_graph
 from nestream.show.notebook import Shown, highlighted, query_html, show_matches

@@ -1,4 +1,4 @@
-"""The events that matches were found in: where those of a match stand, and what its negations looked at."""
+"""The events that matches were found in: the places of a match's events, and what its negations examined."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MOST_ALIKE = 10_000
 
 
 class Around:
-    """A table of events. An event is known by its time, its type and every attribute that it has.
+    """A table of events. An event is identified by its time, its type and all its attributes.
 
-    `first` is the number of the event of row 0, by which people know it.
+    `first` is the number of row 0 for people.
     """
 
     def __init__(self, events: Any, first: int = 0, **how: Any) -> None:
@@ -43,7 +43,7 @@ class Around:
     def row(
         self, event: Mapping[str, Any], number: int | None = None, taken: Collection[int] = ()
     ) -> int | None:
-        """The row of a number, else the first row that holds the event and is not taken; None without one."""
+        """The row of a number, or the first unused row with that event; None if there is none."""
         if number is not None and 0 <= number - self.first < self.table.num_rows:
             return number - self.first
         at = self.moments.number(event.get(self.time))
@@ -63,14 +63,14 @@ class Around:
         return list(self.table.take(pa.array(rows, pa.int64())).to_pylist())
 
     def between(self, low: int, high: int, kinds: Collection[str]) -> list[int]:
-        """The rows of the events of some types from a time to another, in the order of time."""
+        """The rows of the events of some types between two times, in time order."""
         first, last = (int(np.searchsorted(self._sorted, at, side)) for at, side in _ends(low, high))
         rows = self._order[first:last]
         types = self.table.column(self.type).take(pa.array(rows)).to_pylist()
         return [int(row) for row, kind in zip(rows, types, strict=True) if kind in kinds]
 
     def found(self, query: Any, rows: Mapping[str, int]) -> FoundMatch | None:
-        """The match with these rows, and what its negations and groups looked at."""
+        """The match with these rows, and what its negations and groups examined."""
         known = self._evidence.get(id(query))
         if known is None:
             table, schema = query.read(self.table, **self._how)
@@ -79,7 +79,7 @@ class Around:
 
 
 def _with_roles(table: pa.Table, time: str, type: str) -> pa.Table:
-    """The events; where there are none, with the columns that any event would have."""
+    """The events; if there are none, with the columns that any event would have."""
     if table.num_rows:
         return table
     for name, datatype in ((time, pa.int64()), (type, pa.string())):
@@ -93,7 +93,7 @@ def _ends(low: int, high: int) -> tuple[tuple[int, Any], tuple[int, Any]]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two values are the same, also where one of them came through JSON."""
+    """Whether two values are the same, even if one of them came through JSON."""
     if one is None or other is None:
         return one is other
     if one == other:

@@ -1,7 +1,7 @@
-"""Pieces of SVG that the drawings share: escaped text, one style sheet for light and dark, numbers cut short.
+"""Parts of SVG that the drawings share: escaped text, one style sheet for light and dark, short numbers.
 
-Text and lines take the colour of what is around them, and the other colours are legible on light and on dark,
-so that a drawing fits a notebook or a page of either kind. There are no scripts and nothing is loaded.
+Text and lines take the colour of their surroundings, and the other colours are legible on light and on dark,
+so that a drawing fits any notebook or page. There are no scripts, and nothing is loaded.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from html import escape
 
 COLOURS = ("#3b82f6", "#e07020", "#22a06b", "#b05cd6", "#d6455d", "#0d97a8", "#a68000", "#7c7ce8")
-"""For matches; each has a contrast of at least 3 with white and with black."""
+"""Colours for matches; each has a contrast of at least 3 with white and with black."""
 
 WIDEST = 1200
 """A wider drawing keeps its size."""
@@ -27,7 +27,7 @@ _STYLE = """
 
 
 def text_of(value: object) -> str:
-    """A text inside an element or attribute, without the characters that XML does not have."""
+    """Text inside an element or attribute, without the characters that XML does not allow."""
     kept = "".join(c if c.isprintable() else " " for c in str(value))
     return escape(kept, quote=True)
 
@@ -38,16 +38,16 @@ def number(value: float) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """A text of bounded length."""
+    """Text of bounded length."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def document(width: float, height: float, title: str, description: str, parts: Iterable[str]) -> str:
-    """A whole drawing, with a title and a description for those who cannot see it."""
-    # what is very wide is scrolled, for it would be too small to read at the width of a page
+    """A whole drawing, with a title and a description for people who cannot see it."""
+    # a very wide drawing is scrolled, because it would be too small to read at page width
     look = ' style="max-width:none"' if width > WIDEST else ""
     size = f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}"'
-    # an image is one thing to a reader; what it says in full is in its label
+    # a screen reader sees an image as one thing; its label says everything
     label = f'role="img" aria-label="{text_of(title)}: {text_of(description)}"'
     head = f"<title>{text_of(title)}</title><desc>{text_of(description)}</desc><style>{_STYLE}</style>"
     body = "".join(parts)

@@ -1,7 +1,7 @@
-"""Gathers what a timeline shows: matches with their events, and what their negations and groups looked at.
+"""Gathers what a timeline shows: matches with their events, and what their negations and groups examined.
 
-The events of all matches come first, then those that their negations and groups looked at, then others of the
-lanes' types around them. What there is no room for is counted.
+The events of all matches come first, then those that their negations and groups examined, then others of the
+lanes' types around them. Events without room are counted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nestream.why.shapes import shapes
 from nestream.why.words import plain, shortened
 
 MOST_LANES = 40
-"""How many lanes a timeline has."""
+"""The maximum number of lanes."""
 
 Entry = tuple[str, Mapping[str, Any], int | None]
 
@@ -49,7 +49,7 @@ class Gathering:
         self.moments = Moments(False) if around is None else around.moments
         self.ids: dict[object, int] = {}
         self.refused: set[object] = set()
-        self.surrounding = 0  # how many events there are around the matches, theirs included
+        self.surrounding = 0  # how many events there are around the matches, including their own
         self.events: list[dict[str, Any]] = []
         self.matches: list[dict[str, Any]] = []
         self.notes: dict[str, None] = {}
@@ -59,7 +59,7 @@ class Gathering:
         self.left_out = {"matches": 0, "events": 0}
 
     def take(self, rows: Sequence[Mapping[str, Any]], total: int) -> None:
-        """Add the matches, of which there are `total`."""
+        """Add the matches, out of `total`."""
         pairs = [(row, list(_entries(row))) for row in rows if isinstance(row, Mapping)]
         if self.around is None:
             times = [event.get(self.reading.time) for _, found in pairs for _, event, _ in found]
@@ -75,7 +75,7 @@ class Gathering:
     def _match(
         self, row: Mapping[str, Any], found: Sequence[Entry]
     ) -> tuple[dict[str, Any], dict[str, int] | None] | None:
-        """Add a match; gives it with the rows of its single events, None where one of them is not found."""
+        """Add a match; return it with the rows of its single events, or None if one of them is not found."""
         bound: dict[str, int] = {}
         grouped: dict[str, list[int]] = {}
         seen: dict[str, int] = {}
@@ -125,7 +125,7 @@ class Gathering:
     def _event(
         self, event: Mapping[str, Any], seen: dict[str, int] | None = None, row: int | None = None
     ) -> int | None:
-        """The place of an event; without a row what looks alike is one, unless a match has it twice."""
+        """The place of an event; without rows, equal events are one, unless a match has it twice."""
         at = self.moments.number(event.get(self.reading.time))
         kind = str(event.get(self.reading.type))
         if at is None:
@@ -173,7 +173,7 @@ class Gathering:
     # -- negations and groups ------------------------------------------------------------------------------
 
     def _look(self, match: dict[str, Any], rows: Mapping[str, int] | None) -> None:
-        """Add what the negations and groups of a match looked at; only where, if its events are not found."""
+        """Add what the negations and groups of a match examined; just intervals if its events are unknown."""
         query = self.queries.get(match["query"] if match["query"] in self.queries else "")
         if query is None:
             return
@@ -216,7 +216,7 @@ class Gathering:
         }
 
     def _members(self, match: dict[str, Any], evidence: Evidence) -> None:
-        """Draw the members of a group, up to a number."""
+        """Draw the members of a group, up to a maximum number."""
         assert evidence.variable is not None
         drawn = spread(evidence.members, MOST_LOOKED)
         grouped: dict[str, list[int]] = {}
@@ -242,7 +242,7 @@ class Gathering:
         return [place for place in found if place is not None]
 
     def _intervals(self, query: Any, bound: Mapping[str, int]) -> list[dict[str, Any]]:
-        """The intervals that the negations of a match look at, where all its events are known."""
+        """The intervals of the negations of a match, if all its events are known."""
         shape = next((s for s in shapes(query.plan.root) if set(s.variables) == bound.keys()), None)
         if shape is None or not bound:
             return []
@@ -275,7 +275,7 @@ class Gathering:
     # -- around --------------------------------------------------------------------------------------------
 
     def surround(self) -> None:
-        """Add the events of the lanes that lie around the matches, up to the most there may be."""
+        """Add the events of the lanes around the matches, up to the maximum."""
         if not self.matches or self.around is None:
             return
         low = min(match["from"] for match in self.matches)
@@ -289,13 +289,13 @@ class Gathering:
         self.surrounding = len(rows)
 
     def count(self) -> None:
-        """Say how many events are not shown."""
+        """Note how many events are not shown."""
         outside = len(self.refused)
         self.left_out["events"] = max(outside, self.surrounding - len(self.events))
 
 
 def _entries(row: Mapping[str, Any]) -> Iterator[Entry]:
-    """The variables and events of a match, with the numbers of the events where these are known."""
+    """The variables and events of a match, with the numbers of the events if known."""
     listed = row.get("events")
     for entry in listed if isinstance(listed, list | tuple) else ():
         if isinstance(entry, Mapping) and isinstance(entry.get("event"), Mapping):

@@ -1,6 +1,6 @@
 """The plan of a query as a graph, nested as it is written or rewritten.
 
-With events, the nodes tell how many rows are to be expected of them and how many were found.
+With events, the nodes show how many rows are expected and how many were found.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from nestream.model.text import print_expression, print_name, quantity_text
 from nestream.show.rows import NO_ROWS, Rows, rows_over
 
 MOST_NODES = 400
-"""A graph has at most so many nodes; the parts that would go beyond are one node each."""
+"""The maximum number of nodes; parts beyond it become one node each."""
 
 
 @dataclass(frozen=True)
 class GraphNode:
-    """One node: what it is, its predicates, and how many rows it gives."""
+    """One node: what it is, its predicates, and its number of rows."""
 
     id: int
     label: str
@@ -79,9 +79,9 @@ def plan_graph(
 ) -> Graph:
     """The plan of a query as a graph, `rewritten` to its normal form or nested.
 
-    With events to `analyze`, an event node tells how many events it selects, the root how many matches there
-    are, and an alternative of the root how many it finds; the estimates are those of the cost model.
-    The other arguments are those of `Query.match`.
+    With events to `analyze`, an event node shows how many events it selects, the root how many matches there
+    are, and an alternative of the root how many it finds; the estimates are those of the cost model. The
+    other arguments are those of `Query.match`.
     """
     read = {"time": time, "type": type, "types": types, "order": order}
     found = NO_ROWS if analyze is None else rows_over(query, analyze, rewritten, read)

@@ -44,9 +44,9 @@ class _Drawing:
             self._place()
 
     def _place(self) -> None:
-        """Give each node its place: levels from the depth, columns from the leaves up."""
+        """Place the nodes: levels by depth, columns from the leaves up."""
         depth = {0: 0}
-        for above, below in self.graph.edges:  # a node comes after the one above it
+        for above, below in self.graph.edges:  # a node comes after its parent
             depth[below] = depth[above] + 1
         tallest: dict[int, float] = {}
         for number_, level in depth.items():
@@ -69,7 +69,7 @@ class _Drawing:
         self.height = max(self.y[n] + self.box[n][1] for n in self.y) + MARGIN
 
     def svg(self) -> str:
-        """Edges, then nodes."""
+        """Draw edges, then nodes."""
         parts = [*self._edges(), *(piece for node in self.graph.nodes for piece in self._node(node))]
         told = "; ".join(" ".join(self.lines[node.id]) for node in self.graph.nodes[:30])
         return document(self.width, self.height, self.graph.title, cut(told, 1000), parts)

@@ -1,4 +1,4 @@
-"""Times of matches as numbers, to draw and compute with, and back; those of clocks are microseconds."""
+"""Times of matches as numbers, to draw and compute with, and back; clock times are microseconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Moments:
 
     is_clock: bool
     zone: str | None = None
-    """The zone of a clock; None where its times have none."""
+    """The zone of a clock; None if its times have none."""
 
     @classmethod
     def of(cls, values: Iterable[Any]) -> Moments:
@@ -53,7 +53,7 @@ class Moments:
         return Words(Schema({"ts": kind, "type": pa.string()}))
 
     def number(self, value: Any) -> int | None:
-        """A time as a number; None for what is no time of this kind."""
+        """A time as a number; None if it is not a time of this kind."""
         if isinstance(value, str):
             value = parsed(value)
         if isinstance(value, datetime):
@@ -69,7 +69,7 @@ class Moments:
 
 
 def parsed(text: str) -> datetime | None:
-    """A time that is written in ISO-8601; None for another text."""
+    """A time from ISO-8601 text; None for other text."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -77,7 +77,7 @@ def parsed(text: str) -> datetime | None:
 
 
 def ticks(low: int, high: int, moments: Moments, most: int = 6) -> list[int]:
-    """Round times between two, for an axis."""
+    """Round times between two times, for an axis."""
     if high <= low:
         return [low]
     least = (high - low) / most
@@ -105,7 +105,7 @@ def _steps(clock: bool) -> Iterable[int]:
 
 
 def tick_text(at: int, low: int, high: int, moments: Moments) -> str:
-    """A time on an axis from one time to another: of a clock only what differs."""
+    """A time on an axis between two times; for a clock, only what differs."""
     if not moments.is_clock:
         return moments.words.time_text(at)
     (first, last), text = (_local(end, moments)[:10] for end in (low, high)), _local(at, moments)
@@ -119,5 +119,5 @@ def tick_text(at: int, low: int, high: int, moments: Moments) -> str:
 
 
 def _local(at: int, moments: Moments) -> str:
-    """A time of a clock without its offset, which is the same or nearly so all along an axis."""
+    """A clock time without its offset, which hardly changes along an axis."""
     return re.sub(r"(?:Z|[+-]\d\d:\d\d)$", "", moments.words.time_text(at))

@@ -1,4 +1,4 @@
-"""What a notebook shows of a query and of its matches: HTML without scripts and without anything to load."""
+"""Shows a query and its matches in a notebook: HTML without scripts and without anything to load."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIRST_ROWS = 10
 """How many matches the table under a timeline has."""
 _WIDEST = 120
 _MOST_MEMBERS = 10
-"""How many events of a group the table names."""
+"""How many events of a group the table lists."""
 
 _TOKEN = re.compile(
     r"(?P<comment>--[^\n]*|//[^\n]*|/\*.*?\*/)"
@@ -37,7 +37,7 @@ _TOKEN = re.compile(
 
 
 def _mixed(colour: str) -> str:
-    """A colour nearer to that of the text around it, so that the contrast is enough on light and on dark."""
+    """A colour mixed with that of the surrounding text, for enough contrast on light and on dark."""
     return f"color-mix(in srgb,{colour} 60%,currentColor)"
 
 
@@ -51,7 +51,7 @@ _LOOKS = {
 
 
 def highlighted(text: str) -> str:
-    """The text of a query as HTML, its words in colours that are legible on light and on dark."""
+    """The text of a query as HTML, with colours that are legible on light and on dark."""
     pieces, at = [], 0
     for found in _TOKEN.finditer(text):
         look = _LOOKS.get(found.lastgroup or "")
@@ -70,7 +70,7 @@ def query_html(query: Any) -> str:
 
 @dataclass(frozen=True)
 class Shown:
-    """The matches of a query, to be looked at: `table` holds all of them, `timeline` the first.
+    """The matches of a query, for viewing: `table` holds all of them, `timeline` the first.
 
     `around` are the events that they were found in.
     """
@@ -98,7 +98,7 @@ class Shown:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
     def _cell(self, value: Any) -> str:
-        """A value of a match; an event with its number, of a group the numbers of its events."""
+        """A value of a match; an event with its number, a group as the numbers of its events."""
         if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
             numbers = [self._number(one) for one in value[:_MOST_MEMBERS]]
             if all(numbers):

@@ -1,4 +1,4 @@
-"""How many rows the parts of a plan give: what the cost model expects, and what is found in some events."""
+"""The number of rows of the parts of a plan: what the cost model expects, and what is found in events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Pair = tuple[float | None, int | None]
 
 @dataclass(frozen=True)
 class Rows:
-    """The estimated and measured rows of the components of a plan, by the component; None is the whole."""
+    """The estimated and measured rows of the components of a plan; None is the whole plan."""
 
     plan: Plan | None = None
     estimated: Mapping[int | None, float] = field(default_factory=dict)
@@ -62,17 +62,17 @@ def _matches(query: Any, table: pa.Table, read: Mapping[str, Any]) -> int:
 def _branches(
     query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any], rewritten: bool
 ) -> Iterator[tuple[int, int]]:
-    """What each expression of the plan finds, as the engine that runs it tells."""
+    """What each expression of the plan finds, as the engine reports it."""
     found = branches(plan)
     told = query.explain(format="json", analyze=table, strategy="flat" if rewritten else "bounds", **read)
     blocks = told["measured"]["blocks"]
-    if len(blocks) == len(found):  # an OR deeper down makes more blocks than there are expressions
+    if len(blocks) == len(found):  # an OR deeper down makes more blocks than expressions
         for branch, block in zip(found, blocks, strict=True):
             yield id(branch), int(block["matches"])
 
 
 def _leaves(query: Any, plan: Plan, table: pa.Table, read: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
-    """How many events each leaf selects: those of its types for which what is said of them alone holds."""
+    """How many events each leaf selects: those of its types that pass the predicates on them alone."""
     known: dict[str, int] = {}
     for leaf in leaves(query.plan.root):
         own = leaf_alone(leaf, query.plan)

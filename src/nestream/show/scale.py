@@ -1,4 +1,4 @@
-"""Where times are on a drawing, from left to right; what reaches far beyond the events is cut off."""
+"""Maps times to places on a drawing, from left to right; what reaches far beyond the events is cut off."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from nestream.show.moments import Moments
 from nestream.show.timeline import Timeline, shown_events
 
 _WIDEST = 3
-"""An interval is drawn in full if that makes a drawing at most so many times as wide as its events need."""
+"""An interval is drawn in full if the drawing then is at most this many times as wide as its events need."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The times from `low` to `high` on the places from `left` to `right`."""
+    """Maps the times from `low` to `high` to the places from `left` to `right`."""
 
     low: int
     high: int
@@ -24,7 +24,7 @@ class Scale:
 
     @classmethod
     def of(cls, shown: Timeline, matches: Iterable[Mapping[str, Any]], left: float, right: float) -> Scale:
-        """The scale for some matches and what their negations and groups looked at."""
+        """The scale for some matches and what their negations and groups examined."""
         matches = list(matches)
         places = {place for match in matches for place in shown_events(match)}
         at = [shown.events[place]["at"] for place in places]
@@ -38,12 +38,12 @@ class Scale:
             if end is not None
         ]
         first, last, width = min((low, *ends)), max((high, *ends)), high - low
-        if width and last - first > _WIDEST * width:  # cut off, so that the events keep their room
+        if width and last - first > _WIDEST * width:  # cut off, so that the events have room
             first, last = max(first, low - width // 2), min(last, high + width // 2)
         return cls(first, last, left, right)
 
     def x(self, at: int) -> float:
-        """Where a time is."""
+        """The place of a time."""
         if self.high == self.low:
             return (self.left + self.right) / 2
         return self.left + (self.right - self.left) * ((at - self.low) / (self.high - self.low))
@@ -53,7 +53,7 @@ class Scale:
         return self.low <= at <= self.high
 
     def ends(self, interval: Mapping[str, Any], moments: Moments) -> Sequence[float]:
-        """Where an interval begins and ends, cut off at the ends of the drawing."""
+        """The places where an interval begins and ends, cut off at the ends of the drawing."""
         first, last = (moments.number(interval[end]) for end in ("from", "to"))
         return (
             self.left if first is None else self.x(max(first, self.low)),

@@ -1,7 +1,7 @@
-"""The timeline of matches: a lane for each event type, the events of each match, what its negations saw.
+"""The timeline of matches: a lane for each event type, the events of each match, what its negations found.
 
-`timeline` takes the table of a query's matches, `timeline_of_rows` rows of JSON, as those of a query set.
-What is too much to look at is left out, and the answer says how much that is.
+`timeline` takes the table of a query's matches, `timeline_of_rows` rows of JSON, like those of a query set.
+What is too much to show is left out, and the result says how much that is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nestream.show.gathering import Gathering, Reading
 from nestream.show.moments import Moments
 
 MOST_MATCHES, MOST_EVENTS = 20, 400
-"""How many matches and events a timeline has unless told otherwise."""
+"""The default number of matches and events in a timeline."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,19 @@ class Timeline:
     left_out: Mapping[str, int]
     moments: Moments = field(default=Moments(False), repr=False)
     more: bool = False
-    """Whether there are more matches than anybody counted."""
+    """Whether there are more matches than were counted."""
     notes: tuple[str, ...] = ()
-    """What could not be shown."""
+    """Notes about what could not be shown."""
 
     @property
     def told_matches(self) -> str:
-        """How many matches are drawn of how many."""
+        """How many of how many matches are drawn."""
         drawn = len(self.matches)
         return showing_matches(drawn, drawn + self.left_out["matches"], more=self.more)
 
     @property
     def told_events(self) -> str:
-        """How many events are drawn of how many."""
+        """How many of how many events are drawn."""
         drawn = len(self.events)
         return showing(drawn, drawn + self.left_out["events"], "event")
 
@@ -59,7 +59,7 @@ class Timeline:
         }
 
     def text(self, width: int = 100) -> str:
-        """The timeline for a terminal: of each match its lanes, its events and its evidence."""
+        """The timeline for a terminal: for each match its lanes, its events and its evidence."""
         from nestream.show.timeline_text import timeline_text
 
         return timeline_text(self, width)
@@ -89,11 +89,11 @@ def timeline(
     most_events: int = MOST_EVENTS,
     total: int | None = None,
 ) -> Timeline:
-    """The timeline of a query's matches, in the form that `match` gives them.
+    """The timeline of a query's matches, as `match` returns them.
 
-    With `events`, it shows what the negations and groups of each match looked at, and the other events of the
-    lanes' types around the matches. A match shows the events of the variables that the query returns; with
-    RETURN expressions alone it shows its span. The table may hold the first of `total` matches.
+    With `events`, it shows what the negations and groups of each match examined, and the other events of the
+    lanes' types around the matches. A match shows the events of the variables that the query returns; if
+    RETURN has only expressions, it shows its span. The table may hold the first of `total` matches.
     """
     table = to_table(matches)
     shown = [
@@ -152,15 +152,14 @@ def timeline_of_rows(
     total: int | None = None,
     more: bool = False,
 ) -> Timeline:
-    """The timeline of matches as rows `{"query", "match_start", "match_end", "events"}`, as those of a set.
+    """The timeline of matches as rows `{"query", "match_start", "match_end", "events"}`, like those of a set.
 
-    `events` lists `{"variable", "event"}`, with the `number` of the event where that is known. `query` is the
-    one that they are matches of, a mapping of queries by name, or None: then there are no intervals. Times
-    may be ISO-8601 texts. What does not have this form is left out. The rows are the first of `total`
-    matches, or of more than that where `more` is set.
+    `events` lists `{"variable", "event"}`, with the `number` of the event if known. `query` is their query, a
+    mapping of queries by name, or None, which shows no intervals. Times may be ISO-8601 text. Rows of another
+    form are left out. The rows are the first of `total` matches, or of more than that if `more` is set.
 
-    `events` are those that the matches were found in, of which the first is known by the number `first`. With
-    them the timeline shows what the negations and groups of each match looked at.
+    `events` are those that the matches were found in; `first` is the number of the first. With them, the
+    timeline shows what the negations and groups of each match examined.
     """
     rows = list(rows)
     queries = query if isinstance(query, Mapping) else {"": query}
@@ -173,7 +172,7 @@ def timeline_of_rows(
 
 
 def shown_events(match: Mapping[str, Any]) -> set[int]:
-    """The places of the events that a match has, and of those that its negations and groups looked at."""
+    """The places of the events of a match, and of those that its negations and groups examined."""
     return {
         *match["variables"].values(),
         *match["hidden"].values(),

@@ -1,6 +1,6 @@
 """Draws a timeline: a lane for each type, time from left to right, a line through the events of a match.
 
-The events that the negations of a match looked at are faded, in its colour. The members of a group are a row
+The events that the negations of a match examined are faded, in its colour. The members of a group are a row
 of dots under a bracket. Below the axis, sentences say what was missing or out of order.
 """
 
@@ -18,11 +18,11 @@ from nestream.show.timeline import Timeline, shown_events
 
 WIDTH, LANE, TOP, BOTTOM, RIGHT, LINE = 920.0, 38.0, 22.0, 34.0, 24.0, 17.0
 _LABELLED = 6
-"""Up to so many matches the variables and numbers are written beside the events, and sentences below."""
+"""Up to this many matches, variables and numbers are written beside the events, and sentences below."""
 _CHARACTERS, _SENTENCES = 138, 12
-"""How long a line of a sentence is, and how many sentences there are."""
+"""The length of a line of a sentence, and the number of sentences."""
 _APART = 30.0
-"""How far apart the numbers under two events must be."""
+"""The minimum distance between the numbers under two events."""
 
 
 def timeline_svg(shown: Timeline) -> str:
@@ -42,15 +42,15 @@ class _Drawing:
         self.height = self.base + BOTTOM + LINE * len(self.sentences)
 
     def x(self, at: int) -> float:
-        """Where a time is."""
+        """The place of a time."""
         return self.scale.x(at)
 
     def y(self, event: Mapping[str, Any]) -> float:
-        """Where the lane of an event is."""
+        """The place of an event's lane."""
         return self.lane[event["lane"]]
 
     def svg(self) -> str:
-        """All of it, from the back to the front."""
+        """Draw everything, from back to front."""
         parts = [*self._lanes(), *self._axis()]
         coloured = [(match, COLOURS[n % len(COLOURS)]) for n, match in enumerate(self.shown.matches)]
         for match, colour in coloured:
@@ -115,7 +115,7 @@ class _Drawing:
     # -- events --------------------------------------------------------------------------------------------
 
     def _others(self) -> Iterator[str]:
-        """The events around the matches that have no part in them."""
+        """The events around the matches that are not part of them."""
         taken = {place for match in self.shown.matches for place in shown_events(match)}
         for event in self.shown.events:
             if event["id"] not in taken and self.scale.holds(event["at"]):
@@ -126,7 +126,7 @@ class _Drawing:
                 )
 
     def _looked_at(self, match: Mapping[str, Any], colour: str) -> Iterator[str]:
-        """The events that the negations of a match looked at, faded."""
+        """The events that the negations of a match examined, faded."""
         for interval in match["intervals"]:
             for place in interval["events"]:
                 event = self.shown.events[place]
@@ -149,7 +149,7 @@ class _Drawing:
         events = sorted(
             (self.shown.events[one] for one in set(named.values())), key=lambda event: event["at"]
         )
-        if not events:  # RETURN computed values: all that is known is the span
+        if not events:  # RETURN computed values: only the span is known
             height = number(TOP - 10 + 3 * (place % 4))
             yield (
                 f'<line x1="{number(self.x(match["from"]))}" x2="{number(self.x(match["to"]) + 1)}"'
@@ -207,7 +207,7 @@ class _Drawing:
         return _text(sum(ends) / 2, y - 13, label, 'text-anchor="middle" font-weight="600"')
 
     def _numbers(self) -> Iterator[str]:
-        """The numbers of the events of matches, where there is room for them."""
+        """The numbers of the events of matches, where there is room."""
         if not self.labelled:
             return
         last: dict[str, float] = {}

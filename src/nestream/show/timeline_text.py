@@ -1,4 +1,4 @@
-"""A timeline as text: for each match its lanes, its events, and what its negations and groups looked at."""
+"""Prints a timeline as text: each match's lanes, its events, and what its negations and groups examined."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDEST_LANE = 22
 
 
 def timeline_text(shown: Timeline, width: int = 100) -> str:
-    """The timeline as lines of at most so many characters, where a line can be broken."""
+    """The timeline as lines of at most that many characters, where lines can be broken."""
     parts = [_match(shown, match, number, width) for number, match in enumerate(shown.matches, 1)]
     rest = [shown.told_matches] if shown.left_out["matches"] or not shown.matches else []
     return "\n\n".join(["\n".join(part) for part in parts] + ["\n".join([*rest, *shown.notes])]).rstrip()
@@ -38,7 +38,7 @@ def _match(shown: Timeline, match: Mapping[str, Any], number: int, width: int) -
 
 
 def _names(match: Mapping[str, Any]) -> dict[int, str]:
-    """The names of the events of a match; a member has that of its group."""
+    """The names of the events of a match; a member has the name of its group."""
     names = {place: name for name, places in match["groups"].items() for place in places}
     names |= {place: name for name, place in match["hidden"].items()}
     return names | {place: name for name, place in match["variables"].items()}
@@ -65,7 +65,7 @@ def _lanes(
 
 
 def _axis(scale: Scale, moments: Moments) -> str:
-    """The times under the lanes, as many as there is room for."""
+    """The times under the lanes, as many as fit."""
     line = ""
     for at in ticks(scale.low, scale.high, moments, 4):
         text, place = tick_text(at, scale.low, scale.high, moments), round(scale.x(at))
@@ -75,7 +75,7 @@ def _axis(scale: Scale, moments: Moments) -> str:
 
 
 def _listed(shown: Timeline, names: Mapping[int, str], own: list[int]) -> Iterator[str]:
-    """The events of a match and those that its negations looked at, one a line."""
+    """The events of a match and those that its negations examined, one per line."""
     rows = []
     for place in own:
         event = shown.events[place]

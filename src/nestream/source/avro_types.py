@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from nestream.model.extras import needs
 from nestream.source.errors import SourceError, first_line
 
 _PLAIN = {
@@ -49,9 +50,7 @@ def avro_library() -> ModuleType:
     try:
         import fastavro
     except ImportError:
-        raise SourceError(
-            'Avro needs the package fastavro. Install it: pip install "nestream[avro]"'
-        ) from None
+        raise SourceError(needs("Avro", "fastavro", "avro")) from None
     return fastavro
 
 

@@ -1,6 +1,6 @@
 """The chain: a forward pass drops what no prefix reaches, a backward pass builds the matches.
 
-The laws are proved in docs/engine.md, "Chains".
+The laws are proved in docs/how-it-works/engine.md, "Chains".
 """
 
 from __future__ import annotations

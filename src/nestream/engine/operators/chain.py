@@ -10,7 +10,7 @@ the rows once their last variable is bound.
 Neighbouring steps that predicates relate only to each other may form one step, a **composite**: their matches
 are found once, by a chain of their own, instead of once per match of the later steps.
 
-docs/engine.md, "Chains", has the proofs.
+docs/how-it-works/engine.md, "Chains", has the proofs.
 """
 
 from __future__ import annotations

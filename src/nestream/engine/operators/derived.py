@@ -3,7 +3,7 @@
 Let LS(r) be the greatest start of an inner match that ends before r. Some inner match lies inside (l, r)
 exactly if LS(r) comes after l. So a negation that depends on the outer match only through its interval and a
 key never looks at an inner match twice: a staircase holds LS at every end of an inner match, by key. See
-docs/engine.md, "Negation", for the proof.
+docs/how-it-works/engine.md, "Negation", for the proof.
 
 The staircase of a leaf, or of a sequence or conjunction without predicates, is built from its parts, without
 building inner matches. That of any other expression is built from the matches of its operator.

@@ -2,8 +2,8 @@
 
 The forward pass keeps, for each step, the events (or composites) that some prefix reaches, with the latest
 start of their prefixes. In the backward pass, `extensions` returns the predecessors of partial matches, and
-`kept` tests what is now bound. `Chain` plans the steps and combines the two. See docs/engine.md, "Chains",
-for the proofs.
+`kept` tests what is now bound. `Chain` plans the steps and combines the two. See docs/how-it-works/engine.md,
+"Chains", for the proofs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compiles expressions to Python functions over the events of one match, for one event at a time.
 
-They are built once per query. The values are those of `docs/semantics.md`, as in the columnar evaluator: None
-is NULL, times and durations are integers, and a comparison with NULL is false.
+They are built once per query. The values are those of `docs/reference/semantics.md`, as in the columnar
+evaluator: None is NULL, times and durations are integers, and a comparison with NULL is false.
 """
 
 from __future__ import annotations

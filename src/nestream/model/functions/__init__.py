@@ -62,7 +62,7 @@ def own_functions() -> tuple[tuple[str, Callable[..., Any], str], ...]:
 
 
 def documented() -> str:
-    """The table of functions for docs/language.md."""
+    """The table of functions for docs/reference/language.md."""
     lines = ["| function | gives | for example |", "| --- | --- | --- |"]
     for known in FUNCTIONS.values():
         if not (known.is_implicit or known.is_own):

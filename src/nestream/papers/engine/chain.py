@@ -1,9 +1,9 @@
-"""Sequences without dead ends: for each event the latest start of any prefix that can end in it.
+"""Sequences without dead ends: for each event, the latest start of any prefix that can end in it.
 
-Going forward through the steps, an event that no prefix reaches is left out, and each other remembers the
-latest start of its prefixes. It grows along the stack, so the predecessors whose prefix still fits the window
-of a trigger are a tail of the range; every row that is built belongs to a match of the sequence with its
-bounds. Negations between two steps only make the ranges shorter. Cost is linear in events plus matches.
+The forward pass drops events that no prefix reaches; every other event remembers the latest start of its
+prefixes. It grows along the stack, so the predecessors whose prefix still fits the window of a trigger are a
+tail of the range, and every row that is built belongs to a match of the sequence with its bounds. Negations
+between two steps only shorten the ranges. The cost is linear in events plus matches.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Step:
     """The events of one step that some prefix reaches.
 
     `start` is the latest start of a prefix (a coordinate); `lowest` and `end` are the places of the first and
-    one past the last event of the previous step that may come before it, the window aside.
+    one past the last event of the previous step that may precede it, apart from the window.
     """
 
     stack: Stack
@@ -40,12 +40,12 @@ class Step:
 
 
 def is_chain(block: Block) -> bool:
-    """Whether a block can be run as a chain: totally ordered, with no equality beside its key."""
+    """Whether a block can run as a chain: totally ordered, with no equality besides its key."""
     return block.chain is not None and not block.equalities
 
 
 class Chain:
-    """The steps of a sequence over a store, ready to give the matches of any of its last events."""
+    """The steps of a sequence over the events, ready to find the matches of any of its last events."""
 
     def __init__(self, round: Round, block: Block, limit: int, since: int = 0) -> None:
         """Prepare the steps for the triggers from the position `since` on."""
@@ -70,7 +70,7 @@ class Chain:
     # -- constraints between neighbours --------------------------------------------------------------------
 
     def gap(self, constraint: Constraint) -> tuple[str, str] | None:
-        """The neighbouring steps of which the right one says where the left may be; None where it filters."""
+        """The neighbouring steps where the right one limits the left one; None if the constraint filters."""
         interval = constraint.interval
         for left, right in pairwise(self.names):
             if (interval.after, interval.before) == ((left,), (right,)):
@@ -84,7 +84,7 @@ class Chain:
         return None
 
     def is_steady(self, witness: Witness, gap: tuple[str, str]) -> bool:
-        """Whether what a witness allows moves on with the right event, as latest starts need it."""
+        """Whether what a witness allows moves forward with the right event, as latest starts require."""
         right = self.block.key[gap[1]] if self.block.key else ()
         attributes = gap_attributes(witness, *gap, self.block.key)
         return attributes is not None and all(name in right for names in attributes for name in names)
@@ -93,10 +93,10 @@ class Chain:
         return self.block.key is not None and self.block.key.get(link[0]) == link[1]
 
     def allowed(self, constraint: Constraint, stack: Stack, gap: tuple[str, str]) -> tuple[Ints, Ints | None]:
-        """For each event after the gap, the positions from which and before which its left neighbour may be.
+        """For each event after the gap, the range of positions that its left neighbour may have.
 
-        None where nothing but the order limits it to the right; -1 where nothing is allowed, or from the left
-        everything.
+        None if only the order limits it on the right; -1 if nothing is allowed, or on the left if everything
+        is.
         """
         if isinstance(constraint, Witness):
             attributes = gap_attributes(constraint, *gap, self.block.key)
@@ -126,7 +126,7 @@ class Chain:
 
     def _made(self, name: str, pair: tuple[str, str] | None, before: list[Step]) -> Step:
         stack = self._stack(name)
-        if self.round.prefixes is None:  # what others use as well is not made for the rarest leaf of one
+        if self.round.prefixes is None:  # what others use too is not made for the rarest leaf of one
             stack = self.narrowed(stack)
         if pair is None:
             empty = np.zeros(len(stack), np.int64)
@@ -150,7 +150,7 @@ class Chain:
         return (*prefix, (self.block.leaves[name], key, tuple(gap)))
 
     def _stack(self, name: str) -> Stack:
-        """The stack of a step; where few events are new, only the keys of the new triggers."""
+        """The stack of a step; if few events are new, only the keys of the new triggers."""
         key = self.block.key[name] if self.block.key else None
         leaf = self.block.leaves[name]
         if self.since <= 0:
@@ -167,13 +167,13 @@ class Chain:
 
     @cached_property
     def _new_triggers(self) -> Ints:
-        """The rows of the last step from the position on that matches are asked for."""
+        """The rows of the last step from the first wanted position on."""
         rows = self.round.store.leaf_rows[self.block.leaves[self.names[-1]]]
         return rows[np.searchsorted(rows, np.searchsorted(self.round.store.pos, self.since)) :]
 
     @cached_property
     def _oldest(self) -> int:
-        """The first row that a window of a new trigger reaches."""
+        """The first row in the window of a new trigger."""
         store = self.round.store
         reach = store.reach(self._new_triggers[:1])
         return int(np.searchsorted(store.pos, reach[0])) if len(reach) else len(store)
@@ -190,7 +190,7 @@ class Chain:
         return wanted
 
     def narrowed(self, stack: Stack) -> Stack:
-        """The stack without the events that have no event of the rarest leaf within a window of them."""
+        """The stack without the events that have no event of the rarest leaf within a window."""
         store = self.round.store
         if not self.round.program.options.narrowing:
             return stack
@@ -235,7 +235,7 @@ class Chain:
         return Step(stack, start, lowest, end)
 
     def _bounded(self, stack: Stack, pair: tuple[str, str]) -> tuple[Ints | None, Ints | None]:
-        """The positions from which and before which the constraints of a gap allow the previous step."""
+        """The range of positions that the constraints of a gap allow for the previous step."""
         ranges = [self.allowed(constraint, stack, pair) for constraint in self.gaps.get(pair, ())]
         limits = [limit for _, limit in ranges if limit is not None]
         bound = np.maximum.reduce([bound for bound, _ in ranges]) if ranges else None
@@ -252,13 +252,13 @@ class Chain:
     # -- backward ------------------------------------------------------------------------------------------
 
     def triggers(self, first: int, end: int) -> Ints:
-        """The places in the last stack of the events with positions in `[first, end)`, in that order."""
+        """The places in the last stack of the events with positions in `[first, end)`, in order."""
         places, positions = self._in_order
         return places[np.searchsorted(positions, first) : np.searchsorted(positions, end)]
 
     @cached_property
     def _in_order(self) -> tuple[Ints, Ints]:
-        """The places of the last stack by position, of those events that have a match of the sequence."""
+        """The places of the last stack by position, for events that have a match of the sequence."""
         step, store = self.steps[-1], self.round.store
         stack = step.stack
         places: Ints = np.arange(len(stack))
@@ -271,7 +271,7 @@ class Chain:
         return places, store.pos[stack.rows[places]]
 
     def matches(self, triggers: Ints) -> Iterator[Bindings]:
-        """The matches that the triggers are the last events of."""
+        """The matches that end with the triggers."""
         level = len(self.names) - 1
         kept = self._keep([triggers], level)
         yield from self._extend([triggers if kept is None else triggers[kept]], level)
@@ -305,7 +305,7 @@ class Chain:
         return first, np.maximum(step.end[here] - first, 0)
 
     def _window_start(self, level: int) -> Ints:
-        """For each event of the last step, the first place of a step that its window reaches."""
+        """For each event of the last step, the first place of a step in its window."""
         if level not in self._starts:
             last, step = self.steps[-1].stack, self.steps[level]
             measure = step.start if self.round.program.options.reach else step.stack.pos
@@ -313,7 +313,7 @@ class Chain:
         return self._starts[level]
 
     def _keep(self, places: list[Ints], level: int) -> Ints | None:
-        """Which partial matches satisfy the predicates and the late negations now decidable, None for all."""
+        """Which partial matches pass the predicates and late negations now decidable; None for all."""
         name = self.names[level]
         bound = set(self.names[level:])
         due = [p for p in self.block.predicates if name in variables(p) and variables(p) <= bound]
@@ -335,7 +335,7 @@ class Chain:
         return kept
 
     def _level(self, constraint: Constraint) -> int:
-        """The step with which a late constraint is looked at: the first it needs, unless tests follow."""
+        """The step at which a late constraint is checked: the first possible one, unless tests follow."""
         options = self.round.program.options
         if not (options.once and options.push_in):
             return 0
@@ -347,7 +347,7 @@ class Chain:
         return 0 if later else level
 
     def bindings(self, places: list[Ints], level: int) -> Bindings:
-        """The partial matches as rows of the store."""
+        """The partial matches as rows of events."""
         rows = {
             name: self.steps[level + number].stack.rows[column]
             for number, (name, column) in enumerate(zip(self.names[level:], places, strict=True))
@@ -355,23 +355,23 @@ class Chain:
         return Bindings(rows, len(places[0]))
 
     def count(self, triggers: Ints) -> int:
-        """How many matches the triggers have."""
+        """Count the matches of the triggers."""
         return sum(self.counts(triggers))
 
     @property
     def builds_to_count(self) -> bool:
-        """Whether matches are known only when they are built."""
+        """Whether matches must be built to count them."""
         return len(self.names) == 1 or bool(self.late or self.block.predicates)
 
     def counts(self, triggers: Ints) -> Iterator[int]:
-        """The number of matches, piece by piece; the last extension is counted, not built."""
+        """Count the matches, piece by piece; the last extension is counted without building it."""
         if self.builds_to_count:
             return (bindings.count for bindings in self.matches(triggers))
         return self._count([triggers], len(self.names) - 1)
 
     @property
     def has_tests(self) -> bool:
-        """Whether there are predicates, or a single step, so that the most there can be says little."""
+        """Whether there are predicates, or a single step, so that the upper bound says little."""
         return len(self.names) == 1 or bool(self.block.predicates)
 
     def most(self, triggers: Ints) -> Iterator[int]:

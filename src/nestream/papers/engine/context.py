@@ -1,4 +1,4 @@
-"""What the joins of one round share: the store, the stacks of its leaves, the keys and the staircases."""
+"""What the joins of one round share: the events, the stacks of their leaves, the keys and the staircases."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Mask = npt.NDArray[np.bool_]
 class Bindings(Matches):
     """Partial matches as columns: for each bound variable the rows of its events.
 
-    `outer` says, for matches of a negated expression, which outer match each belongs to.
+    For matches of a negated expression, `outer` is the number of the outer match of each.
     """
 
     rows: dict[str, Ints]
     outer: Ints | None = None
 
     def only(self, which: npt.NDArray[np.int64] | Mask) -> Bindings:
-        """Some of the partial matches."""
+        """A selection of the partial matches."""
         rows = {name: column[which] for name, column in self.rows.items()}
         outer = None if self.outer is None else self.outer[which]
         count = int(np.count_nonzero(which)) if which.dtype == np.bool_ else len(which)
@@ -44,7 +44,7 @@ class Bindings(Matches):
 
 
 class Shared:
-    """What all the queries of a round share, whatever their windows: the numbers of keys, and stacks."""
+    """What all queries of a round share, whatever their windows: the numbers of keys, and stacks."""
 
     def __init__(self, events: EventBuffer, key_classes: Mapping[str, str]) -> None:
         self.events = events
@@ -55,7 +55,7 @@ class Shared:
         self._domains: dict[tuple[int, str], int] = {}
 
     def domain(self, leaf: int, attribute: str) -> int:
-        """How many values an attribute has in the events of a leaf, NULL aside."""
+        """How many values an attribute has in the events of a leaf, not counting NULL."""
         if (leaf, attribute) not in self._domains:
             numbers = self.keys.numbers((attribute,))[self.events.leaf_rows[leaf]]
             seen = np.zeros(self.keys.size((attribute,)) + 1, bool)
@@ -64,7 +64,7 @@ class Shared:
         return self._domains[leaf, attribute]
 
     def stack(self, leaf: int, key: tuple[str, ...] | None, store: WindowedEvents) -> Stack:
-        """The stack of a leaf, ordered by the key's attributes first, with the window of a store."""
+        """The stack of a leaf, ordered by the key's attributes first, with a window."""
         if (leaf, key) not in self._stacks:
             numbers = self.keys.numbers(key) if key else None
             self._stacks[leaf, key] = Stack(store, self.events.leaf_rows[leaf], numbers, self.stride)
@@ -73,9 +73,10 @@ class Shared:
 
 
 class Round:
-    """One evaluation over a store. Everything in it is built when first needed and used by all blocks.
+    """One evaluation over the events. Everything in it is built on first use and shared by all blocks.
 
-    Programs with the same window may have one round: `for_program` gives it with another program's options.
+    Programs with the same window may share one round: `for_program` returns it with another program's
+    options.
     """
 
     def __init__(self, store: WindowedEvents, shared: Shared | None = None) -> None:
@@ -88,7 +89,7 @@ class Round:
         self._stacks: dict[tuple[int, tuple[str, ...] | None], Stack] = {}
         self.staircases = Staircases(store, self.stack, self.stride)
         self.prefixes: dict[Hashable, Any] | None = None
-        """The steps of sequences that several programs may have in common, where there are several."""
+        """The steps of sequences that several programs may share, if there are several."""
 
     def for_program(self, program: BlockProgram) -> Round:
         """The same round for another program with the same window."""
@@ -117,7 +118,7 @@ class Round:
     # -- negations that are bounds -------------------------------------------------------------------------
 
     def occurs(self, negation: Negation, bindings: Bindings, root: Block) -> Mask:
-        """Which matches a bound negation drops: some inner match lies in its interval."""
+        """Which matches a bound negation rejects: some inner match lies in its interval."""
         store = self.store
         staircase = self.staircases.of(negation)
         if negation.link is None:

@@ -1,12 +1,13 @@
-"""The general path: joins leaf by leaf, in any order, with negations as lateral anti-joins.
+"""The general join: binds leaf by leaf, in any order, with negations as lateral anti-joins.
 
-Each next leaf has, for every partial match, a range of its stack: bounded below and above by the events
-already bound, within the key that equalities give. Partial matches are taken in pieces, so that what is built
-stays within the budget whatever the fan-out.
+For every partial match, the candidates of the next leaf are a range of its stack: bounded by the events
+already bound, within the key that equalities determine. Partial matches are processed in pieces, so that what
+is built stays within the budget, whatever the fan-out.
 
-A block with levels is run by iterative nested execution, as the papers describe it: from its last event the
-leaves of the outermost expression, then those nested in it, each within the window that its surroundings
-leave; negated expressions when the whole match is bound, for each match anew and with all their results.
+A block with levels runs by iterative nested execution, as the papers describe it: starting with its last
+event, first the leaves of the outermost expression, then those nested in it, each within the window that its
+surroundings leave. Negated expressions are evaluated when the whole match is bound, from scratch for each
+match and with all their results.
 """
 
 from __future__ import annotations
@@ -30,21 +31,21 @@ from nestream.papers.nested.shortcut import with_possible_matches, without_hopel
 from nestream.papers.sase.negation import all_events, in_interval, is_scanned
 
 _NEARLY = 4
-"""A leaf with an equality is started at unless another is so many times rarer: the equality is used next."""
+"""The join starts with a leaf that has an equality, unless another is this many times rarer."""
 _SEVERAL = 4096
-"""From so many rows on it pays to put them in order."""
+"""From this many rows on, sorting them pays off."""
 _FEW = 4
-"""How many events an outer match is first tried with in a lateral join; then so many times more."""
+"""How many events a lateral join first tries for an outer match, and the factor by which it then grows."""
 _SAMPLE = 256
-"""How many partial matches are looked at to choose the next leaf."""
+"""How many partial matches are sampled to choose the next leaf."""
 
 
 @dataclass
 class Join:
     """Finds the matches of a block, given matches of what is around it.
 
-    `root` is the block of the whole query, whose first and last events the edges of intervals refer to.
-    `limit` is the number of partial matches that may be held at once.
+    `root` is the block of the whole query; the edges of intervals refer to its first and last events. `limit`
+    is the maximum number of partial matches held at once.
     """
 
     round: Round
@@ -64,13 +65,13 @@ class Join:
             yield from self.extended(bindings, ranges, None)
 
     def by_key(self, stack: Stack, found: Ints, name: str) -> Ints:
-        """Places in the order of the block's key: lookups then go through the stacks from end to end."""
+        """Places ordered by the block's key, so that lookups go through the stacks from end to end."""
         if self.block.key is None or len(found) < _SEVERAL:
             return found
         return found[by_number(self.round.keys.numbers(self.block.key[name])[stack.rows[found]])]
 
     def starting_leaf(self, ranges: Ranges) -> str:
-        """The leaf to start at: the rarest, or the last of the sequence where ordering is switched off."""
+        """The leaf to start with: the rarest, or the last of the sequence if ordering is switched off."""
         if self.block.levels is not None:
             limited = [name for name in self.block.leaves if name in ranges]
             return self.outermost_leaf(limited or list(self.block.leaves))
@@ -88,11 +89,11 @@ class Join:
         return self.block.variables
 
     def stack(self, name: str, key: tuple[str, ...] | None) -> Stack:
-        """What a variable is bound from, ordered by the key's attributes first."""
+        """The stack that a variable is bound from, ordered by the key's attributes first."""
         return self.round.stack(self.block.leaves[name], key)
 
     def within(self, stack: Stack, name: str, ranges: Ranges) -> Ints:
-        """The places of a stack by position whose events lie in the range of a variable."""
+        """The places of a stack, by position, whose events lie in the range of a variable."""
         if name not in ranges:
             return np.arange(len(stack))
         first, end = np.searchsorted(stack.rows, np.searchsorted(self.round.store.pos, ranges[name]))
@@ -106,7 +107,7 @@ class Join:
     def extended(self, bindings: Bindings, ranges: Ranges, found: Mask | None) -> Iterator[Bindings]:
         """The matches that the partial matches extend to, piece by piece.
 
-        With `found`, partial matches of outer matches for which one was already found are left out.
+        With `found`, outer matches for which a match was already found are skipped.
         """
         if found is not None and bindings.outer is not None:
             bindings = bindings.only(~found[bindings.outer])
@@ -119,7 +120,7 @@ class Join:
         name = self.next_leaf(remaining, bindings)
         stack, first, counts = self.range(name, bindings)
         if found is not None and bindings.outer is not None and len(remaining) == len(self.block.leaves):
-            few = _FEW  # of an outer match, a few at a time: for most of them these are enough
+            few = _FEW  # for an outer match, a few at a time: mostly these are enough
             while few < counts.max(initial=0):
                 some = np.minimum(counts, few)
                 yield from self.taken(name, bindings, stack, first + counts - some, some, ranges, found)
@@ -138,7 +139,7 @@ class Join:
         ranges: Ranges,
         found: Mask | None,
     ) -> Iterator[Bindings]:
-        """The matches of partial matches that are extended by ranges of a leaf's stack."""
+        """Extend partial matches by ranges of a leaf's stack."""
         if not bindings.count:
             return
         if counts.max() > self.limit:
@@ -150,12 +151,12 @@ class Join:
             yield from self.extended(self.bound(part.only(run), name, stack, here, ranges), ranges, found)
 
     def bound(self, bindings: Bindings, name: str, stack: Stack, here: Ints, ranges: Ranges) -> Bindings:
-        """The partial matches with events of a stack for a variable, those that pass what is then known."""
+        """Bind a variable to events of a stack; return the partial matches that pass the tests."""
         bindings.rows[name] = stack.rows[here]
         return self.filtered(bindings, name, ranges)
 
     def next_leaf(self, remaining: list[str], bindings: Bindings) -> str:
-        """The leaf that promises the fewest partial matches, measured on a sample."""
+        """The leaf with the fewest expected partial matches, measured on a sample."""
         if len(remaining) == 1:
             return remaining[0]
         if self.block.levels is not None:
@@ -174,7 +175,7 @@ class Join:
     # -- the range of a leaf -------------------------------------------------------------------------------
 
     def range(self, name: str, bindings: Bindings) -> tuple[Stack, Ints, Ints]:
-        """For each partial match, the first place in the leaf's stack and how many events may follow."""
+        """For each partial match, the first place in the leaf's stack and the number of candidates."""
         if is_scanned(self):
             return all_events(self, name, bindings)
         stack, start = self.lookup(name, bindings)
@@ -185,7 +186,7 @@ class Join:
         return stack, first, counts
 
     def lookup(self, name: str, bindings: Bindings) -> tuple[Stack, Ints]:
-        """The leaf's stack by the attributes that equal bound ones, and the start of each match's key."""
+        """The leaf's stack by the attributes that equal bound ones, and where each match's key starts."""
         own, other = [], []
         for equality in self.equalities:
             for mine, theirs in ((equality.left, equality.right), (equality.right, equality.left)):
@@ -201,12 +202,12 @@ class Join:
 
     @cached_property
     def order(self) -> frozenset[tuple[str, str]]:
-        """The order of the variables with all that follows from it: neighbours may be bound last."""
+        """The transitive order of the variables, because neighbours may be bound last."""
         return closure(self.block.order)
 
     @cached_property
     def equalities(self) -> list[Equality]:
-        """The equalities of the block, those of its key included."""
+        """The equalities of the block, including those of its key."""
         return list(self._equalities())
 
     def _equalities(self) -> Iterator[Equality]:
@@ -254,7 +255,7 @@ class Join:
     # -- filters -------------------------------------------------------------------------------------------
 
     def filtered(self, bindings: Bindings, name: str, ranges: Ranges) -> Bindings:
-        """The partial matches that pass everything that is known once `name` is bound."""
+        """The partial matches that pass every test that is possible once `name` is bound."""
         bound = set(bindings.rows)
         if is_scanned(self) and bindings.count:
             bindings = in_interval(self, name, bindings)
@@ -272,7 +273,7 @@ class Join:
         return self.without_negated(bindings, name)
 
     def due(self, name: str, bound: set[str]) -> list[Expression]:
-        """The predicates to be tested now that `name` is bound; without push-in, when all of the block is."""
+        """The predicates to test once `name` is bound; without push-in, when the whole block is bound."""
         own = set(self.block.leaves)
         if not self.round.program.options.push_in:
             return list(self.block.predicates) if own <= bound else []
@@ -298,7 +299,7 @@ class Join:
         return bindings.only((sides[0] == sides[1]) & (sides[0] >= 0))
 
     def without_negated(self, bindings: Bindings, name: str) -> Bindings:
-        """The partial matches without those that a negation drops, for the negations now decidable."""
+        """The partial matches without those that a negation rejects, for the negations now decidable."""
         bound = set(bindings.rows)
         for negation in self.block.negations:
             if not bindings.count:
@@ -319,15 +320,15 @@ class Join:
         return bindings
 
     def satisfies(self, constraint: Constraint, bindings: Bindings) -> Mask:
-        """Which partial matches satisfy a constraint for which all is bound."""
+        """Which partial matches satisfy a constraint whose variables are all bound."""
         if isinstance(constraint, Witness):
             return witnessed(self.round, constraint, bindings, self.root, self.limit)
         return ~self.drops(constraint, bindings)
 
     def waits(self, negation: Negation) -> bool:
-        """Whether a negation is looked at only when all of the block is bound.
+        """Whether a negation is checked only when the whole block is bound.
 
-        Nested execution does so, and without push-in predicates are to be tested before.
+        Nested execution does so; without push-in, predicates must be tested first.
         """
         late = negation.block.levels is not None or not self.round.program.options.push_in
         return late and negation.stair is None
@@ -343,7 +344,7 @@ class Join:
         return self.joins(negation, bindings)
 
     def joins(self, negation: Negation, bindings: Bindings) -> Mask:
-        """Which partial matches a lateral join finds a match of the negation for."""
+        """Which partial matches have a match of the negation, found by a lateral join."""
         found = np.zeros(bindings.count, bool)
         inner = Join(self.round, negation.block, self.root, negation, self.limit)
         around = Bindings(dict(bindings.rows), bindings.count, np.arange(bindings.count))
@@ -366,7 +367,7 @@ def _split(first: Ints, counts: Ints, limit: int) -> tuple[Ints, Ints, Ints]:
 
 
 def _pieces(counts: Ints, limit: int) -> Iterator[slice]:
-    """Consecutive runs of partial matches that extend to at most `limit` each, or to one's own number."""
+    """Consecutive runs of partial matches that extend to at most `limit` each, or a single larger one."""
     ends = np.cumsum(counts)
     start, done = 0, 0
     while start < len(counts):
@@ -378,7 +379,7 @@ def _pieces(counts: Ints, limit: int) -> Iterator[slice]:
 
 
 def ranges_of(block: Block, first: int, end: int, *, by_last: bool, length: int) -> Iterator[Ranges]:
-    """The ranges whose matches together are those with their last (or first) event in `[first, end)`."""
+    """Ranges whose matches together are those with their last (or first) event in `[first, end)`."""
     if first <= 0 and end >= length:
         yield {}
         return
@@ -393,7 +394,7 @@ def ranges_of(block: Block, first: int, end: int, *, by_last: bool, length: int)
 
 
 def outermost(block: Block, *, by_last: bool) -> list[str]:
-    """The variables of which one is the last (or first) event of a match of the block."""
+    """The variables that can bind the last (or first) event of a match of the block."""
     place = 0 if by_last else 1
     inner = {pair[place] for pair in block.order if set(pair) <= set(block.leaves)}
     return [name for name in block.leaves if name not in inner]

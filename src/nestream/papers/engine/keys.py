@@ -1,4 +1,4 @@
-"""Key numbers as 64-bit integers, which leave room for a position beside them in one coordinate."""
+"""Key numbers as 64-bit integers, which leave room for a position in the same coordinate."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class Keys:
         self._numbers: dict[tuple[str, ...], Ints] = {}
 
     def numbers(self, attributes: tuple[str, ...]) -> Ints:
-        """The number of the attributes' values for every row, the same for equal values."""
+        """The number of the attributes' values for every row, equal for equal values."""
         if attributes not in self._numbers:
             self._numbers[attributes] = self._numbering.of(attributes).astype(np.int64)
         return self._numbers[attributes]
 
     def size(self, attributes: tuple[str, ...]) -> int:
-        """How many numbers there are for the attributes' values."""
+        """The number of key numbers for the attributes."""
         return self._numbering.size(attributes)
 
     def combine(self, attributes: tuple[str, ...], columns: Sequence[Ints]) -> tuple[Ints, int]:
-        """One number for the numbers of several attributes, or of others compared with them, and how many."""
+        """Combine the numbers of several attributes into one; also returns how many there are."""
         narrow = [column.astype(np.int32) for column in columns]
         return self._numbering.combine(attributes, narrow).astype(np.int64), self.size(attributes)

@@ -1,4 +1,4 @@
-"""What the core must know of a block: which events end its matches, what it compares, and its keys."""
+"""What the core must know of a block: the events that end its matches, its comparisons, and its keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nestream.papers.engine.program import Block, Negation
 
 
 def outline_of(block: Block, decided: Decided) -> Outline:
-    """The outline of a block whose matches are decided at some time."""
+    """The outline of a block, given when its matches are decided."""
     return Outline(
         decided=decided,
         bound=block.leaves,
@@ -24,7 +24,7 @@ def outline_of(block: Block, decided: Decided) -> Outline:
 
 
 def _all_leaves(block: Block) -> Iterator[tuple[str, int]]:
-    """The variables of a block with their leaves, those of its constraints included."""
+    """The variables of a block with their leaves, including those of its constraints."""
     yield from block.leaves.items()
     for witness in block.witnesses:
         yield from ((step.variable, step.leaf) for step in witness.steps)
@@ -53,7 +53,7 @@ def _key_pairs(keys: list[tuple[str, ...]]) -> Iterable[tuple[str, str]]:
 
 
 def _keys(block: Block) -> set[str]:
-    """The attributes that could serve for a block: equal in all its variables, negations and witnesses."""
+    """The possible keys of a block: attributes equal in all its variables, negations and witnesses."""
     if len(block.leaves) == 1 and not block.constraints:
         return set()
     found: set[str] | None = None
@@ -72,7 +72,7 @@ def _keys(block: Block) -> set[str]:
 
 
 def _all_linked(block: Block, attribute: str) -> bool:
-    """Whether all the events of a block's constraints equal the match in an attribute."""
+    """Whether all events of a block's constraints equal the match in an attribute."""
     steps = (step for witness in block.witnesses for step in witness.steps)
     return all(_linked(negation, attribute) for negation in block.negations) and all(
         (attribute, attribute)
@@ -82,7 +82,7 @@ def _all_linked(block: Block, attribute: str) -> bool:
 
 
 def _linked(negation: Negation, attribute: str) -> bool:
-    """Whether all the events of a negation, at any depth, equal the outer match in an attribute."""
+    """Whether all events of a negation, at any depth, equal the outer match in an attribute."""
     if negation.key is None or negation.link is None or attribute not in negation.link[1]:
         return False
     place = negation.link[1].index(attribute)

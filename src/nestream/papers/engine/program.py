@@ -1,6 +1,6 @@
 """What the papers' engine runs: blocks of joined leaves, negations and witnesses, as plain data.
 
-A block is one choice of a branch of every OR: a conjunctive query over leaves with a partial order. A match
+A block is one choice of a branch for every OR: a conjunctive query over leaves with a partial order. A match
 of the program is a match of one of its blocks.
 """
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shortcut:
-    """An equality of an outer variable's attribute with an inner one's, looked at before the inner query is.
+    """An equality between an outer and an inner attribute, checked before the inner query runs.
 
-    `leaf` is that of the outer variable: what its values are compared with those of the inner one by number.
+    `leaf` is that of the outer variable: its values are compared with those of the inner one by number.
     """
 
     outer: tuple[str, str]
@@ -52,9 +52,9 @@ class Stair:
 class Negation:
     """One alternative of a negated expression, which must have no match in its interval.
 
-    `stair` is set where the negation is a bound; `reason` says why, or why not. `key` names for each inner
-    variable the attributes that equal the partition key, and for the outer match `link`, a variable with its
-    attributes; None where the negation is not keyed. `viewed` says that a view answers it.
+    `stair` is set if the negation is a bound; `reason` says why, or why not. `key` names, for each inner
+    variable, the attributes that equal the partition key; `link` does so for the outer match, as a variable
+    with its attributes. Both are None if the negation is not keyed. `viewed` says that a view answers it.
     """
 
     interval: Interval
@@ -68,7 +68,7 @@ class Negation:
 
 @dataclass(frozen=True)
 class WitnessStep:
-    """One event of a witness: of a leaf, with own attributes that equal terms of the match, one each.
+    """One event of a witness: a leaf, whose attributes equal terms of the match, one each.
 
     `predicates` relate it to the match by more than equality; `apart` are the variables of the match whose
     events it could be and must not be.
@@ -84,8 +84,10 @@ class WitnessStep:
 
 @dataclass(frozen=True)
 class Witness:
-    """What must be found in an interval: the latest event of the last step, before it the latest of the one
-    before, and so on; and no event of `absent` before the first of them."""
+    """What must be found in an interval: the latest event of each step, from the last step back.
+
+    No event of `absent` may come before the first of them.
+    """
 
     interval: Interval
     chain: tuple[WitnessStep, ...]
@@ -108,12 +110,12 @@ class Witness:
 
 
 Constraint: TypeAlias = Negation | Witness
-"""What a match must satisfy beside its own events."""
+"""What a match must satisfy besides its own events."""
 
 
 @dataclass(frozen=True)
 class Nested:
-    """A nested expression of a block that a view answers: its variables, and those nested in it in turn."""
+    """A nested expression of a block that a view answers: its variables, including those nested in it."""
 
     variables: tuple[str, ...]
     inside: tuple[Nested, ...] = ()
@@ -125,20 +127,20 @@ class Views(StrEnum):
     AGGRESSIVE = "aggressive"
     """All results up to a bound that moves with the stream."""
     PASSIVE = "passive"
-    """The results of the intervals that were asked for."""
+    """The results of the requested intervals."""
     BALANCED = "balanced"
-    """The results of the greatest intervals that sets of outer results ask for."""
+    """The results of the greatest intervals that sets of outer results request."""
 
 
 @dataclass(frozen=True)
 class Block:
     """A conjunctive query over leaves.
 
-    `leaves` gives each variable's leaf; `order` holds the pairs that must follow each other; `apart` the
+    `leaves` maps each variable to its leaf; `order` holds the pairs that must follow each other; `apart` the
     pairs that might be the same event and must not be. `equalities` and `predicates` relate variables.
     `chain` is set where the variables are totally ordered; `key` where every variable has attributes that are
-    equal in all of them. `levels` is set for iterative nested execution: how deep each variable is nested.
-    `viewed` says that views answer inner queries, `nested` which of these are not negated.
+    equal in all of them. `levels` is set for iterative nested execution: how deeply each variable is nested.
+    `viewed` says that views answer inner queries; `nested` are those that are not negated.
     """
 
     leaves: Mapping[str, int]
@@ -157,7 +159,7 @@ class Block:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables in the order of the text."""
+        """The variables in text order."""
         return tuple(self.leaves)
 
     @property
@@ -179,15 +181,15 @@ class Sharing(StrEnum):
 class Member:
     """A block of a group.
 
-    `start` is where the shared steps begin in it. `own` are its constraints that the group does not have in
-    common: for marking an expression's row of the EMap, else those between shared steps.
+    `start` is where the shared steps begin in it. `own` are its constraints that the group does not share:
+    for marking, the expression's row of the EMap; otherwise those between shared steps.
     """
 
     block: int
     start: int = 0
     own: tuple[Constraint, ...] = ()
     names: tuple[str, ...] = ()
-    """For marking, its variables in the order of those of the core; empty where they are the same."""
+    """For marking, its variables in the order of those of the core; empty if they are the same."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Use:
-    """The variables that a join has for shared steps, and its tests that these have passed."""
+    """The variables of a join for shared steps, and its tests that these have passed."""
 
     block: int
     names: tuple[str, ...]
@@ -210,7 +212,7 @@ class Use:
 
 @dataclass(frozen=True)
 class SharedSteps:
-    """Steps in a row that conjuncts of joins have in common; `core` has the variables of the first use."""
+    """Consecutive steps that conjuncts of joins share; `core` has the variables of the first use."""
 
     core: Block
     uses: tuple[Use, ...]
@@ -218,18 +220,18 @@ class SharedSteps:
 
 @dataclass(frozen=True)
 class BlockProgram(Program):
-    """A program of blocks, an operator for each; one of a group runs all blocks of the group."""
+    """A program of blocks, with an operator for each; that of a group runs all blocks of the group."""
 
     blocks: tuple[Block, ...]
     options: Options
     groups: tuple[Group, ...] = ()
-    """The blocks that are run together; each other block is run alone."""
+    """The blocks that run together; each other block runs alone."""
     steps: tuple[SharedSteps, ...] = ()
-    """What the conjuncts of these other blocks have in common."""
+    """What the conjuncts of these other blocks share."""
     views: Views | None = None
-    """How inner queries are kept, where views answer some of them."""
+    """How inner queries are kept, if views answer some of them."""
     sharing: Explained | None = None
-    """Why the groups are these, where the Plan-Finder chose them."""
+    """Why these groups were chosen, if the Plan-Finder chose them."""
 
     @property
     def is_planned_by_statistics(self) -> bool:
@@ -237,19 +239,19 @@ class BlockProgram(Program):
         return self.sharing is not None and len(self.sharing.shapes) > 1
 
     def planned_for(self, events: pa.Table, schema: Schema) -> BlockProgram:
-        """The program with groups for events like these, where they differ from those it was planned for."""
+        """The program with groups for events like these, if they differ from those it was planned for."""
         from nestream.papers.flat import replanned
 
         return replanned(self, events, schema) if self.is_planned_by_statistics else self
 
     def start(self, limit: int) -> Execution:
-        """The blocks at work, with the prefixes and views that they keep."""
-        from nestream.papers.execution import BlockExecution  # which is made of what reads this module
+        """Start the blocks, with the prefixes and views that they keep."""
+        from nestream.papers.execution import BlockExecution  # it depends on readers of this module
 
         return BlockExecution(self, limit)
 
     def explain(self, measured: Sequence[Measured] = ()) -> str:
-        """The blocks and groups as indented text, and what the groups are expected to cost."""
+        """The blocks and groups as indented text, with the expected cost of the groups."""
         from nestream.papers.plan.explain import explain_program
 
         return explain_program(self, measured)

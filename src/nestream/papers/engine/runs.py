@@ -1,4 +1,4 @@
-"""One block of a program over a store: as a chain where it is one, else by the general join."""
+"""Runs one block of a program: as a chain if it is one, otherwise by the general join."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from nestream.papers.engine.join import Join, ranges_of
 from nestream.papers.engine.program import Block
 
 RARE = 64
-"""A leaf this many times rarer than another is looked around from, event by event, by the join."""
+"""If a leaf is this many times rarer than another, the join starts at its events."""
 _SOME_TRIGGERS = 512
-"""From this number on it is worth finding out how many matches the triggers have before building them."""
+"""From this number of triggers on, estimating their matches before building them pays off."""
 _MANY_TRIGGERS = 16384
-"""From this number on it is worth looking at many of them for that."""
+"""From this number of triggers on, sampling many of them for that pays off."""
 
 
 class BlockRun(Operator):
-    """One block over a store: as a chain where it is one, else by the general join."""
+    """One block over the events: a chain if it is one, otherwise a general join."""
 
     def __init__(self, round: Round, block: Block, limit: int, *, by_last: bool) -> None:
         self.round = round
@@ -31,11 +31,11 @@ class BlockRun(Operator):
         self.length = int(round.store.pos[-1]) + 1 if len(round.store) else 0
         """The position after the last event."""
         self.alone = block
-        """The block that the operator stands for, where it runs a group of them."""
+        """The block that the operator represents, if it runs a group of them."""
         self._chain: Chain | None = None
 
     def within(self, first: int, end: int, spans: Mapping[str, Span]) -> Iterator[Bindings]:
-        """The matches of the block alone whose variables have positions in some spans."""
+        """The matches of this block alone whose variables have positions in some spans."""
         for ranges in ranges_of(self.alone, first, end, by_last=self.by_last, length=self.length):
             narrowed = dict(ranges)
             for name, (since, until) in spans.items():
@@ -45,7 +45,7 @@ class BlockRun(Operator):
             yield from join.from_start(narrowed)
 
     def chain(self, first: int, end: int) -> Chain | None:
-        """The block as a chain where it is one and its matches are asked for by their last event."""
+        """The block as a chain, if it is one and its matches are wanted by their last event."""
         if not is_chain(self.block) or not (self.by_last or (first <= 0 and end >= self.length)):
             return None
         if self._chain is None and self._has_rare_leaf(first, end):
@@ -63,7 +63,7 @@ class BlockRun(Operator):
         return Join(self.round, self.block, self.block, None, self.limit)
 
     def _has_rare_leaf(self, first: int, end: int) -> bool:
-        """Whether so few events can be part of a match that going through all the others does not pay."""
+        """Whether so few events can be part of a match that scanning all others does not pay off."""
         if not self.round.program.options.ordering:
             return False
         store = self.round.store
@@ -74,7 +74,7 @@ class BlockRun(Operator):
         return min(*sizes, int(until - from_)) * RARE < max(sizes)
 
     def promising(self, first: int, end: int) -> int:
-        """How many positions at a time promise to stay within the budget, from a sample of the triggers."""
+        """How many positions at a time are expected to stay within the budget, from a sample."""
         chain = self.chain(first, end)
         if chain is None:
             return end - first
@@ -82,7 +82,7 @@ class BlockRun(Operator):
         many = len(triggers) >= _MANY_TRIGGERS
         if not many and (len(triggers) < _SOME_TRIGGERS or chain.has_tests):
             return end - first
-        counts = chain.counts if many else chain.most  # what a late negation costs is not paid for a sample
+        counts = chain.counts if many else chain.most  # a sample is not worth the cost of a late negation
         size, parts = (1024, 32) if many else (64, 1)
         sample = triggers[:: max(1, len(triggers) // size)]
         total = looked_at = 0
@@ -98,7 +98,7 @@ class BlockRun(Operator):
         return max(1, int((end - first) * min(1.0, 0.7 * self.limit / max(expected, 1.0))))
 
     def run(self, first: int, end: int) -> Iterator[Bindings]:
-        """The matches that are decided in a range of positions."""
+        """The matches decided in a range of positions."""
         chain = self.chain(first, end)
         if chain is not None:
             yield from chain.matches(chain.triggers(first, end))
@@ -111,7 +111,7 @@ class OwnRun(BlockRun):
     """A block alone, as a chain or a join."""
 
     def counts(self, first: int, end: int) -> Iterator[int]:
-        """How many matches there are, in parts; those of a chain need not be built."""
+        """Count the matches, in parts; those of a chain need not be built."""
         if not is_chain(self.block) or not self.by_last:
             return super().counts(first, end)
         chain = self.new_chain(first)

@@ -1,7 +1,7 @@
-"""Active instance stacks: the events of a leaf in the order of their key and position.
+"""Active instance stacks: the events of a leaf, ordered by key and position.
 
-An event's coordinates are its position, low and reach, moved by the number of its key times a stride, so that
-each key has a stretch of its own and one binary search finds a place within a key (SASE's PAIS).
+An event's coordinates are its position, low and reach, shifted by the number of its key times a stride. So
+each key has its own stretch, and one binary search finds a place within a key (SASE's PAIS).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nestream.engine.windowed_events import WindowedEvents
 
 _HALF = 1 << 16
 _FEW = 4096
-"""So few numbers are sorted as fast in any way."""
+"""Up to this many numbers, all ways of sorting are equally fast."""
 
 
 class Stack:
@@ -74,7 +74,7 @@ class Stack:
 
 
 def by_number(numbers: Ints) -> Ints:
-    """The places of numbers in their order, equal ones as they stand.
+    """The places of numbers in sorted order, stable.
 
     Numbers of 16 bits are sorted by counting, several times faster than others; so larger ones are sorted by
     their low half and then by their high half.
@@ -115,7 +115,7 @@ def greatest(columns: Sequence[Ints]) -> Ints:
 def expand(counts: Ints, first: Ints) -> tuple[Ints, Ints]:
     """The places `first[i], first[i] + 1, ...`, `counts[i]` of them, one run after the other.
 
-    Gives for each place the number i of its run, and the place.
+    Returns for each place the number i of its run, and the place.
     """
     ends = np.cumsum(counts)
     run = np.repeat(np.arange(len(counts)), counts)

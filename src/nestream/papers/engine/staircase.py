@@ -18,7 +18,7 @@ from nestream.papers.engine.program import Negation, Stair
 from nestream.papers.engine.stack import Stack, before
 
 NONE = -1
-"""The latest start where there is no inner match."""
+"""The latest start if there is no inner match."""
 
 
 class Staircase:
@@ -33,7 +33,7 @@ class Staircase:
         self.stride = stride
 
     def _latest(self, places: Ints, start: Ints, coordinates: Ints) -> Ints:
-        """The coordinate at the last place before each of `places`, NONE where that is of another key."""
+        """The coordinate at the last place before each of `places`; NONE if that has another key."""
         if not len(self.ends):
             return np.full(len(places), NONE, np.int64)
         last = places - 1
@@ -53,7 +53,7 @@ class Staircase:
     ) -> npt.NDArray[np.bool_]:
         """Whether a match ends by `upto` and starts after an event's position, or at or after a position.
 
-        `upto` names the measure of the end: "before" a `low`, "reach" or "low" up to a position.
+        `upto` selects the measure of the end: "before" a `low`, or up to a position in "reach" or "low".
         """
         measure, value = upto
         match measure:
@@ -75,7 +75,7 @@ class Staircase:
 
 
 class Staircases:
-    """Builds the staircases of negations over a store, each once."""
+    """Builds the staircases of negations, each once."""
 
     def __init__(
         self, store: WindowedEvents, stack_of: Callable[[int, tuple[str, ...] | None], Stack], stride: int
@@ -87,7 +87,7 @@ class Staircases:
         self._signatures: dict[int, Hashable] = {}
 
     def of(self, negation: Negation) -> Staircase:
-        """The staircase of a negation that is a bound; one for all negations of the same inner matches."""
+        """The staircase of a bound negation, shared by all negations with the same inner matches."""
         if id(negation) not in self._signatures:
             self._signatures[id(negation)] = signature(negation)
         same = self._signatures[id(negation)]
@@ -114,9 +114,9 @@ class Staircases:
     def _sequence(self, stair: Stair, negation: Negation) -> Staircase:
         """Carry the latest start of each prefix: a step takes the value of the prefixes that end before it.
 
-        With negations between its steps, the prefixes that may be extended end at or after a bound. An event
-        that no prefix can be extended to is left out, and then the last prefix before an event has the latest
-        start, so one comparison with the bound decides.
+        With negations between its steps, only prefixes that end at or after a bound may be extended. An event
+        that no prefix reaches is dropped; then the last prefix before an event has the latest start, so one
+        comparison with the bound decides.
         """
         prefix = self._build(stair.items[0], negation)
         for place, item in enumerate(stair.items[1:]):
@@ -157,7 +157,7 @@ class Staircases:
         return Staircase(ends.only(kept), latest[kept], self.stride)
 
     def _over_all_keys(self, keyed: Staircase) -> Staircase:
-        """The staircase of all keys together, for a negation that the outer match is not compared with."""
+        """The staircase of all keys together, for a negation that is not compared with the outer match."""
         order = np.argsort(keyed.ends.rows, kind="stable")
         ends = Stack(self.store, keyed.ends.rows[order], None, self.stride)
         return Staircase(ends, np.maximum.accumulate(keyed.starts[order]), self.stride)

@@ -1,8 +1,8 @@
-"""Witnesses: the latest events of a chain in an interval, one binary search each for an array of matches.
+"""Witnesses: the latest events of a chain in an interval, by one binary search each for many matches.
 
 Going back from the right end of the interval, each step takes the latest event of its leaf, within its key,
-before the one found last. The first of them must lie in the interval, and the latest event of the absent step
-before it must not. So between neighbours of a sequence a witness is a range, as a negation is: with `w` the
+before the previous find. The first of them must lie in the interval, and the latest event of the absent step
+before it must not. So between neighbours of a sequence a witness is a range, like a negation: with `w` the
 first event found and `q` the absent one before it, it holds for the left neighbours from `q` on, before `w`.
 """
 
@@ -19,13 +19,13 @@ from nestream.papers.engine.program import Block, Witness, WitnessStep
 from nestream.papers.engine.stack import Stack, expand, greatest, least, places
 
 NONE = -1
-"""The row and the position of no event."""
+"""The row and position of no event."""
 
 Upto = tuple[str, Ints]
 """The right end: "before" a `low`, or up to a position in the measure "reach" or "low"."""
 
 Inside = Callable[[Ints, Ints], Mask]
-"""Whether rows lie after the left end of the intervals of the partial matches with some numbers."""
+"""Whether rows lie after the left end of the intervals of some partial matches."""
 
 
 def witnessed(round: Round, witness: Witness, bindings: Bindings, root: Block, limit: int) -> Mask:
@@ -43,7 +43,7 @@ def witnessed(round: Round, witness: Witness, bindings: Bindings, root: Block, l
 
 
 def limits(round: Round, interval: Interval, bindings: Bindings, root: Block) -> tuple[Upto, Inside]:
-    """The right end of the interval of each match, and a test of whether rows lie after its left one."""
+    """The right end of the interval of each match, and a test whether rows lie after its left end."""
     store = round.store
     if isinstance(interval.after, Edge):
         coordinate, least_position = store.pos, store.reach(round.last(bindings, root))
@@ -70,13 +70,13 @@ def _latest(
     inside: Inside,
     limit: int,
 ) -> Ints:
-    """The row of the latest event of a step in the rest of each interval, NONE where there is none."""
+    """The row of the latest event of a step in the rest of each interval; NONE if there is none."""
     numbers = [round.keys.numbers((name,))[bindings.rows[variable]] for variable, name in step.equal_to]
     stack, start = keyed(round, step, numbers, bindings.count)
     last = _last_place(stack, start, upto)
     if step.predicates:
         return _latest_satisfying(round, step, bindings, stack, start, last, inside, limit)
-    for _ in step.apart:  # each event of the match is in the way at most once
+    for _ in step.apart:  # each event of the match is skipped at most once
         for name in step.apart:
             last = last - ((last >= 0) & (stack.rows[last] == bindings.rows[name])) if len(stack) else last
     rows = _rows(stack, start, last)
@@ -84,7 +84,7 @@ def _latest(
 
 
 def keyed(round: Round, step: WitnessStep, numbers: list[Ints], count: int) -> tuple[Stack, Ints]:
-    """The stack of a step and where the key of each match begins in it; negative where that is NULL."""
+    """The stack of a step and where the key of each match begins in it; negative if that is NULL."""
     if not step.attributes:
         return round.stack(step.leaf, None), np.zeros(count, np.int64)
     number, _ = round.keys.combine(step.attributes, numbers)
@@ -103,7 +103,7 @@ def _last_place(stack: Stack, start: Ints, upto: Upto) -> Ints:
 
 
 def _rows(stack: Stack, start: Ints, last: Ints) -> Ints:
-    """The rows at the places, NONE where a place is before the key's own stretch."""
+    """The rows at the places; NONE if a place is before the key's own stretch."""
     if not len(stack):
         return np.full(len(last), NONE, np.int64)
     return np.where((last >= 0) & (start >= 0) & (stack.pos[last] >= start), stack.rows[last], NONE)
@@ -119,7 +119,7 @@ def _latest_satisfying(
     inside: Inside,
     limit: int,
 ) -> Ints:
-    """The same with predicates on the match: events are looked at from the last one back, a few at a time."""
+    """The same with predicates on the match: events are checked from the last one back, a few at a time."""
     found = np.full(bindings.count, NONE, np.int64)
     open_ = np.arange(bindings.count)
     size = 1
@@ -141,7 +141,7 @@ def _latest_satisfying(
         for predicate in step.predicates:
             kept = round.satisfied(predicate, candidates)
             which, rows, candidates = which[kept], rows[kept], candidates.only(kept)
-        found[which[::-1]] = rows[::-1]  # of each match the first comes last, and is the latest
+        found[which[::-1]] = rows[::-1]  # of each match, the first comes last and is the latest
         last = last - size
         open_ = open_[(found[open_] == NONE) & ~ended[open_]]
     return found
@@ -153,7 +153,7 @@ def _latest_satisfying(
 def gap_attributes(
     witness: Witness, left: str, right: str, key: Mapping[str, tuple[str, ...]] | None
 ) -> list[tuple[str, ...]] | None:
-    """For each step the attributes of the right neighbour that its own equal; None where others matter."""
+    """For each step, the attributes of the right neighbour that its own equal; None if others matter."""
     if (witness.interval.after, witness.interval.before) != ((left,), (right,)):
         return None
     found = []
@@ -175,7 +175,7 @@ def gap_attributes(
 def gap_range(
     round: Round, witness: Witness, attributes: list[tuple[str, ...]], right: Ints
 ) -> tuple[Ints, Ints]:
-    """For each event after the gap, the positions from which and before which its left neighbour may be."""
+    """For each event after the gap, the range of positions that its left neighbour may have."""
     store = round.store
     low = store.low[right]
     names = dict(zip((id(step) for step in witness.steps), attributes, strict=True))

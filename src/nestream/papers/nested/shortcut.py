@@ -1,13 +1,14 @@
-"""Shortcuts of predicates between queries: is the outer value inside at all, before anything inside is built.
+"""Shortcuts: checks whether an outer value occurs in an inner query before the inner query is run.
 
 NEEL+ keeps a table of the values that an inner variable's events have, each with the time of the latest one.
 A value is inserted with its first event, updated with each further one, and purged when its latest event has
-left the window. When an outer event is bound whose value is not in the table, nothing inside can go with it.
+left the window. If the value of a bound outer event is not in the table, the inner query has nothing that
+fits it.
 
-Here the table is a stack of the inner leaf by the attribute: the events of a value are its entry at all
-moments, one after the other. The entry at a moment is the last of them before it, which one search finds for
-an array of outer events; an entry before the earliest that the window, or the interval, allows is one that
-was purged. Events arrive into the stack and leave the store with the window, and so do entries.
+Here the table is a stack of the inner leaf by the attribute: the events of a value are its entries over time.
+The current entry is the last of them before a moment, which one search finds for an array of outer events; an
+entry before the earliest that the window, or the interval, allows counts as purged. Events enter the stack
+and leave with the window, and so do entries.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from nestream.papers.engine.join import Join
 
 PAYS = 0.8
-"""The rule: looking at the table pays if the inner variable has at most this share of the outer one's values.
+"""The shortcut is used if the inner variable has at most this share of the outer one's values.
 
-The fewer it has, the more outer events are stopped. The paper draws the line at a fifth; a look costs less
-here, one search, and the benchmark of predicates still gains at four fifths."""
+The fewer it has, the more outer events are stopped. The paper draws the line at a fifth; a lookup costs less
+here, one search, and the benchmark of predicates still gains at four fifths.
+"""
 
 
 class ValueCache:
@@ -38,17 +40,17 @@ class ValueCache:
         self.stack = stack
 
     def holds(self, start: Ints, first: Ints, end: Ints) -> Mask:
-        """Which values (by where their coordinates start) have an entry at a moment that was not purged.
+        """Which values (by the start of their coordinates) have an entry at a moment that was not purged.
 
-        `end` is the place of the first event of the value that has not arrived then, `first` that of the
-        first one that is not too old; the entry is the event before `end`. NULL is no value.
+        `end` is the place of the value's first event that has not arrived then, `first` that of the first one
+        that is not too old; the entry is the event before `end`. NULL is not a value.
         """
         entry = end - 1
         return (start >= 0) & (entry >= first)
 
 
 def pays(round: Round, shortcut: Shortcut, leaf: int) -> bool:
-    """Whether the inner variable, of this leaf, has few values beside the outer one."""
+    """Whether the inner variable, of this leaf, has few values compared with the outer one."""
     if shortcut.leaf < 0:
         return True
     outer = round.shared.domain(shortcut.leaf, shortcut.outer[1])
@@ -56,7 +58,7 @@ def pays(round: Round, shortcut: Shortcut, leaf: int) -> bool:
 
 
 def without_hopeless(join: Join, name: str, bindings: Bindings) -> Bindings:
-    """The early stop: the partial matches that something nested in the block can still go with."""
+    """The early stop: the partial matches that something nested in the block can still match with."""
     for shortcut in join.block.shortcuts:
         if shortcut.outer[0] == name and shortcut.inner[0] not in bindings.rows and bindings.count:
             bindings = bindings.only(_possible(join, shortcut, bindings))
@@ -64,7 +66,7 @@ def without_hopeless(join: Join, name: str, bindings: Bindings) -> Bindings:
 
 
 def with_possible_matches(inner: Join, around: Bindings) -> Bindings:
-    """The outer matches for which a negated expression may have a match; the others pass as they are."""
+    """The outer matches for which a negated expression may have a match; the others pass unchanged."""
     for shortcut in inner.block.shortcuts:
         if shortcut.outer[0] in around.rows and around.count:
             around = around.only(_possible(inner, shortcut, around))

@@ -1,8 +1,8 @@
-"""What it costs to run an expression, alone or in a group: rows built, and nanoseconds.
+"""The cost of running an expression, alone or in a group: rows built, and nanoseconds.
 
-A sequence is run forward once, which touches the events of every step, and then built from its last events
-backward, which touches the rows of every suffix that a match can still be built from. A shared operator does
-some of that once for all its expressions. docs/optimizer.md has the formulas in words.
+The forward pass over a sequence touches the events of every step. The backward pass builds matches from its
+last events, and touches the rows of every suffix that can still become a match. A shared operator does some
+of that once for all its expressions. docs/papers/optimizer.md has the formulas in words.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from nestream.papers.optimize.shape import Constraint, Shape
 from nestream.papers.optimize.statistics import Statistics
 
 A_ROW_LESS = 1e6
-"""The nanoseconds that are worth as much as a row where rows decide: so many that they only break ties."""
+"""The nanoseconds that count as one row when rows decide: so many that time only breaks ties."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Partial matches that are built, and the nanoseconds that all of the work is expected to take."""
+    """The partial matches that are built, and the expected nanoseconds of all work."""
 
     rows: float = 0.0
     nanoseconds: float = 0.0
@@ -35,49 +35,49 @@ class Cost:
 
 @dataclass(frozen=True)
 class Constants:
-    """Nanoseconds a row of each kind of work; `python -m tests.optimize.calibrate` measures them."""
+    """Nanoseconds per row for each kind of work; `python -m tests.optimize.calibrate` measures them."""
 
     step: float = 45.0
-    """An event of a step on the way forward: the search for its predecessors."""
+    """An event of a step in the forward pass: the search for its predecessors."""
     bound: float = 65.0
     """An event after a gap, for each constraint of the gap: the search in the staircase."""
     row: float = 0.1
     """A row that is built: its range is expanded."""
     column: float = 3.3
-    """Each column of a row that is built: it is gathered."""
+    """Each column of a built row: it is gathered."""
     mark: float = 6.5
     """A row, for each constraint that it is marked with."""
     test: float = 6.5
     """A row, for each predicate or late constraint that it is tested with."""
     take: float = 6.0
-    """Each column of a row that is taken from what is shared: it is looked up among the own events."""
+    """Each column of a row that is taken from shared rows: it is looked up among the own events."""
     keep: float = 185.0
-    """A shared row that is put in order to be kept."""
+    """A shared row that is sorted to be kept."""
     distinct: float = 1_650.0
-    """A match that has to be compared with others, for other expressions could find it too."""
+    """A match that is compared with others, because other expressions could find it too."""
     call: float = 36_000.0
-    """Each step of an operator, whatever its rows: array operations have to be called."""
+    """Each step of an operator, whatever its rows: the overhead of array operations."""
 
 
 class Objective(StrEnum):
-    """What a plan should have the least of."""
+    """What a plan should minimise."""
 
     ROWS = "rows"
-    """Partial matches, the cost of the paper. Where two plans build equally many, time decides."""
+    """Partial matches, the cost in the paper. If two plans build equally many, time decides."""
     TIME = "time"
     """Nanoseconds on this engine."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """Costs of expressions and groups over the events that the statistics are about."""
+    """Costs of expressions and groups over the events that the statistics describe."""
 
     statistics: Statistics = field(default_factory=Statistics)
     constants: Constants = field(default_factory=Constants)
     objective: Objective = Objective.TIME
 
     def weight(self, cost: Cost) -> float:
-        """What is to be the least."""
+        """The value to minimise."""
         if self.objective is Objective.TIME:
             return cost.nanoseconds
         return cost.rows + cost.nanoseconds / A_ROW_LESS
@@ -94,7 +94,7 @@ class Model:
 
     @cached_property
     def _numbers(self) -> dict[tuple[str | int | Shape, ...], float]:
-        """What was asked of a shape before: groups ask for the same numbers again and again."""
+        """Cached numbers of a shape: groups ask for the same numbers again and again."""
         return {}
 
     # -- parts of a cost -----------------------------------------------------------------------------------
@@ -104,11 +104,11 @@ class Model:
         return sum(self.rates(shape).events(step) for step in shape.steps[first:end])
 
     def passing(self, shape: Shape, constraints: Iterable[Constraint]) -> float:
-        """The share of the rows that all of some constraints let pass."""
+        """The share of the rows that pass all of some constraints."""
         return math.prod(self.rates(shape).satisfied(shape, constraint) for constraint in constraints)
 
     def rows(self, shape: Shape, first: int, end: int, *, constrained: bool = True) -> float:
-        """The rows of a part, those that its own constraints let pass."""
+        """The rows of a part that pass its own constraints."""
         place = ("rows", first, end, constrained, shape)
         if place not in self._numbers:
             inside = [c for c in shape.between if first < c.gap < end] if constrained else []
@@ -121,12 +121,12 @@ class Model:
         return self.rates(shape).rows(shape, 0, len(shape)) * self.passing(shape, shape.constraints)
 
     def alive(self, shape: Shape, first: int) -> float:
-        """The share of the rows from a step on that have an extension to the first step in the window."""
+        """The share of the rows from a step on that extend to the first step in the window."""
         found, whole = self.rows(shape, first, len(shape)), self.rows(shape, 0, len(shape))
         return _extended(found, whole) if first else 1.0
 
     def forward(self, shape: Shape, first: int, end: int, constraints: Sequence[Constraint]) -> Cost:
-        """The way forward through some steps, with bounds on the gaps before them."""
+        """The forward pass through some steps, with bounds on the gaps before them."""
         constants, rates = self.constants, self.rates(shape)
         events = self.events(shape, first, end)
         bounded = sum(rates.events(shape.steps[c.gap]) for c in constraints if first <= c.gap < end)
@@ -134,11 +134,11 @@ class Model:
         return Cost(0.0, events * constants.step + bounded * constants.bound + calls)
 
     def built(self, rows: float, columns: int) -> Cost:
-        """Rows of so many columns."""
+        """Building rows of that many columns."""
         return Cost(rows, rows * (self.constants.row + columns * self.constants.column))
 
     def backward(self, shape: Shape, first: int, end: int) -> Cost:
-        """The levels from `end` (exclusive) down to `first` of building matches from their last events."""
+        """The backward pass from `end` (exclusive) down to `first`, from the last events of matches."""
         total = Cost()
         for level in range(end - 1, first - 1, -1):
             rows = self.rows(shape, level, len(shape)) * self.alive(shape, level)
@@ -147,16 +147,16 @@ class Model:
         return total
 
     def tested(self, rows: float, tests: int) -> Cost:
-        """Rows that are tested so many times."""
+        """Rows that are tested that many times."""
         return Cost(0.0, rows * tests * self.constants.test)
 
     def late(self, shape: Shape) -> Cost:
-        """The constraints that are no bounds: each match without them is tested."""
+        """The constraints that are not bounds: each match without them is tested."""
         late = len(shape.constraints) - len(shape.between)
         return self.tested(self.rows(shape, 0, len(shape)), late)
 
     def compared(self, matches: float, others: bool) -> Cost:
-        """Matches that have to be made distinct, where there are others that could be the same."""
+        """Matches that must be made distinct, if others could be the same."""
         return Cost(0.0, matches * self.constants.distinct) if others else Cost()
 
     # -- operators -----------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class Model:
         return forward + self.backward(shape, 0, len(shape)) + self.late(shape)
 
     def joined(self, shape: Shape) -> Cost:
-        """An expression that is no sequence, as a join in the order of its text."""
+        """An expression that is not a sequence, as a join in text order."""
         total = Cost(0.0, len(shape) * self.constants.call)
         for end in range(1, len(shape) + 1):
             rows = self.rows(shape, 0, end, constrained=False) * math.factorial(end - 1)
@@ -179,7 +179,7 @@ class Model:
     def marking(self, shapes: Sequence[Shape]) -> Cost:
         """Expressions with the same steps and different constraints: every row is built once, with marks.
 
-        A row stays as long as some expression still allows it; a constraint of all of them is a bound.
+        A row stays as long as some expression allows it; a constraint of all of them is a bound.
         """
         one, length = shapes[0], len(shapes[0])
         sets = [{(c.gap, c.text): c for c in shape.constraints} for shape in shapes]
@@ -201,7 +201,7 @@ class Model:
         return total + Cost(0.0, len(different) * self.constants.call)
 
     def some(self, shapes: Sequence[Shape], level: int) -> float:
-        """The share of the rows from a level on that the constraints of some expression let pass."""
+        """The share of the rows from a level on that pass the constraints of some expression."""
         none = 1.0
         for shape in shapes:
             place = ("passing", level, shape)
@@ -212,14 +212,14 @@ class Model:
         return 1.0 - none
 
     def core(self, shape: Shape, first: int, end: int) -> Cost:
-        """Shared steps by themselves: forward, and all their rows, be they part of a match or not."""
+        """Shared steps by themselves: the forward pass, and all their rows, in a match or not."""
         total = self.forward(shape, first, end, [c for c in shape.between if c.gap > first])
         for level in range(end - 1, first - 1, -1):
             total += self.built(self.rows(shape, level, end), end - level)
         return total
 
     def kept(self, shape: Shape, first: int, end: int) -> Cost:
-        """Shared rows that are kept, for expressions come to them from their last events."""
+        """Shared rows that are kept, because expressions reach them from their last events."""
         rows = self.rows(shape, first, end)
         return self.core(shape, first, end) + Cost(0.0, rows * self.constants.keep)
 
@@ -229,9 +229,9 @@ class Model:
         return Cost(0.0, columns * self.constants.take + self.constants.call)
 
     def around(self, shape: Shape, first: int, end: int) -> Cost:
-        """What an expression needs beside kept rows of the steps from `first` up to `end`.
+        """What an expression needs besides kept rows of the steps from `first` up to `end`.
 
-        Its own way forward; its last steps backward; the shared rows before these; its first steps.
+        Its own forward pass; its last steps backward; the shared rows before these; its first steps.
         """
         length = len(shape)
         total = self.forward(shape, 0, length, shape.between) + self.late(shape)
@@ -241,7 +241,7 @@ class Model:
         return total + self.backward(shape, 0, first)
 
     def before(self, shape: Shape, length: int) -> Cost:
-        """What an expression needs beside the rows of a shared suffix: its way forward, its other steps."""
+        """What an expression needs besides the rows of a shared suffix: its forward pass and other steps."""
         first = len(shape) - length
         total = self.forward(shape, 0, len(shape), shape.between) + self.late(shape)
         total += self.taken(shape, first, len(shape), self.rows(shape, first, len(shape)))
@@ -249,5 +249,5 @@ class Model:
 
 
 def _extended(rows: float, matches: float) -> float:
-    """The share of rows that some match is built from, where matches fall on rows by chance."""
+    """The share of rows that some match is built from, if matches hit rows at random."""
     return -math.expm1(-matches / rows) if rows > 0 else 0.0

@@ -1,4 +1,4 @@
-"""From a normalised expression of the logical plan to its shape."""
+"""Describes a normalised expression of the logical plan as a shape."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def shapes_of(plan: Plan, expressions: Sequence[Node], owner: str = "") -> list[
 
 
 def shape_of(plan: Plan, node: Node, name: str, owner: str = "") -> Shape:
-    """The shape of one expression; one that is no plain sequence has its steps in the order of the text."""
+    """The shape of one expression; one that is not a plain sequence has its steps in text order."""
     body = node.body if isinstance(node, Proj) else node
     components = body.components if isinstance(body, WinSeq) else (body,)
     ordered = all(isinstance(part, Leaf) or is_constraint(part) for part in components)
@@ -63,7 +63,7 @@ def shape_of(plan: Plan, node: Node, name: str, owner: str = "") -> Shape:
 
 
 def _around(body: Node, ordered: bool) -> list[Node]:
-    """The nodes whose predicates are about the positive events."""
+    """The nodes whose predicates concern the positive events."""
     if ordered:
         return [] if isinstance(body, Leaf) else [body]
     inside = {id(part) for node in walk(body) if is_constraint(node) for part in walk(node)}
@@ -93,7 +93,7 @@ def _renamed(formula: Expression, names: Mapping[str, str]) -> Expression:
 
 
 def _joints(formulas: Sequence[Expression], places: Mapping[str, int]) -> Iterator[Joint]:
-    """The predicates between steps; a chain of equalities is one for each two neighbours."""
+    """The predicates between steps; a chain of equalities is one for each pair of neighbours."""
     for formula in formulas:
         for part in _pairs(formula, places):
             mentioned = [places[v] for v in variables(part) if v in places]
@@ -139,7 +139,7 @@ def _constraint(part: Component, gap: int, places: Mapping[str, int]) -> Constra
     linked = {places[v] for f in formulas for v in variables(f) if v in places}
     absent, chain = _occurring(part)
     first, last, key = gap - 1, gap, _link(formulas, inner, places)
-    if key is None:  # by a key it is joined with any step alike
+    if key is None:  # by a key, it can be joined with any step
         first, last = min([first, *linked]), max([last, *linked])
     return Constraint(gap, _text(part, {**inner, **outer}), absent, chain, first, last, key)
 
@@ -163,7 +163,7 @@ def _own_step(leaf: Leaf) -> Step:
 
 
 def _link(formulas: Sequence[Expression], inner: Mapping[str, str], places: Mapping[str, int]) -> str | None:
-    """The attribute that equalities join inner events with the match by, where nothing else does."""
+    """The attribute by which equalities join inner events with the match, if nothing else does."""
     names: set[str] = set()
     for formula in (f for p in formulas for f in conjuncts(p)):
         if not variables(formula) & places.keys():
@@ -179,7 +179,7 @@ def _link(formulas: Sequence[Expression], inner: Mapping[str, str], places: Mapp
 
 
 def _text(part: Component, names: Mapping[str, str]) -> str:
-    """The constraint with its variables by place, so that equal ones have equal texts."""
+    """The constraint with its variables by place, so that equal ones have equal text."""
     match part:
         case Leaf(types=types):
             head = said_types(types, "|")

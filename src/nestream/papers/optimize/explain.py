@@ -15,7 +15,7 @@ from nestream.papers.optimize.shape import Shape
 
 @dataclass(frozen=True)
 class Explained:
-    """A shared plan with what it was made from, and what was measured of its groups."""
+    """A shared plan with what it was made from, and the measurements of its groups."""
 
     shapes: Sequence[Shape]
     plan: SharedPlan
@@ -26,7 +26,7 @@ class Explained:
     """The numbers of the blocks that each expression was compiled to."""
 
     def with_measured(self, blocks: Sequence[Measured]) -> Explained:
-        """The same with what was measured of the blocks; the first block of a group runs all of it."""
+        """The same with the measurements of the blocks; the first block of a group runs all of it."""
         if not blocks:
             return self
         groups = {}
@@ -70,7 +70,7 @@ class Explained:
 
     def _matches(self, group: Group) -> float:
         shapes = [self.shapes[member] for member in group.members]
-        if group.operator is Operator.MARKING:  # a match is given once by each set of names
+        if group.operator is Operator.MARKING:  # each set of names emits a match once
             whole = self.model.rows(shapes[0], 0, len(shapes[0]), constrained=False)
             named: dict[tuple[str, ...], list[Shape]] = {}
             for shape in shapes:

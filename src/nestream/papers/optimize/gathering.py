@@ -1,4 +1,4 @@
-"""Gathers statistics: the engine's own rules test predicates on events."""
+"""Gathers statistics, testing predicates on events with the engine's own rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nestream.papers.optimize.shape import Shape
 from nestream.papers.optimize.statistics import Statistics
 
 SAMPLE = 20_000
-"""How many events are looked at before a run."""
+"""How many events are sampled before a run."""
 
 
 def statistics_of(
@@ -28,7 +28,7 @@ def statistics_of(
     *,
     whole: bool = False,
 ) -> Statistics:
-    """What the cost model asks about some expressions, from the first events or from all."""
+    """What the cost model needs to know about some expressions, from the first events or from all."""
     if schema is None or events is None or not events.num_rows:
         return Statistics()
     evaluator = Evaluator(schema.per_microsecond)

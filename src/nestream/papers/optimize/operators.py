@@ -1,4 +1,4 @@
-"""The shared operators: which of them a group of expressions can be mapped to, and the cheapest of these."""
+"""The shared operators: those that can run a group of expressions, and the cheapest of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nestream.papers.optimize.shape import Shape
 
 
 class Operator(StrEnum):
-    """How the expressions of a group are run."""
+    """How the expressions of a group run."""
 
     ALONE = "alone"
     MARKING = "bit-marking"
@@ -25,7 +25,7 @@ class Operator(StrEnum):
 class Group:
     """Expressions that one operator runs.
 
-    `length` is the number of steps that they share; `starts` says where these begin in each expression.
+    `length` is the number of steps they share; `starts` is where these begin in each expression.
     """
 
     members: tuple[int, ...]
@@ -34,12 +34,12 @@ class Group:
     starts: tuple[int, ...]
     cost: Cost
     own: tuple[Cost, ...] = ()
-    """What each expression adds to what is shared."""
+    """What each expression adds to the shared cost."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of an expression that others may have too, each as the number of what it consists of."""
+    """The parts of an expression that others may have too, each numbered by its content."""
 
     prefixes: Mapping[int, int]
     suffixes: Mapping[int, int]
@@ -48,7 +48,7 @@ class Parts:
 
 
 class Costing:
-    """Costs of groups of some expressions, each computed once."""
+    """The costs of groups of some expressions, each computed once."""
 
     def __init__(self, shapes: Iterable[Shape], model: Model) -> None:
         self.model = model
@@ -66,7 +66,7 @@ class Costing:
         return shape.owner, frozenset(shape.names)
 
     def append(self, shape: Shape) -> int:
-        """Take one more expression; gives its number."""
+        """Add an expression; return its number."""
         self.shapes.append(shape)
         self._alike[self._bound(shape)] += 1
         marked = shape.marked
@@ -84,7 +84,7 @@ class Costing:
         return self._numbers.setdefault(part, len(self._numbers))
 
     def group(self, members: frozenset[int]) -> Group | None:
-        """The cheapest operator for a group, None where there is none that runs all of it."""
+        """The cheapest operator for a group; None if no operator can run all of it."""
         if members not in self._groups:
             if len(self._groups) > 200_000:
                 self._groups.clear()
@@ -93,19 +93,19 @@ class Costing:
         return self._groups[members]
 
     def cost(self, members: frozenset[int]) -> float:
-        """The weight of a group's cost; endless where no operator runs it."""
+        """The weight of a group's cost; infinite if no operator can run it."""
         group = self.group(members)
         return float("inf") if group is None else self.model.weight(group.cost)
 
     def own(self, member: int, kind: str, part: tuple[int, ...], compute: Callable[[], Cost]) -> Cost:
-        """What an expression adds to a group, from memory where it was asked for before."""
+        """What an expression adds to a group; cached."""
         place = (member, kind, part)
         if place not in self._own:
             self._own[place] = compute()
         return self._own[place]
 
     def compared(self, member: int, together: int = 1) -> Cost:
-        """The comparison of its matches with those of expressions outside `together` of its kind."""
+        """The cost of comparing its matches with those of expressions of its kind outside `together`."""
         shape = self.shapes[member]
         others = self._alike[self._bound(shape)] > together
         if not others:
@@ -178,7 +178,7 @@ def _middle(costing: Costing, members: tuple[int, ...]) -> Group | None:
     common = set(parts[0]).intersection(*parts[1:])
     longer = max(_longest([p.prefixes for p in known]), _longest([p.suffixes for p in known]))
     common = {part for part in common if parts[0][part][1] - parts[0][part][0] > longer}
-    if not common:  # what is longer is for the other operators
+    if not common:  # longer ones are for the other operators
         return None
     part = max(common, key=lambda part: (parts[0][part][1] - parts[0][part][0], -parts[0][part][0]))
     where = [places[part] for places in parts]

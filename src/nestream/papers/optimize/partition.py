@@ -1,8 +1,8 @@
-"""Partitions of the expressions into groups, and the partitions next to one.
+"""Partitions of the expressions into groups, and the neighbours of a partition.
 
-Next to a partition are those with a group split or two merged; and, as a split and a merge at once, those
-with one expression in another group. The first two alone would lead everywhere, but often over partitions
-that are dearer than both ends of the way.
+Neighbours have one group split or two merged, or one expression moved to another group, which is a split and
+a merge at once. Splits and merges alone would reach every partition, but often through partitions that cost
+more than both ends of the way.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from nestream.papers.optimize.operators import Costing
 
 Members = frozenset[int]
 ALL_SPLITS = 7
-"""The largest group of which every split into two is a neighbour; of larger ones, single members leave."""
+"""The largest group with every split into two as a neighbour; of larger groups, single members leave."""
 
 
 class PartitionError(AssertionError):
-    """A set of groups that is no partition: a defect of nestream."""
+    """Groups that are not a partition: a defect of nestream."""
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Groups in which each of `size` expressions is exactly once."""
+    """Groups that contain each of `size` expressions exactly once."""
 
     groups: frozenset[Members]
     size: int
@@ -49,7 +49,7 @@ class Partition:
 
     @property
     def ordered(self) -> list[Members]:
-        """The groups by their least expressions."""
+        """The groups, ordered by their least expressions."""
         return sorted(self.groups, key=min)
 
     def replaced(self, old: Iterable[Members], new: Iterable[Members]) -> Partition:
@@ -57,13 +57,13 @@ class Partition:
         return Partition((self.groups - frozenset(old)) | frozenset(new), self.size)
 
     def cost(self, costing: Costing) -> float:
-        """The weight of the cost of all groups; endless where no operator runs one of them."""
+        """The weight of the cost of all groups; infinite if no operator can run one of them."""
         return sum(costing.cost(group) for group in self.ordered)
 
 
 @dataclass(frozen=True)
 class Change:
-    """Groups that others take the place of."""
+    """Groups that replace others."""
 
     old: tuple[Members, ...]
     new: tuple[Members, ...]
@@ -74,7 +74,7 @@ class Change:
 
 
 def neighbours(partition: Partition) -> Iterator[Change]:
-    """Every merge of two groups, every split of one (of a large one, of one member), every move."""
+    """Every merge of two groups, every split of one (for a large one, of one member), every move."""
     groups = partition.ordered
     for one, other in combinations(groups, 2):
         yield Change((one, other), (one | other,))
@@ -105,7 +105,7 @@ def splits(group: Members) -> Iterator[Change]:
 
 
 def random_neighbour(partition: Partition, random: Random) -> Change | None:
-    """A merge, a split or a move by chance, None where the partition of one expression has none."""
+    """A random merge, split or move; None if a partition of one expression has none."""
     groups = partition.ordered
     splittable = [group for group in groups if len(group) > 1]
     if len(groups) > 1 and splittable and random.random() < 0.33:

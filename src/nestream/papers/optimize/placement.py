@@ -1,7 +1,7 @@
-"""Places one expression after the other: each into the group that it makes least dearer, or into its own.
+"""Places expressions one after the other: each into the group where it adds least cost, or into its own.
 
-A new query of a large set is planned this way, in time that does not grow with the set but with the groups
-that it could join: an index leads from the parts of an expression to the groups that have them in common.
+A new query of a large set is planned this way. The time does not grow with the set but with the groups that
+it could join: an index maps the parts of an expression to the groups that share them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from nestream.papers.optimize.partition import Members, Partition
 from nestream.papers.optimize.shape import Shape
 
 CANDIDATES = 12
-"""How many groups are looked at: those that have the longest parts in common come first."""
+"""How many groups are considered: those that share the longest parts come first."""
 
 
 class Placement:
-    """Groups that expressions are placed into, and taken out of."""
+    """Groups into which expressions are placed, and from which they are removed."""
 
     def __init__(self, costing: Costing) -> None:
         self.costing = costing
@@ -29,7 +29,7 @@ class Placement:
 
     @classmethod
     def of(cls, costing: Costing, order: Iterable[int] | None = None) -> Placement:
-        """All expressions of a costing, placed in their order or in the one given."""
+        """All expressions of a costing, placed in their order or in the given one."""
         placement = cls(costing)
         for member in range(len(costing.shapes)) if order is None else order:
             placement.place(member)
@@ -37,7 +37,7 @@ class Placement:
 
     @classmethod
     def from_groups(cls, costing: Costing, groups: Iterable[Iterable[int]]) -> Placement:
-        """The groups of a plan, to go on from."""
+        """The groups of a plan, to continue from."""
         placement = cls(costing)
         for members in groups:
             placement._put(None, frozenset(members))
@@ -45,15 +45,15 @@ class Placement:
 
     @property
     def partition(self) -> Partition:
-        """The groups, where every expression of the costing is in one."""
+        """The groups, if they contain every expression of the costing."""
         return Partition(frozenset(self.groups.values()), len(self.costing.shapes))
 
     def add(self, shape: Shape) -> Group:
-        """Take a new expression; gives the group that it is now in."""
+        """Add a new expression; return its group."""
         return self.place(self.costing.append(shape))
 
     def place(self, member: int) -> Group:
-        """Put an expression into the group where it costs least."""
+        """Put an expression into the group where it adds least cost."""
         alone = frozenset((member,))
         best, gain = None, 0.0
         for number in self._candidates(self.costing.parts[member]):
@@ -69,7 +69,7 @@ class Placement:
         return group
 
     def remove(self, member: int) -> None:
-        """Take an expression out of its group; the others stay together where an operator runs them."""
+        """Remove an expression from its group; the others stay together if an operator can run them."""
         number = self.group_of.pop(member)
         rest = self.groups[number] - {member}
         self._drop(number)
@@ -87,7 +87,7 @@ class Placement:
                     return
 
     def _put(self, number: int | None, members: Members) -> None:
-        """Members as a group of their own, or into a group."""
+        """Put members into a new group, or into an existing one."""
         if number is None:
             number, self._next = self._next, self._next + 1
             joined = members
@@ -113,7 +113,7 @@ class Placement:
 
 
 def _in_common(parts: list[Parts]) -> Parts:
-    """The parts that all of them have, as they are in the first."""
+    """The parts that all of them have, as in the first."""
     first, *rest = parts
     if not rest:
         return first
@@ -126,7 +126,7 @@ def _in_common(parts: list[Parts]) -> Parts:
 
 
 def _features(parts: Parts) -> Iterator[tuple[str, int]]:
-    """What the index knows a group by: its marks, then its parts, the longest first."""
+    """The index entries of a group: its marks, then its parts, longest first."""
     if parts.marked is not None:
         yield "marked", parts.marked
     sized = [(-length, "prefix", part) for part, length in parts.prefixes.items()]

@@ -1,8 +1,8 @@
-"""The Plan-Finder: searches for the partition of the expressions that costs least to run.
+"""The Plan-Finder: searches for the cheapest partition of the expressions.
 
 It starts with expressions of the same positive events in one group, and improves by splits, merges and moves
-until nothing next to the partition is better; then it starts again elsewhere, as long as its limits allow.
-The same seed finds the same plan, unless the limit of time is what ends the search.
+until no neighbour is better; then it restarts elsewhere, as long as its limits allow. The same seed finds the
+same plan, unless the time limit ends the search.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from nestream.papers.optimize.placement import Placement
 from nestream.papers.optimize.shape import Shape
 
 MANY = 64
-"""From so many expressions on, they are placed one by one, and then improved by chance."""
+"""From this many expressions on, they are placed one by one, and then improved at random."""
 CHANGE = 250_000.0
-"""The nanoseconds that it takes to try a change, roughly."""
+"""The approximate nanoseconds to try a change."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """When the search ends: after so many changes tried, restarts without a better plan, or seconds.
+    """When the search ends: after that many changes, restarts without improvement, or seconds.
 
-    With an `effort` no more changes are tried than take this share of what the first plan is expected to
-    cost: where there is little to do, there is little to gain.
+    With an `effort`, trying changes takes at most this share of the first plan's expected cost: where there
+    is little to do, there is little to gain.
     """
 
     seed: int = 0
@@ -41,14 +41,14 @@ class Search:
 
 @dataclass(frozen=True)
 class SharedPlan:
-    """The groups that the expressions are run in, their cost, and how they were found."""
+    """The groups in which the expressions run, their cost, and how they were found."""
 
     groups: tuple[Group, ...]
     cost: Cost
     start: Cost
-    """Of the partition that the search began with."""
+    """The cost of the partition that the search began with."""
     alone: Cost
-    """Of each expression by itself."""
+    """The cost if each expression ran alone."""
     tried: int
     stopped: str
 
@@ -99,7 +99,7 @@ class Finder:
         return SharedPlan(groups, self.total(best), begin, self.total(alone), self.tried, stopped)
 
     def cheaper(self, one: Partition, other: Partition) -> Partition:
-        """The cheaper of two partitions; so no plan is dearer than every expression alone."""
+        """The cheaper of two partitions, so that no plan costs more than every expression alone."""
         return other if other.cost(self.costing) < one.cost(self.costing) else one
 
     def groups(self, partition: Partition) -> Iterator[Group]:
@@ -119,14 +119,14 @@ class Finder:
         return self.tried >= self.iterations or time.monotonic() > self.deadline
 
     def start(self) -> Partition:
-        """Expressions with the same positive events in one group; those of their own where that cannot be."""
+        """Expressions with the same positive events in one group; in their own if that is impossible."""
         groups: dict[object, list[int]] = {}
         for number, parts in enumerate(self.costing.parts):
             groups.setdefault(("alone", number) if parts.marked is None else parts.marked, []).append(number)
         return Partition.of(groups.values())
 
     def elsewhere(self, best: Partition, alone: Partition, turn: int) -> Partition:
-        """Another start: all alone, placed in some order, grouped by chance, or near the best."""
+        """Another start: all alone, placed in some order, grouped at random, or near the best."""
         size = len(self.costing.shapes)
         if turn == 0 and size < MANY:
             return alone
@@ -143,7 +143,7 @@ class Finder:
         return partition
 
     def by_chance(self, order: Sequence[int]) -> Partition:
-        """Each expression in a group that some operator runs with it, or in its own, whatever it costs."""
+        """Each expression in a group that some operator can run with it, or in its own, whatever it costs."""
         groups: list[frozenset[int]] = []
         for member in order:
             self.tried += len(groups)
@@ -153,7 +153,7 @@ class Finder:
         return Partition.of(groups)
 
     def improved(self, partition: Partition) -> Partition:
-        """The partition after changes for the better, taken by chance, until there is none."""
+        """The partition after random improvements, until there are none."""
         while not self.over:
             change = self._better(partition)
             if change is None:
@@ -173,7 +173,7 @@ class Finder:
         return None
 
     def _better_by_chance(self, partition: Partition) -> Partition | None:
-        """One of the many neighbours of a large partition; none after as many failures as expressions."""
+        """A better neighbour of a large partition; None after as many failures as expressions."""
         for _ in range(partition.size):
             change = random_neighbour(partition, self.random)
             self.tried += 1

@@ -1,7 +1,7 @@
-"""How many events, and how many rows of joined events, are to be expected: from statistics and a window.
+"""The expected number of events, and of rows of joined events, from statistics and a window.
 
-Events are taken to come at a steady rate and independently of each other. Of k such steps with rates r1..rk,
-the rows in order that fit in a window W, over a time T, number
+Events are assumed to arrive independently at a steady rate. For k such steps with rates r1..rk, the rows in
+order that fit in a window W, over a time T, number
 
     r1 * ... * rk * (W^(k-1) / (k-1)! * (T - W) + W^k / k!)        for W <= T
 
@@ -35,13 +35,13 @@ from nestream.papers.optimize.shape import Constraint, Joint, Shape, Step
 from nestream.papers.optimize.statistics import Share, Statistics
 
 EQUAL, RANGE = 0.05, 1 / 3
-"""The selectivity of an equality and of an inequality about which nothing is known."""
+"""The default selectivity of an equality and of an inequality."""
 ASSUMED_IN_WINDOW, ASSUMED_WINDOWS = 8.0, 1_000.0
-"""Without statistics: how many events of each type a window holds, and over how many windows."""
+"""Without statistics: the number of events of each type in a window, and the number of windows."""
 
 
 def named(formula: Expression, labels: dict[str, str]) -> str:
-    """A predicate as the text under which its selectivity is kept: types stand for variables."""
+    """A predicate as the text under which its selectivity is kept, with types in place of variables."""
 
     def renamed(part: Expression) -> Expression:
         if isinstance(part, AttributeOf) and part.variable in labels:
@@ -57,7 +57,7 @@ def filter_name(step: Step, formula: Expression) -> str:
 
 
 def joint_name(steps: Sequence[Step], joint: Joint) -> str:
-    """The text of a predicate between steps; equal types are told apart by their order."""
+    """The text of a predicate between steps; equal types are distinguished by their order."""
     labels: dict[str, str] = {}
     for place in range(joint.first, joint.last + 1):
         label = steps[place].label
@@ -68,7 +68,7 @@ def joint_name(steps: Sequence[Step], joint: Joint) -> str:
 
 @dataclass(frozen=True)
 class Rates:
-    """Expected numbers over the events that the statistics are about, for one window."""
+    """Expected numbers over the events that the statistics describe, for one window."""
 
     statistics: Statistics
     window: Window | None
@@ -84,7 +84,7 @@ class Rates:
 
     @cached_property
     def size(self) -> float:
-        """The extent of a window; that of the events where it has none."""
+        """The extent of a window; that of the events if it has none."""
         if not self.statistics.counts:
             return 1.0
         if self.window is None or self.window.kind is WindowKind.UNBOUNDED:
@@ -104,7 +104,7 @@ class Rates:
         return self.events(step) * self.size / self.span
 
     def rows(self, shape: Shape, first: int, end: int) -> float:
-        """The rows of the steps from `first` up to `end` in order and within a window, constraints aside."""
+        """The rows of the steps from `first` to `end`, in order and within a window, without constraints."""
         size, span, count = self.size, self.span, end - first
         volume = size ** (count - 1) / math.factorial(count - 1) * (span - size)
         volume += size**count / math.factorial(count)
@@ -116,12 +116,12 @@ class Rates:
         return volume
 
     def satisfied(self, shape: Shape, constraint: Constraint) -> float:
-        """The share of the rows that a constraint lets pass.
+        """The share of the rows that pass a constraint.
 
-        The gap is taken to have an exponential length, with the mean that the steps leave to each of their
-        gaps. Seen from its right end, an event that comes x times in a mean gap then comes before the gap
-        ends with the probability x / (1 + x), and what is left of the gap is like the whole. So each event of
-        the chain, and then each of what must be absent, contributes such a factor.
+        The length of the gap is assumed to be exponential, with the mean that the steps leave to each of
+        their gaps. Seen from its right end, an event that occurs x times in a mean gap occurs before the gap
+        ends with probability x / (1 + x), and the rest of the gap is like the whole. So each event of the
+        chain, and then each of what must be absent, contributes such a factor.
         """
         gap = self.size / max(len(shape), 1) / self.span
 
@@ -137,11 +137,11 @@ class Rates:
     # -- selectivities -------------------------------------------------------------------------------------
 
     def filtered(self, step: Step, formula: Expression) -> float:
-        """The share of a step's events that a filter lets pass."""
+        """The share of a step's events that pass a filter."""
         return self._known(filter_name(step, formula)) or self._guessed(formula)
 
     def joined(self, shape: Shape, joint: Joint) -> float:
-        """The share of the rows that a predicate between steps lets pass."""
+        """The share of the rows that pass a predicate between steps."""
         if joint.equal is not None:
             return 1.0 / max(self.domain(name) for name in joint.equal)
         return self._known(joint_name(shape.steps, joint)) or self._guessed(joint.formula)
@@ -155,7 +155,7 @@ class Rates:
         return share.ratio if share is not None and share.tested else None
 
     def _guessed(self, formula: Expression) -> float:
-        """The selectivity of a predicate that no sample has met, from its form."""
+        """The selectivity of a predicate that is in no sample, guessed from its form."""
         match formula:
             case And(operands=operands):
                 return math.prod(map(self._guessed, operands))

@@ -1,4 +1,4 @@
-"""How many rows the parts of a plan are expected to give, from statistics of some events."""
+"""Estimates the rows of the parts of a plan from statistics of some events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from nestream.papers.optimize.statistics import Statistics
 
 
 def estimated_rows(plan: Plan, table: pa.Table, schema: Schema) -> dict[int | None, float]:
-    """The expected rows of each component of a plan, by its identity; None is the whole."""
+    """The expected rows of each component of a plan, by its identity; None is the whole plan."""
     read = dict.fromkeys(part.name for formula in expressions(plan) for part in attributes(formula))
     known = Statistics.of(table, schema, read)
     if not known.counts:
@@ -48,7 +48,7 @@ def estimated_rows(plan: Plan, table: pa.Table, schema: Schema) -> dict[int | No
 
 
 def _rows(rates: Rates, plan: Plan, node: Node) -> float:
-    """The rows of an expression by itself, in the window, less those that its constraints let not pass."""
+    """The rows of an expression by itself, in the window, that pass its constraints."""
     shape = shape_of(plan, node, "")
     if not len(shape):
         return 0.0

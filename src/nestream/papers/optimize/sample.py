@@ -1,4 +1,4 @@
-"""Measures on a sample which share of the events, or of events within a window, a predicate holds of."""
+"""Measures on a sample for which share of the events, or of events within a window, a predicate holds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nestream.papers.optimize.statistics import Share, Statistics, times_of
 
 Ints = npt.NDArray[np.int64]
 Evaluate = Callable[[Expression, Mapping[str, pa.Table]], npt.NDArray[np.bool_]]
-"""Says of which rows a formula holds, given a table of events for each of its variables."""
+"""Returns for which rows a formula holds, given a table of events for each of its variables."""
 SIZE = 2_000
 """How many events, or rows of events, a predicate is tested on."""
 
@@ -33,7 +33,7 @@ def gathered(
     *,
     seed: int = 0,
 ) -> Statistics:
-    """All that the cost model asks about some expressions, from a table of events."""
+    """All that the cost model needs about some expressions, from a table of events."""
     known = list(shapes)
     sampling = _Sampling(table, schema, evaluate, np.random.default_rng(seed))
     shares = dict(share for shape in known for share in sampling.shares(shape)) if table.num_rows else {}
@@ -80,7 +80,7 @@ class _Sampling:
                 yield joint_name(shape.steps, joint), self.share(joint.formula, found)
 
     def share(self, formula: Expression, rows: Mapping[str, Ints]) -> Share:
-        """The share of the rows that a formula holds of."""
+        """The share of the rows for which a formula holds."""
         read = {self.schema.column(name) for name in mentioned(formula)} & set(self.table.column_names)
         few = self.table.select(sorted(read) or [self.schema.time])
         tables = {name: few.take(pa.array(column)) for name, column in rows.items()}
@@ -96,7 +96,7 @@ class _Sampling:
         return self.rows[step.types]
 
     def within(self, shape: Shape, joint: Joint) -> dict[str, Ints] | None:
-        """Events of the joined steps, each earlier one by chance from the window before the latest."""
+        """Events of the joined steps, each earlier one drawn at random from the window before the latest."""
         last = self.of(shape.steps[joint.last])
         if not len(last):
             return None

@@ -1,8 +1,8 @@
 """What the Plan-Finder sees of an expression: its steps in order, constraints on its gaps, its predicates.
 
-Two expressions share work where a part of one, steps in a row with all that is said about them alone, is a
-part of the other. Variables do not matter for that, so within a shape an event is called by its place
-relative to what mentions it. A shape is made from the logical plan; how it is run is not its concern.
+Two expressions share work if a part of one, consecutive steps with everything that concerns only them, is a
+part of the other. Variables do not matter for that, so a shape names an event by its place relative to what
+mentions it. A shape is made from the logical plan; how it runs is not its concern.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nestream.model.expression import Attribute, Comparison, Expression, attribu
 from nestream.model.time import Window
 
 LEAST = 2
-"""The fewest steps that are worth sharing: one step is a leaf, which all expressions share anyway."""
+"""The fewest steps worth sharing: one step is a leaf, which all expressions share anyway."""
 
 EVENT = "_"
 """The variable of a step's filters."""
@@ -40,8 +40,8 @@ class Constraint:
     """What must or must not lie in a gap: the one before the step `gap` (0 is before the first).
 
     The events of `chain` occur, latest ones from the right, and no match of `absent` before the first of them
-    (with an empty chain, anywhere in the gap). `first` and `last` are the places of the match that it
-    depends on; `text` tells it from others, wherever the gap is.
+    (with an empty chain, anywhere in the gap). `first` and `last` are the places of the match that it depends
+    on; `text` distinguishes it from others, wherever the gap is.
     """
 
     gap: int
@@ -51,14 +51,14 @@ class Constraint:
     first: int = 0
     last: int = 0
     key: str | None = None
-    """The attribute by which it is joined with the match, where it is."""
+    """The attribute by which it is joined with the match, if it is."""
 
 
 @dataclass(frozen=True)
 class Joint:
-    """A predicate that relates steps, the earliest and the latest of which are at these places.
+    """A predicate between steps; the earliest and the latest of them are at these places.
 
-    Its variables are the distances from the earliest, as text.
+    Its variables are distances from the earliest, as text.
     """
 
     first: int
@@ -67,7 +67,7 @@ class Joint:
 
     @property
     def equal(self) -> tuple[str, str] | None:
-        """The attributes of the two steps that it equates, where that is all it says."""
+        """The attributes of the two steps that it equates, if that is all it says."""
         match self.formula:
             case Comparison(operator="=", operands=(Attribute() as left, Attribute() as right)):
                 if left.variable != right.variable:
@@ -80,8 +80,8 @@ class Joint:
 class Shape:
     """An expression as its steps, constraints and predicates; each is itself and no other.
 
-    `names` are the variables that a match binds. `owner` is the query that it belongs to: only matches of one
-    query can be each other's duplicates. Without `ordered` it is no plain sequence, and shares nothing.
+    `names` are the variables that a match binds. `owner` is its query: only matches of one query can be
+    duplicates of each other. Without `ordered`, it is not a plain sequence, and shares nothing.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Shape:
 
     @cached_property
     def is_chain(self) -> bool:
-        """Whether it is a sequence that no equality joins beside its key: the engine can then share it."""
+        """Whether it is a sequence with no equality besides its key, so that the engine can share it."""
         keyed = [{(place, name) for place, name in enumerate(names)} for names in self.key]
         return self.ordered and all(
             any({(j.first, j.equal[0]), (j.last, j.equal[1])} <= terms for terms in keyed)
@@ -119,7 +119,7 @@ class Shape:
 
     @property
     def between(self) -> tuple[Constraint, ...]:
-        """The constraints on the gap between two neighbours that depend on these alone, or on the key."""
+        """The constraints on the gap between two neighbours that depend only on these, or on the key."""
         return tuple(c for c in self.constraints if self.is_between(c))
 
     def is_between(self, constraint: Constraint) -> bool:
@@ -135,7 +135,7 @@ class Shape:
         return (self.window, self.exclusive, len(self.key))
 
     def part(self, first: int, end: int) -> Hashable:
-        """The steps from `first` up to `end` with all that is said of them alone."""
+        """The steps from `first` up to `end` with everything that concerns only them."""
         return (
             self.context,
             self.steps[first:end],
@@ -146,7 +146,7 @@ class Shape:
 
     @cached_property
     def prefixes(self) -> Mapping[Hashable, int]:
-        """The prefixes of at least two steps, the whole included, with their lengths."""
+        """The prefixes of at least two steps, including the whole, with their lengths."""
         return {self.part(0, end): end for end in range(LEAST, len(self) + 1)} if self.is_chain else {}
 
     @cached_property
@@ -157,7 +157,7 @@ class Shape:
 
     @cached_property
     def middles(self) -> Mapping[Hashable, tuple[int, int]]:
-        """All parts of at least two steps, wherever they begin, and where that is."""
+        """All parts of at least two steps, and where they begin."""
         if not self.is_chain:
             return {}
         found: dict[Hashable, tuple[int, int]] = {}
@@ -168,9 +168,9 @@ class Shape:
 
     @cached_property
     def marked(self) -> Hashable | None:
-        """What expressions must have in common to be told apart by marks alone: all but their constraints.
+        """What expressions must share to be distinguished only by marks: everything but their constraints.
 
-        Variables do not matter: a row is given to each expression that it satisfies, by its own names.
+        Variables do not matter: each expression gets the rows that it satisfies, under its own names.
         """
         if not self.is_chain:
             return None

@@ -1,5 +1,4 @@
-"""What is known of the events: how often each type arrives, how many values its attributes take, and which
-share of the events, or of pairs of them, a predicate holds of."""
+"""Statistics of events: rates of types, numbers of values of attributes, and selectivities of predicates."""
 
 from __future__ import annotations
 
@@ -20,14 +19,14 @@ from nestream.model.schema import Kind, Schema, kind_of
 
 @dataclass(frozen=True)
 class Share:
-    """How many of the tested events, or of the tested pairs of events, a predicate held of."""
+    """For how many of the tested events, or pairs of events, a predicate held."""
 
     held: float
     tested: float
 
     @property
     def ratio(self) -> float:
-        """The share, kept off 0 and 1 by half a test, for a sample never proves either."""
+        """The share, kept off 0 and 1 by half a test, because a sample never proves either."""
         return (self.held + 0.5) / (self.tested + 1.0)
 
 
@@ -76,7 +75,7 @@ class Statistics:
 
     @property
     def span(self) -> float:
-        """The length of time that the counts stand for."""
+        """The length of time that the counts cover."""
         return max(self.end - self.begin, 0.0)
 
     def count(self, types: Iterable[str]) -> float:
@@ -87,11 +86,11 @@ class Statistics:
         return sum(self.counts.get(name, 0.0) for name in types)
 
     def domain(self, attribute: str) -> float | None:
-        """How many values a column takes; None where nothing is known of it."""
+        """How many values a column takes; None if unknown."""
         return self.domains.get(attribute)
 
     def scaled(self, factor: float) -> Statistics:
-        """The statistics of so many times the events, at the same rates."""
+        """The statistics of that many times the events, at the same rates."""
         counts = {name: count * factor for name, count in self.counts.items()}
         return replace(self, end=self.begin + (self.end - self.begin) * factor, counts=counts)
 
@@ -110,7 +109,7 @@ class Statistics:
 
 
 def times_of(table: pa.Table, schema: Schema) -> npt.NDArray[np.int64]:
-    """The times of the events: of timestamps in microseconds, as windows are; of integers as they are."""
+    """The times of the events: timestamps in microseconds, like windows; integers as they are."""
     column = table.column(schema.time)
     times: npt.NDArray[np.int64] = computable(column, schema.unit).to_numpy(zero_copy_only=False)
     return times if kind_of(column.type) is Kind.INTEGER else times // schema.per_microsecond

@@ -1,7 +1,7 @@
-"""Compares steps of blocks whatever their variables are called, and takes steps out as a block of their own.
+"""Compares steps of blocks, ignoring variable names, and extracts steps as their own block.
 
-Two runs of steps are alike if their leaves and keys are the same, and what is said of their events alone is
-the same once the variables are called by their places.
+Two runs of steps are equivalent if their leaves and keys are the same, and everything that concerns only
+their events is the same once the variables are replaced by their places.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Names = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Steps:
-    """Some steps of a chain in a row: `length` of them from `start` on."""
+    """Consecutive steps of a chain: `length` of them, starting at `start`."""
 
     block: Block
     start: int
@@ -35,18 +35,18 @@ class Steps:
 
     @property
     def skeleton(self) -> tuple[tuple[int, tuple[str, ...] | None], ...]:
-        """Leaf and key of each step: what must be the same to share any row of them."""
+        """The leaf and key of each step: what must be the same to share any of their rows."""
         block = self.block
         return tuple((block.leaves[name], block.key[name] if block.key else None) for name in self.names)
 
     @property
     def predicates(self) -> list[Expression]:
-        """The predicates about these steps alone."""
+        """The predicates about these steps only."""
         return [p for p in self.block.predicates if variables(p) and variables(p) <= set(self.names)]
 
     @property
     def constraints(self) -> list[Constraint]:
-        """The constraints between two of these steps, in their own terms where the key allows."""
+        """The constraints between two of these steps, in their own terms if the key allows."""
         return [localised(constraint, self.block, self.names) for constraint in self.inner]
 
     @property
@@ -56,7 +56,7 @@ class Steps:
         return [c for c in self.block.constraints if (c.interval.after, c.interval.before) in gaps]
 
     def alone(self, constraint: Constraint) -> bool:
-        """Whether a constraint depends on these steps alone."""
+        """Whether a constraint depends only on these steps."""
         needs = (
             constraint.needs(self.block)
             if isinstance(constraint, Witness)
@@ -74,7 +74,7 @@ class Steps:
 
     @property
     def by_place(self) -> Names:
-        """The name of each variable that tells only its place."""
+        """A name for each variable that tells only its place."""
         return {name: str(place) for place, name in enumerate(self.names)}
 
     def taken_out(self, predicates: Iterable[Expression], constraints: Iterable[Constraint]) -> Block:
@@ -96,7 +96,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Common:
-    """What several runs of the same steps all say of them: as a block, and by the places of the steps."""
+    """What several runs of the same steps have in common: as a block, and by the places of the steps."""
 
     core: Block
     predicates: list[Expression]
@@ -104,7 +104,7 @@ class Common:
 
     @staticmethod
     def of(steps: Sequence[Steps]) -> Common:
-        """What is common to the runs, the core by the variables of the first."""
+        """What is common to the runs; the core has the variables of the first."""
         first = steps[0]
         required = [list(map(run.spelled, run.constraints)) for run in steps]
         tested = [list(map(run.spelled_predicate, run.predicates)) for run in steps]
@@ -123,7 +123,7 @@ class Common:
         )
 
     def said(self, run: Steps) -> Iterator[Expression | Constraint]:
-        """Which predicates and constraints of a run these are, as its block has them."""
+        """Which predicates and constraints of a run these are, as in its block."""
         yield from (p for p in run.predicates if run.spelled_predicate(p) in self.predicates)
         for own, local in zip(run.inner, run.constraints, strict=True):
             if run.spelled(local) in self.constraints:
@@ -136,7 +136,7 @@ def is_sharable(block: Block) -> bool:
 
 
 def alike(one: Steps, other: Steps) -> bool:
-    """Whether two runs of steps have the same rows: same leaves, keys, predicates and constraints."""
+    """Whether two runs of steps have the same rows: the same leaves, keys, predicates and constraints."""
     if one.skeleton != other.skeleton:
         return False
     ours, theirs = (_said(steps) for steps in (one, other))
@@ -144,7 +144,7 @@ def alike(one: Steps, other: Steps) -> bool:
 
 
 def _said(steps: Steps) -> list[object] | None:
-    """All that is said of the steps, by their places; None where it depends on more than them."""
+    """Everything about the steps, by their places; None if it depends on more than them."""
     if not all(map(steps.alone, steps.constraints)):
         return None
     return [*map(steps.spelled_predicate, steps.predicates), *map(steps.spelled, steps.constraints)]
@@ -182,7 +182,7 @@ def localised(constraint: Constraint, block: Block, names: tuple[str, ...]) -> C
 
 
 def translated(constraint: Constraint, names: Names) -> Constraint:
-    """The constraint, ready to be run, with other names for the variables of the match."""
+    """The constraint, ready to run, with other names for the variables of the match."""
     if isinstance(constraint, Witness):
         return _renamed_witness(constraint, names, [step.variable for step in constraint.steps])
     return _translated_negation(constraint, names)
@@ -200,7 +200,7 @@ def _translated_negation(negation: Negation, names: Names) -> Negation:
 
 
 def translated_block(block: Block, names: Names) -> Block:
-    """A block with other names for some variables, its own or those of what is around it."""
+    """A block with other names for some variables, its own or outer ones."""
     every = {**{name: name for name in block.leaves}, **names}
     bare = _renamed_block(replace(block, negations=(), witnesses=()), every, 1)
     return replace(

@@ -1,4 +1,4 @@
-"""Decides whether a negation can be a bound, and writes the stair that finds its latest starts."""
+"""Decides whether a negation can be a bound, and describes the stair that finds its latest starts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _same_key(
     key: Mapping[str, tuple[str, ...]] | None,
     link: tuple[str, tuple[str, ...]] | None,
 ) -> bool:
-    """Whether the inner negation is not keyed, or by the very key of the expression around it."""
+    """Whether the inner negation is not keyed, or has exactly the key of the expression around it."""
     if inner.link is None:
         return True
     name, attributes = inner.link

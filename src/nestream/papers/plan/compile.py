@@ -1,8 +1,8 @@
-"""Compiles a logical plan to the engine's program.
+"""Compiles a logical plan to the program of the papers' engine.
 
-Single-event predicates go into the leaves, equalities into keys, the rest is left to the joins. Each negation
-becomes a bound where its condition holds: its predicates are local or equal on a key, and what its own
-negations see does not depend on the outer interval. Elsewhere it is a lateral join, which is always right.
+Single-event predicates go into the leaves and equalities into keys; the rest is left to the joins. A negation
+becomes a bound if its condition holds: its predicates are local or equal on a key, and what its own negations
+see does not depend on the outer interval. Otherwise it is a lateral join, which always applies.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def compile_plan(
     groups: Sequence[Choice] | None = None,
     leaves: dict[LeafSpec, int] | None = None,
 ) -> BlockProgram:
-    """The program of a plan that was typed for the schema; without one, to explain it.
+    """Compile a plan typed for the schema; without a schema, a program to explain.
 
-    With `nested` the program is run by iterative nested execution, which with `views` answers inner queries
-    from views. Blocks share their work in the `groups` that are given, where a number is that of a branch of
-    the root OR. `leaves` are the leaves of other programs over the same events, with their numbers; those of
-    this one are added.
+    With `nested`, the program runs by iterative nested execution, which with `views` answers inner queries
+    from views. Blocks share their work in the given `groups`, where a number is that of a branch of the root
+    OR. `leaves` maps the leaves of other programs over the same events to their numbers; those of this
+    program are added.
     """
     known = {} if leaves is None else leaves
     program = _Compiling(schema, known, options or Options(), nested, views).run(plan)
@@ -150,7 +150,7 @@ class _Compiling(BlockWriter):
         )
 
     def shortcuts(self, chosen: OrAlternative, equalities: Sequence[Equality]) -> tuple[Shortcut, ...]:
-        """The equalities that nested execution can look at from outside, those that follow included."""
+        """The equalities that nested execution can check from outside, including implied ones."""
         if not self.nested or not self.options.shortcut:
             return ()
         levels = chosen.levels
@@ -165,7 +165,7 @@ class _Compiling(BlockWriter):
     # -- negations and witnesses ---------------------------------------------------------------------------
 
     def constraints(self, chosen: OrAlternative, limits: Interval, outer: Outer) -> Iterator[Constraint]:
-        """The constraints of a node and its positive parts, each alternative of each, with its interval."""
+        """The constraints of a node and its positive parts: every alternative of each, with its interval."""
         for component, interval in constraints_of(chosen, limits):
             if isinstance(component, LogicalWitness):
                 yield self.witness(component, interval, outer)
@@ -237,7 +237,7 @@ class _Compiling(BlockWriter):
 
 
 def edges(block: Block) -> set[Edge]:
-    """The edges that the constraints of a block look up to, at any depth."""
+    """The edges that the constraints of a block depend on, at any depth."""
     found: set[Edge] = set()
     for constraint in block.constraints:
         interval = constraint.interval

@@ -1,6 +1,6 @@
-"""Finds the steps that conjuncts have in common: the longest that occur twice, then the longest of the rest.
+"""Finds the steps that conjuncts share: the longest that occur twice, then the longest of the rest.
 
-The conjuncts of a join are its variables in lines: each event of a line comes right after the one before it,
+The conjuncts of a join are its variables in lines: each event of a line directly follows the one before it,
 and no other does. These are the sequences of an AND, and the leaf components of a nested AND and SEQ.
 """
 
@@ -22,7 +22,7 @@ Line = tuple[int, tuple[str, ...]]
 
 
 def shared_steps(blocks: Sequence[Block], alone: Iterable[int]) -> tuple[SharedSteps, ...]:
-    """What conjuncts of some blocks have in common; each variable is in one of these at most."""
+    """What conjuncts of some blocks share; each variable is in at most one of these."""
     joins = [n for n in alone if blocks[n].chain is None and blocks[n].levels is None]
     left = [(n, line) for n in joins for line in _lines(blocks[n])]
     found: list[SharedSteps] = []
@@ -47,7 +47,7 @@ def _lines(block: Block) -> Iterator[tuple[str, ...]]:
 
 
 def _longest(blocks: Sequence[Block], lines: Sequence[Line]) -> list[Line]:
-    """The places of the longest steps that occur at least twice, the most often of those."""
+    """The places of the longest steps that occur at least twice; of these, the most frequent."""
     places: dict[tuple[int, ...], list[Line]] = {}
     for number, line in lines:
         for start in range(len(line)):
@@ -76,7 +76,7 @@ def _without(line: Line, uses: Sequence[Line]) -> Iterator[Line]:
 
 
 def _shared(blocks: Sequence[Block], uses: Sequence[Line]) -> SharedSteps:
-    """The steps with what all conjuncts say of them; what only some say is left to the join."""
+    """The steps with what all conjuncts require of them; the rest is left to the join."""
     lines = [_as_chain(blocks[n], names) for n, names in uses]
     keys = [line.key and [line.key[name] for name in line.chain or ()] for line in lines]
     if any(key != keys[0] for key in keys):
@@ -90,7 +90,7 @@ def _shared(blocks: Sequence[Block], uses: Sequence[Line]) -> SharedSteps:
 
 
 def _as_chain(block: Block, names: tuple[str, ...]) -> Block:
-    """The block with some of its variables as a chain, by the key that these have."""
+    """The block with some of its variables as a chain, with their key."""
     if block.key is not None:
         return replace(block, chain=names)
     within = [e for e in block.equalities if {e.left[0], e.right[0]} <= set(names)]

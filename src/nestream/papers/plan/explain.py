@@ -1,4 +1,4 @@
-"""The engine's program as text and as data: its blocks, and how each negation is run and why."""
+"""Prints the engine's program as text and as data: its blocks, and how each negation runs and why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nestream.papers.sharing.marking import EMap
 
 
 def explain_program(program: BlockProgram, measured: Sequence[Measured] = ()) -> str:
-    """The program as indented text, and why its groups are shared, where a search found them."""
+    """The program as indented text, and why its groups are shared, if a search found them."""
     shared = program.sharing and program.sharing.with_measured(measured)
     return "\n".join([*_lines(program, measured), *([] if shared is None else [shared.text()])])
 
@@ -67,7 +67,7 @@ def _constraints(block: Block, program: BlockProgram, depth: int) -> Iterator[st
 
 
 def _group(group: Group) -> str:
-    """Which blocks are run together, counted from 1, and what they have in common."""
+    """Which blocks run together, counted from 1, and what they share."""
     blocks = ", ".join(str(member.block + 1) for member in group.members)
     steps = ", ".join(map(print_name, group.core.leaves))
     text = f"Shared by {blocks}: {group.operator} of ({steps})"

@@ -29,11 +29,11 @@ from nestream.papers.plan.conjuncts import shared_steps
 from nestream.physical.choices import choices
 
 MOST_COLUMNS = 64
-"""How many constraints a row of facts has room for."""
+"""The maximum number of constraints in a row of facts."""
 
 
 class Choice(Protocol):
-    """A group that was chosen: expressions by number, an operator's name, and the steps that are shared."""
+    """A chosen group: expressions by number, an operator's name, and the shared steps."""
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -41,7 +41,7 @@ class Choice(Protocol):
 
     @property
     def operator(self) -> str:
-        """One of `Sharing`, or any other word for expressions that are run alone."""
+        """One of `Sharing`, or any other word for expressions that run alone."""
 
     @property
     def length(self) -> int:
@@ -53,14 +53,14 @@ class Choice(Protocol):
 
 
 def shared(program: BlockProgram, plan: Plan, chosen: Sequence[Choice]) -> BlockProgram:
-    """The program with its blocks in the groups that were chosen."""
+    """The program with its blocks in the chosen groups."""
     return grouped(program, plan, tuple(_as_chosen(program, blocks_of_expressions(plan), chosen)))
 
 
 def regrouped(
     program: BlockProgram, blocks: Sequence[Sequence[int]], chosen: Sequence[Choice]
 ) -> BlockProgram:
-    """A program that runs already with its blocks in other groups; `blocks` are those of each expression."""
+    """A running program with its blocks in other groups; `blocks` are those of each expression."""
     found = tuple(_as_chosen(program, blocks, chosen))
     return _in_groups(program, found, distinct=program.distinct)
 
@@ -71,7 +71,7 @@ def grouped(program: BlockProgram, plan: Plan, found: tuple[Group, ...]) -> Bloc
 
 
 def _in_groups(program: BlockProgram, found: tuple[Group, ...], *, distinct: bool) -> BlockProgram:
-    """The program in groups; of the blocks in none of them, the conjuncts share their steps."""
+    """The program in groups; the conjuncts of blocks outside of groups share their steps."""
     together = {member.block for group in found for member in group.members}
     alone = [n for n in range(len(program.blocks)) if n not in together]
     return replace(
@@ -83,7 +83,7 @@ def _in_groups(program: BlockProgram, found: tuple[Group, ...], *, distinct: boo
 
 
 def _repeats(program: BlockProgram, groups: Sequence[Group]) -> bool:
-    """Whether two groups, or blocks beside them, bind the same variables."""
+    """Whether two groups, or blocks besides them, bind the same variables."""
     bound = [frozenset(block.leaves) for block in program.blocks]
     by_marks = [{m.block for m in group.members} for group in groups if group.operator is Sharing.MARKING]
     units = [names for numbers in by_marks for names in {bound[n] for n in numbers}]
@@ -97,7 +97,7 @@ def _repeats(program: BlockProgram, groups: Sequence[Group]) -> bool:
 def _as_chosen(
     program: BlockProgram, blocks: Sequence[Sequence[int]], chosen: Sequence[Choice]
 ) -> Iterator[Group]:
-    """The groups of a choice; an expression that is no single block, or fits no other, is run alone."""
+    """The groups of a choice; an expression that is not a single block, or fits no other, runs alone."""
     numbers = [own[0] if len(own) == 1 else None for own in blocks]
     operators = {operator.value: operator for operator in Sharing}
     for choice in chosen:
@@ -130,7 +130,7 @@ def _fitting(
 
 
 def blocks_of_expressions(plan: Plan) -> list[range]:
-    """For each branch of the root OR the numbers of its blocks."""
+    """For each branch of the root OR, the numbers of its blocks."""
     branches = positive(plan.root) if isinstance(plan.root, WinOr) else (plan.root,)
     found: list[range] = []
     for branch in branches:
@@ -143,7 +143,7 @@ def blocks_of_expressions(plan: Plan) -> list[range]:
 
 
 def _told_apart_by_marks(program: BlockProgram, one: int, other: int) -> bool:
-    """Whether two blocks differ in their constraints alone, and perhaps in the names of their variables."""
+    """Whether two blocks differ only in their constraints, and possibly in the names of their variables."""
     first, second = (replace(program.blocks[n], negations=(), witnesses=()) for n in (one, other))
     if len(first.leaves) != len(second.leaves) or program.decided[one] is not program.decided[other]:
         return False
@@ -151,14 +151,14 @@ def _told_apart_by_marks(program: BlockProgram, one: int, other: int) -> bool:
 
 
 def _names(first: Block, other: Block) -> dict[str, str]:
-    """For each variable of a block that of the first one in its place, where sequences have other names."""
+    """For each variable of a block, that of the first one in its place, if sequences have other names."""
     if first.leaves.keys() == other.leaves.keys() or first.chain is None or other.chain is None:
         return {}
     return dict(zip(other.chain, first.chain, strict=True))
 
 
 def _marking(blocks: Sequence[Block], numbers: Sequence[int]) -> Iterator[Group]:
-    """Groups of blocks that differ in at most as many constraints as a row of facts has room for."""
+    """Groups of blocks that differ in at most as many constraints as a row of facts can hold."""
     held: list[int] = []
     for number in numbers:
         if len(_columns(blocks, [*held, number])) > MOST_COLUMNS:
@@ -181,7 +181,7 @@ def _columns(blocks: Sequence[Block], numbers: Sequence[int]) -> list[Constraint
 
 
 def _in_terms_of_the_first(blocks: Sequence[Block], numbers: Sequence[int]) -> list[list[Constraint]]:
-    """The constraints of each block, by the variables of the first; what says the same is the same."""
+    """The constraints of each block, by the variables of the first; equal ones become identical."""
     first = blocks[numbers[0]]
     own = {name: name for name in first.leaves}
     known: list[tuple[Constraint, Constraint]] = []
@@ -219,7 +219,7 @@ def _marking_group(blocks: Sequence[Block], numbers: Sequence[int]) -> Group:
 def _sharing(
     blocks: Sequence[Block], operator: Sharing, numbers: Sequence[int], starts: Sequence[int], length: int
 ) -> Group:
-    """A group that shares the rows of some steps; what is not said in all of its blocks is left to each."""
+    """A group that shares the rows of some steps; what not all of its blocks require is left to each."""
     steps = [Steps(blocks[n], start, length) for n, start in zip(numbers, starts, strict=True)]
     common = Common.of(steps)
     members = []

@@ -1,7 +1,7 @@
 """Finds the nested expressions of a block that views answer: the inner queries of the positive part.
 
-What remains outside is the outer expression, which is matched first and gives the query-intervals. It must
-have an event, so an expression of nothing but nested ones lends it those of the last of them.
+The rest is the outer expression, which is matched first and yields the query-intervals. It must have an
+event, so an expression of only nested ones borrows the events of the last of them.
 """
 
 from __future__ import annotations

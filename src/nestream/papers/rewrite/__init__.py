@@ -1,1 +1,1 @@
-"""Rewrites a logical plan to a normal form: an OR of flat sequences, so far as that is the same query."""
+"""Rewrites a logical plan to a normal form: an OR of flat sequences, as far as that is the same query."""

@@ -1,8 +1,8 @@
-"""Keeps a plan from exploding: which parts stay as they are so that the disjuncts stay within a limit.
+"""Keeps a plan from exploding: decides which parts keep their form so that the disjuncts stay within a limit.
 
-The number of disjuncts is foretold from the plan as written: ORs add, and what stands side by side
-multiplies. If it is too high, the negation with the most alternatives keeps its form, then the next, and
-then the ORs of events. The choice depends on the plan alone, not on the order in which rules are applied.
+The number of disjuncts is computed from the plan as written: ORs add, and what is side by side multiplies. If
+it is too high, the negation with the most alternatives keeps its form, then the next, and then the ORs of
+events. The choice depends only on the plan, not on the order in which rules are applied.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Frozen:
 
 
 def frozen_parts(root: Component, limit: int, rewrite: Rewrite) -> Frozen:
-    """What must keep its form for at most `limit` disjuncts."""
+    """The parts that must keep their form for at most `limit` disjuncts."""
     reasons: dict[Component, str] = {}
 
     @cache
     def alternatives(negation: Negation) -> int:
-        """How many disjuncts a negation gives; one more than the limit where even its body is too wide."""
+        """How many disjuncts a negation produces; one more than the limit if even its body is too wide."""
         if any(_width(part) > limit for part in walk(negation.body)):
             return limit + 1
         return _constraint_width(rewrite(negation))
@@ -78,7 +78,7 @@ def frozen_parts(root: Component, limit: int, rewrite: Rewrite) -> Frozen:
 def _worst(
     root: Component, reasons: Mapping[Component, str], alternatives: Callable[[Negation], int]
 ) -> tuple[Component, int] | None:
-    """The part that gives the most disjuncts: of the negations if one gives several, else of the ORs."""
+    """The part that produces the most disjuncts: a negation if one produces several, otherwise an OR."""
     parts = list(_parts(root, reasons, True))
     negations = [(part, alternatives(part)) for part in parts if isinstance(part, Negation)]
     several = [(part, count) for part, count in negations if count > 1]
@@ -98,7 +98,7 @@ def _parts(component: Component, reasons: Mapping[Component, str], at_root: bool
 
 
 def _width(component: Component) -> int:
-    """How many alternatives the ORs of a positive part combine to."""
+    """The number of combinations of the ORs of a positive part."""
     match component:
         case WinOr(components=branches):
             return sum(map(_width, branches))
@@ -109,7 +109,7 @@ def _width(component: Component) -> int:
 
 
 def _constraint_width(component: Component) -> int:
-    """How many disjuncts a constraint gives."""
+    """The number of disjuncts that a constraint produces."""
     match component:
         case WinOr(components=branches):
             return sum(map(_constraint_width, branches))

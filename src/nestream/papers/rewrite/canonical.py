@@ -1,10 +1,10 @@
-"""One way to write a rewritten expression, so that the same normal form reads the same.
+"""The canonical form of a rewritten expression, so that the same normal form reads the same.
 
-Predicates stand in the innermost operator that binds what they mention, in the order of the text, and
-disjuncts in the order of their events.
+Predicates are in the innermost operator that binds what they mention, in text order, and disjuncts in the
+order of their events.
 
-Where a positive predicate stands never changes what it means, nor does the order of predicates or of
-branches, so the rules may leave them in different ways.
+The place of a positive predicate never changes its meaning, nor does the order of predicates or branches, so
+the rules may leave them in different ways.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from nestream.papers.rewrite.rule import Place
 
 
 def canonical(component: Component, place: Place) -> Component:
-    """The component in its one spelling; what keeps its form keeps that too."""
+    """The component in its canonical form; parts that keep their form keep it here too."""
     if place.keeps(component):
         return component
     match component:
@@ -90,7 +90,7 @@ def _ordered(predicates: Iterable[Expression], place: Place) -> tuple[Expression
 
 
 def _branch_order(branch: Component, place: Place) -> tuple[Any, ...]:
-    """By the events that are bound, then by the constraints from left to right, short witnesses first."""
+    """By the bound events, then by the constraints from left to right, short witnesses first."""
     bound = [place.rank(part.variable) for part in positive_parts(branch) if isinstance(part, Leaf)]
     return bound, list(_constraints(branch, place)), expression_text(branch)
 

@@ -1,7 +1,7 @@
-"""How a plan was rewritten, to be read: the plan after each rule, the form reached, what stays nested.
+"""Shows how a plan was rewritten: the plan after each rule, the form reached, what stays nested.
 
-The expressions are written as the ICDE 2011 paper has them, one disjunct a line. The plan in its last form
-follows, one node a line, where a witness says `latest`.
+The expressions are written as in the ICDE 2011 paper, one disjunct per line. The plan in its last form
+follows, one node per line, where a witness says `latest`.
 """
 
 from __future__ import annotations

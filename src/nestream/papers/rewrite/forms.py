@@ -1,8 +1,8 @@
 """The normal forms of the ICDE 2011 paper as types, made from a plan's root by a checker.
 
 Disjunctive: an OR of sequences over primitive events (definition 5). Conjunctive: an AND of them (6). Nested
-AND/SEQ: OR at the root alone, negation before primitive events alone, no SEQ directly in a SEQ and no AND
-directly in an AND (7). What is in none of them is nested: some part of the query has no flat form.
+AND/SEQ: OR only at the root, negation only before primitive events, no SEQ directly in a SEQ and no AND
+directly in an AND (7). Everything else is nested: some part of the query has no flat form.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class NestedAndSeq:
 
 @dataclass(frozen=True)
 class Nested:
-    """No normal form: something stays nested. The disjuncts are those of the root, as far as it got."""
+    """No normal form: something stays nested. The disjuncts are those of the root so far."""
 
     disjuncts: tuple[Node, ...]
 
@@ -65,7 +65,7 @@ Form: TypeAlias = Disjunctive | Conjunctive | NestedAndSeq | Nested
 
 
 def form_of(root: Node) -> Form:
-    """The form that a plan's root is in; the first that fits, in the order of the definitions."""
+    """The form of a plan's root: the first that fits, in the order of the definitions."""
     found = disjuncts(root)
     if all(is_sequence(_body(disjunct)) for disjunct in found):
         return Disjunctive(found)
@@ -86,7 +86,7 @@ def expressions(form: Form) -> tuple[Node, ...]:
 
 
 def disjuncts(root: Node) -> tuple[Node, ...]:
-    """The branches of a root OR, of those nested directly in it too; any other root is the only one."""
+    """The branches of a root OR, including those nested directly in it; any other root is the only one."""
     if not isinstance(root, WinOr) or root.predicates:
         return (root,)
     return tuple(
@@ -111,14 +111,14 @@ def is_sequence(component: Component) -> bool:
 
 
 def is_primitive_constraint(component: Component) -> bool:
-    """Whether the component is a negated primitive event or a witness, which is made of such alone."""
+    """Whether the component is a negated primitive event or a witness, which consists only of such."""
     return isinstance(component, Witness) or (
         isinstance(component, Negation) and isinstance(component.body, Leaf)
     )
 
 
 def _alternates(component: Component) -> bool:
-    """Whether the properties of definition 7 hold of a disjunct."""
+    """Whether the properties of definition 7 hold for a disjunct."""
     for part in walk(component):
         if isinstance(part, WinOr | Proj) or (isinstance(part, Negation) and not isinstance(part.body, Leaf)):
             return False

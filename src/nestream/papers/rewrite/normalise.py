@@ -1,7 +1,7 @@
 """Applies the rules until none applies: a plan's normal form, the steps to it, and what stays nested.
 
-The rules lead to one form whatever their order. By themselves they are applied as the paper has it: negations
-are pushed down, then ORs distributed, then what is nested flattened, each rule everywhere before the next.
+The rules lead to one form, whatever their order. By default they are applied as in the paper: negations are
+pushed down, then ORs distributed, then nested parts flattened, each rule everywhere before the next.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from nestream.papers.rewrite.rules.absorption import ABSORPTION
 from nestream.papers.rewrite.rules.projection import PROJECTION
 
 LIMIT = 64
-"""How many disjuncts a normalised plan may have; what would give more keeps its nested form."""
+"""The maximum number of disjuncts of a normalised plan; what would produce more keeps its nested form."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A rule that was applied, everywhere it could be, and the plan after it."""
+    """A rule that was applied everywhere it could be, and the plan after it."""
 
     rule: str
     plan: Plan
@@ -57,7 +57,7 @@ class Normalised:
 
 @dataclass(frozen=True)
 class Redex:
-    """A place where a rule applies: the steps down to it, and the component that it would put there."""
+    """A place where a rule applies: the steps down to it, and the component that would replace it."""
 
     rule: Rule
     path: tuple[int, ...]
@@ -76,8 +76,8 @@ def normalise(
 ) -> Normalised:
     """The plan in the flattest form that is the same query, with at most `limit` disjuncts.
 
-    Types are checked before: in the SASE dialect they decide which predicates there are. `choose` picks
-    the next place to rewrite, one at a time; without it the rules are applied everywhere in their order.
+    Types are checked before: in the SASE dialect they decide which predicates there are. `choose` picks the
+    next place to rewrite, one at a time; without it, the rules are applied everywhere in order.
     """
     return _Normalising(plan, limit, rules, choose).run()
 
@@ -109,7 +109,7 @@ class _Normalising:
         return Normalised(self.plan, form_of(self.plan.root), tuple(self.steps), self.kept())
 
     def pushed_down(self, negation: Negation) -> Component:
-        """A negation in its last form, except that what comes of it is not multiplied out."""
+        """A negation in its last form, except that the result is not multiplied out."""
         place = Place(root=False, order=self.order)
         rules = [_under_negation(rule) if rule in DISTRIBUTE else rule for rule in self.rules]
         found: Component = negation
@@ -120,7 +120,7 @@ class _Normalising:
     # -- steps ---------------------------------------------------------------------------------------------
 
     def next_step(self) -> bool:
-        """Apply a rule; False where none applies."""
+        """Apply a rule; return False if none applies."""
         if self.choose is None:
             changed = _first_change(self.rules, self.plan.root, self.place)
             if changed is not None:
@@ -133,7 +133,7 @@ class _Normalising:
         return bool(found)
 
     def step(self, rule: Rule, root: Component) -> None:
-        """Note what a rule made of the plan, if anything; in a row of the same rule only the last."""
+        """Record what a rule made of the plan, if anything; of consecutive uses of one rule only the last."""
         if root is self.plan.root:
             return
         self.plan = self.checked(f"the rule “{rule.name}”", root)
@@ -151,7 +151,7 @@ class _Normalising:
         return tuple(dict.fromkeys(self.kept_in(self.plan.root, self.place, ())))
 
     def kept_in(self, component: Component, place: Place, around: tuple[Component, ...]) -> Iterator[Kept]:
-        """The outermost parts that stay nested, and why: a negation of more than an event, an inner OR."""
+        """The outermost parts that stay nested, and why: a negation of more than an event, or an inner OR."""
         nested = isinstance(component, Negation) and not isinstance(component.body, Leaf)
         if nested or (isinstance(component, WinOr) and not place.root):
             yield Kept(expression_text(component), self.reason(component, place, around))
@@ -160,7 +160,7 @@ class _Normalising:
             yield from self.kept_in(inner, place.inside(component), (component,))
 
     def reason(self, component: Component, place: Place, around: tuple[Component, ...]) -> str:
-        """What a rule says of the component, or of the one around it, which would take it apart."""
+        """Why a rule refuses the component, or the one around it, which it would split."""
         if component in self.frozen.reasons:
             return self.frozen.reasons[component]
         asked = (component, *(around if isinstance(component, WinOr) else ()))
@@ -169,7 +169,7 @@ class _Normalising:
 
 
 def everywhere(rule: Rule, component: Component, place: Place) -> Component:
-    """The component with the rule applied wherever it applies, from the inside out, until it does not."""
+    """The component with the rule applied everywhere, from the inside out, until it no longer applies."""
     if place.keeps(component):
         return component
     if within := children(component):
@@ -194,7 +194,7 @@ def redexes(
 
 
 def _first_change(rules: Sequence[Rule], root: Component, place: Place) -> tuple[Rule, Component] | None:
-    """The first of the rules that changes something, and what it makes."""
+    """The first rule that changes something, and the result."""
     for rule in rules:
         changed = everywhere(rule, root, place)
         if changed is not root:
@@ -203,7 +203,7 @@ def _first_change(rules: Sequence[Rule], root: Component, place: Place) -> tuple
 
 
 def _under_negation(rule: Rule) -> Rule:
-    """The rule for what is inside a negation only."""
+    """The rule, limited to what is inside a negation."""
     return replace(rule, apply=lambda part, place: rule.apply(part, place) if place.negations else None)
 
 

@@ -1,4 +1,4 @@
-"""What the rules share: components with more predicates, with parts put in their place, and their types."""
+"""What the rules share: components with more predicates, with parts replaced, and their types."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nestream.model.expression import Expression, conjuncts
 
 
 def with_predicates(component: Component, predicates: Sequence[Expression]) -> Node:
-    """The component with further predicates. Constraints have none of their own and are not asked for any."""
+    """The component with more predicates. Constraints cannot have any and are never asked to."""
     assert not isinstance(component, Negation | Group | Witness | Proj)
     if not predicates:
         return component
@@ -38,7 +38,7 @@ def with_components(node: Operator, components: Iterable[Component]) -> Operator
 
 
 def children(component: Component) -> tuple[Component, ...]:
-    """What is directly in a component."""
+    """The direct parts of a component."""
     match component:
         case Negation(body=body) | Group(body=body) | Proj(body=body):
             return (body,)
@@ -49,7 +49,7 @@ def children(component: Component) -> tuple[Component, ...]:
 
 
 def with_children(component: Component, inner: Sequence[Component]) -> Component:
-    """The component with other things directly in it; itself where they are the same."""
+    """The component with other direct parts; itself if they are the same."""
     if all(new is old for new, old in zip(inner, children(component), strict=True)):
         return component
     match component:
@@ -64,7 +64,7 @@ def with_children(component: Component, inner: Sequence[Component]) -> Component
 
 
 def positive_parts(component: Component) -> Iterator[Node]:
-    """The component and its positive parts, outermost first; of an OR all branches."""
+    """The component and its positive parts, outermost first; for an OR, all branches."""
     if isinstance(component, Negation | Group | Witness) or is_constraint(component):
         return
     yield component
@@ -73,7 +73,7 @@ def positive_parts(component: Component) -> Iterator[Node]:
 
 
 def positive_predicates(component: Component) -> list[Expression]:
-    """The formulas that hold of the events of every match of an expression without OR."""
+    """The formulas that hold for the events of every match of an expression without OR."""
     return [
         formula
         for part in positive_parts(component)
@@ -92,14 +92,14 @@ def without_predicates(component: Component) -> Component:
 
 
 def positive_types(component: Component) -> frozenset[str]:
-    """The event types that a match of the component may be made of."""
+    """The event types that a match of the component may contain."""
     return frozenset(
         name for part in positive_parts(component) if isinstance(part, Leaf) for name in part.types
     )
 
 
 def all_types(component: Component) -> frozenset[str]:
-    """The event types that the component asks about at all, those under its negations included."""
+    """The event types that the component mentions at all, including those under its negations."""
     return frozenset(name for leaf in leaves(component) for name in leaf.types)
 
 

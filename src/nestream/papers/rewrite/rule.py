@@ -1,7 +1,7 @@
-"""What a rewriting rule is: a law about two expressions, and when the one may stand for the other.
+"""Defines a rewriting rule: a law about two expressions, and when one may replace the other.
 
-A rule is asked about one component at a time, at its place. It gives the component that stands for it, or
-says why its law does not hold there, or has nothing to say.
+A rule is applied to one component at a time, at its place. It returns the component that replaces it, or says
+why its law does not hold there, or returns nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nestream.logical.nodes import Component, Negation, Proj, WinOr
 
 @dataclass(frozen=True)
 class Place:
-    """Where a component stands.
+    """The place of a component.
 
     `root` is true of the plan's root and the branches of a root OR: their limits come from the window.
     `negations` counts the negations around. `order` is each variable's rank in the text of the query.
@@ -29,7 +29,7 @@ class Place:
     projected: bool = False
 
     def inside(self, component: Component) -> Place:
-        """The place of what is directly in the component."""
+        """The place of the direct parts of the component."""
         if isinstance(component, Negation):
             return replace(self, root=False, negations=self.negations + 1)
         root = self.root and isinstance(component, WinOr | Proj)
@@ -43,7 +43,7 @@ class Place:
         return bool(self.frozen) and component in self.frozen
 
     def rank(self, variable: str) -> tuple[int, str]:
-        """What orders variables: their place in the text."""
+        """The order of variables: their place in the text."""
         return self.order.get(variable, len(self.order)), variable
 
 
@@ -55,7 +55,7 @@ class Refused:
 
 
 Outcome: TypeAlias = Component | Refused | None
-"""The component in its new form, a refusal, or None where the rule is not about such a component."""
+"""The component in its new form, a refusal, or None if the rule is not about such a component."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Gives each predicate of an expression to the one part that it is about, so that the parts can be separated.
+"""Assigns each predicate of an expression to the one part it is about, so that the parts can be separated.
 
-A predicate that relates two parts goes with neither, with one exception. Where equalities on one attribute
-reach an event from outside the expression, `s.id = d.id = o.id` with `o` outside, each part can be compared
-with that event instead: `s.id = o.id` and `d.id = o.id`. The terms must be attributes of one name, hence of
-one kind, since equality is not transitive between integers and floats.
+A predicate that relates two parts belongs to neither, with one exception. If equalities on one attribute
+reach an event outside the expression, `s.id = d.id = o.id` with `o` outside, each part can be compared with
+that event instead: `s.id = o.id` and `d.id = o.id`. The terms must be attributes of one name, and so of one
+kind, because equality is not transitive between integers and floats.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Term = tuple[str, str]
 
 @dataclass(frozen=True)
 class Anchors:
-    """For each attribute of an inner event the outer one that the predicates make it equal to."""
+    """For each attribute of an inner event, the outer one that the predicates make it equal to."""
 
     outer: Mapping[Term, Attribute]
 
@@ -35,7 +35,7 @@ class Anchors:
 
 
 def anchors(formulas: Iterable[Expression], inner: frozenset[str], place: Place) -> Anchors:
-    """What the equalities among the formulas reach; of several outer terms the first in the text."""
+    """What the equalities among the formulas reach; of several outer terms, the first in the text."""
     classes: dict[Term, frozenset[Term]] = {}
     for formula in formulas:
         for left, right in _equal_pairs(formula):
@@ -67,9 +67,9 @@ def _same_attribute(left: Expression, right: Expression) -> bool:
 def separate(
     formulas: Sequence[Expression], groups: Sequence[frozenset[str]], known: Anchors
 ) -> list[list[Expression]] | Refused:
-    """The formulas of each group of variables; what is about no group goes with the last.
+    """The formulas of each group of variables; what is about no group goes to the last.
 
-    Refused where a formula relates two groups and no anchor takes it apart.
+    Refused if a formula relates two groups and no anchor separates it.
     """
     found: list[list[Expression]] = [[] for _ in groups]
 
@@ -95,7 +95,7 @@ def separate(
 def _taken_apart(
     left: Expression, right: Expression, groups: Sequence[frozenset[str]], known: Anchors
 ) -> list[Expression]:
-    """The equality of a pair, by way of their anchor where the two are in different groups."""
+    """The equality of a pair, through their anchor if the two are in different groups."""
     whole = Comparison("=", (left, right))
     crossing = sum(bool(names & variables(whole)) for names in groups) > 1
     anchor = known.of(left)
@@ -105,7 +105,7 @@ def _taken_apart(
 
 
 def _inner_first(formula: Expression, names: frozenset[str]) -> Expression:
-    """An equality with an event from outside, written with the inner event first."""
+    """An equality with an outer event, written with the inner event first."""
     match formula:
         case Comparison(operator="=", operands=(Attribute() as left, Attribute() as right)):
             if left.variable not in names and right.variable in names:
@@ -114,7 +114,7 @@ def _inner_first(formula: Expression, names: frozenset[str]) -> Expression:
 
 
 def chain_of(node: WinSeq, place: Place) -> tuple[Leaf, ...] | Refused:
-    """The events of a sequence of primitive events alone, each with the predicates that are about it."""
+    """The events of a sequence of only primitive events, each with its predicates."""
     events = [part for part in node.components if isinstance(part, Leaf)]
     names = [frozenset((leaf.variable,)) for leaf in events]
     formulas = [
@@ -132,7 +132,7 @@ def chain_of(node: WinSeq, place: Place) -> tuple[Leaf, ...] | Refused:
 
 
 def independent_of(component: Component, names: frozenset[str], known: Anchors) -> Component | Refused:
-    """The component with its mentions of the variables replaced by what they are anchored to."""
+    """The component with its mentions of the variables replaced by their anchors."""
 
     def anchored(part: Expression) -> Expression:
         if isinstance(part, Attribute) and part.variable in names:

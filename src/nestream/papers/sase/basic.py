@@ -1,8 +1,8 @@
-"""Sequence construction without stacks, the paper's basic one: back through all that came, event by event.
+"""Sequence construction without stacks, the paper's basic one: back through all events, one by one.
 
-Where an accepting state is reached, the cells of the runtime stack, one for each event of the stream whatever
-its type, are looked at for every state: did this event make a transition to it? So an accepting event costs
-the length of its window times the number of states, however few sequences it ends.
+When an accepting state is reached, the cells of the runtime stack, one for each event of the stream whatever
+its type, are checked for every state: did this event make a transition to it? So an accepting event costs the
+length of its window times the number of states, however few sequences it ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nestream.papers.sase.scan import State
 
 
 class BasicConstruction(Construction):
-    """All sequences of accepting instances, by way of a search through the window of each."""
+    """All sequences of accepting instances, found by searching the window of each."""
 
     def __init__(
         self, round: Round, block: Block, plan: SequencePlan, states: list[State], limit: int
@@ -55,7 +55,7 @@ class BasicConstruction(Construction):
 
 
 class _Found(Construction):
-    """Sequences from what a search has found: for each accepting instance the instances in its window."""
+    """Sequences from the results of a search: for each accepting instance, the instances in its window."""
 
     def __init__(self, search: BasicConstruction, run: Ints, cell: Ints) -> None:
         super().__init__(search.round, search.block, search.plan, search.states, search.limit)
@@ -66,12 +66,12 @@ class _Found(Construction):
             self.instances.append((run[hits] * self.round.stride + here, search.row_at[here]))
 
     def range(self, partial: Partial, level: int) -> tuple[Ints, Ints]:
-        """The places among what was found for the accepting instance that come before each first event."""
+        """The places, among those found for the accepting instance, that come before each first event."""
         coordinates, _ = self.instances[level - 1]
         start = partial.accepting * self.round.stride
         end = start + self.round.store.low[partial.rows[0]]
         return np.searchsorted(coordinates, start), np.searchsorted(coordinates, end)
 
     def rows(self, level: int, place: Ints) -> Ints:
-        """The rows of what was found for a state."""
+        """The rows that were found for a state."""
         return self.instances[level][1][place]

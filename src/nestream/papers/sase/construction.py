@@ -1,9 +1,9 @@
 """Sequence construction from active instance stacks: from each accepting instance back, state by state.
 
-Every instance says which was the most recent of the state before it; that one and those below it in its
-partition are what it follows. With windows in the construction the search ends at the window of the accepting
-event. Without, it goes on to the bottom of the stack: to what the scan has left there, where windows are in
-the scan. A stack is pruned there when an event of the next state looks into it.
+Every instance records the most recent instance of the previous state; that one and those below it in its
+partition are its predecessors. With windows in the construction, the search ends at the window of the
+accepting event. Without, it continues to the bottom of the stack: to what the scan has left there, if windows
+are in the scan. A stack is pruned when an event of the next state looks into it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nestream.papers.sase.scan import State
 
 @dataclass
 class Partial:
-    """Ends of sequences: the rows of their events from some state on, and where the first stands there."""
+    """Partial sequences: the rows of their events from some state on, and the place of the first."""
 
     rows: list[Ints]
     place: Ints
@@ -40,7 +40,7 @@ class Partial:
 
 
 class Construction:
-    """All sequences of accepting instances, by way of the stacks."""
+    """All sequences of accepting instances, built from the stacks."""
 
     def __init__(
         self, round: Round, block: Block, plan: SequencePlan, states: list[State], limit: int
@@ -61,7 +61,7 @@ class Construction:
             yield from self.extended(Partial([rows], accepting, accepting), len(self.names) - 1)
 
     def extended(self, partial: Partial, level: int) -> Iterator[Bindings]:
-        """The sequences that ends of them from a state on are the ends of."""
+        """Extend partial sequences, which begin at a state, back to the first state."""
         if level == 0:
             yield Bindings(dict(zip(self.names, partial.rows, strict=True)), len(partial))
             return
@@ -79,7 +79,7 @@ class Construction:
             yield from self.extended(self.filtered(longer, level - 1), level - 1)
 
     def range(self, partial: Partial, level: int) -> tuple[Ints, Ints]:
-        """The places of the instances of the previous state that each first event follows."""
+        """The places of the instances of the previous state that precede each first event."""
         return self.oldest(level - 1)[partial.accepting], self.states[level].recent[partial.place]
 
     def rows(self, level: int, place: Ints) -> Ints:
@@ -87,7 +87,7 @@ class Construction:
         return self.states[level].stack.rows[place]
 
     def oldest(self, level: int) -> Ints:
-        """For each accepting instance, the first place of a state's stack that its construction looks at."""
+        """For each accepting instance, the first place of a state's stack that its construction visits."""
         if level not in self._oldest:
             stack, accepting = self.states[level].stack, self.states[-1].stack
             if self.plan.window_construction:
@@ -100,21 +100,21 @@ class Construction:
         return self._oldest[level]
 
     def _pruned(self, level: int) -> Ints:
-        """For each accepting instance, up to where a stack was pruned when an event last looked into it."""
+        """For each accepting instance, how far a stack was pruned when an event last looked into it."""
         name = self.names[level + 1]
         looking = self.round.stack(self.block.leaves[name], attributes_of(self.plan.partition, name))
         last = places(looking.pos, self.states[-1].stack.pos, "right") - 1
         return looking.reach[last]
 
     def filtered(self, partial: Partial, level: int) -> Partial:
-        """The partial sequences that pass the tests of the construction which are now known."""
+        """The partial sequences that pass the construction tests that are now decidable."""
         for left, right in self.due(level):
             mine = self._numbers(partial, level, left)
             partial = partial.only((mine == self._numbers(partial, level, right)) & (mine >= 0))
         return partial
 
     def due(self, level: int) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
-        """The terms of the equalities whose last event to be found is that of a state."""
+        """The terms of the equalities whose last event found is that of a state."""
         known = self.names[level:]
         for test in self.plan.construction:
             names = (test.left[0], test.right[0])

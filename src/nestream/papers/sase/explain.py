@@ -1,7 +1,7 @@
 """A plan as SASE's operators: transformation, negation, window, selection, sequence construction and scan.
 
-Three plans of a query are told, each from its output down to the stream: the paper's basic one, its optimised
-one, and the one that is run, where the engine goes further. What is pushed into an operator stands with it.
+It shows three plans of a query, each from its output down to the stream: the paper's basic one, its optimised
+one, and the one that runs, where the engine goes further. What is pushed into an operator is shown with it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Operator:
 
 
 def sase_plans(plan: Plan, options: Options | None = None) -> dict[str, list[list[Operator]]]:
-    """The plans by name, each with the operators of every block; `run` only where it is another."""
+    """The plans by name, each with the operators of every block; `run` only if it differs."""
     chosen = {"basic": BASIC, "optimised": PAPER, "run": options or Options()}
     found = {name: _plans(plan, switches) for name, switches in chosen.items()}
     if found["run"] in (found["basic"], found["optimised"]):
@@ -55,7 +55,7 @@ def sase_plans(plan: Plan, options: Options | None = None) -> dict[str, list[lis
 
 
 def explain_sase(plan: Plan, options: Options | None = None) -> str:
-    """The plans as text, one operator a line."""
+    """The plans as text, one operator per line."""
     lines: list[str] = []
     for name, blocks in sase_plans(plan, options).items():
         lines.append(TITLES[name])
@@ -86,7 +86,7 @@ def _plans(plan: Plan, options: Options) -> list[list[Operator]]:
 
 
 class _Told:
-    """One block, told as operators."""
+    """One block, described as operators."""
 
     def __init__(self, plan: Plan, program: BlockProgram, block: Block, decided: Decided) -> None:
         self.plan = plan
@@ -102,7 +102,7 @@ class _Told:
         return is_chain(self.block) and not is_planned(self.block, self.options)
 
     def operators(self) -> Iterator[Operator]:
-        """From the output to the stream; what has nothing to do is left out."""
+        """From the output to the stream; operators with nothing to do are left out."""
         yield Operator("TF", "transformation", tuple(self._shown()))
         negated = [*map(self._negation, (n for n in self.block.negations if n not in self.bounds))]
         negated += [_witness(witness, self.program) for witness in self.block.witnesses]
@@ -186,7 +186,7 @@ class _Told:
         yield from map(print_expression, self.block.predicates)
 
     def _tests(self, equalities: Sequence[Equality]) -> list[str]:
-        """Equalities as equivalence tests where they are some, else as they are."""
+        """Equalities as equivalence tests where possible, otherwise as they are."""
         names = list(self.block.leaves)
         key, rest = key_of(list(equalities), names)
         count = len(key[names[0]]) if key else 0
@@ -218,7 +218,7 @@ class _Told:
 
 
 def _test(test: Equivalence) -> str:
-    """`[id]`, or the terms where the attributes have different names."""
+    """`[id]`, or the terms if the attributes have different names."""
     spelled = set(test.values())
     if len(spelled) == 1:
         return f"[{print_name(spelled.pop())}]"

@@ -1,7 +1,7 @@
-"""Negation without an index: every negative event is looked at for every sequence.
+"""Negation without an index: every negative event is checked for every sequence.
 
 With the index, which is the engine's stacks, the events of a negation are found by their key and by the ends
-of its interval. Without, all that are held are looked at, and their time and their key are compared.
+of its interval. Without, all held events are checked by time and key.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def all_events(join: Join, name: str, bindings: Bindings) -> tuple[Stack, Ints, 
 
 
 def in_interval(join: Join, name: str, bindings: Bindings) -> Bindings:
-    """The partial matches whose event of a variable lies where it must and has the values it must have."""
+    """The partial matches whose event of a variable lies in its interval and has the required values."""
     assert join.negation is not None
     store, rows = join.round.store, bindings.rows
     kept = np.ones(bindings.count, bool)

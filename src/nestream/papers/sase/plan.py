@@ -1,6 +1,6 @@
-"""Which part of a query each operator of SASE's plan takes, as the switches say.
+"""Assigns the parts of a query to the operators of SASE's plan, as the switches say.
 
-An equivalence test is an equality on one attribute of all the events of a sequence. It partitions the stacks,
+An equivalence test is an equality on one attribute of all events of a sequence. It partitions the stacks,
 filters in the scan beside another that does (Multi-PAIS), filters while sequences are constructed (dynamic
 filtering), or selects among complete ones.
 """
@@ -16,10 +16,10 @@ from nestream.papers.engine.program import Block
 from nestream.papers.options import Options
 
 Equivalence = Mapping[str, str]
-"""An equivalence test: for each variable the attribute that is equal in all of them."""
+"""An equivalence test: for each variable, the attribute that is equal in all of them."""
 
 Size = Callable[[Equivalence], int]
-"""How many values the attributes of an equivalence test have: the more, the more selective it is."""
+"""How many values the attributes of an equivalence test have: more values are more selective."""
 
 PAPER = Options(
     bounds=False,
@@ -47,7 +47,7 @@ BASIC = Options(
     window_construction=False,
     simple=False,
 )
-"""The paper's basic plan (its figure 1): sequences first, every condition on complete ones after that."""
+"""The paper's basic plan (its figure 1): sequences first, then every condition on complete ones."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class SequencePlan:
 
 
 def is_planned(block: Block, options: Options) -> bool:
-    """Whether a block is run by SASE's plan: a sequence, and a switch that matters to it is off."""
+    """Whether a block runs by SASE's plan: it is a sequence, and a switch that matters to it is off."""
     if block.chain is None or len(block.chain) < 2 or block.levels is not None:
         return False
     whole = options.stacks and options.window_scan and options.window_construction and options.reach
@@ -78,7 +78,7 @@ def is_planned(block: Block, options: Options) -> bool:
 
 
 def sequence_plan(block: Block, options: Options, size: Size = lambda test: 0) -> SequencePlan:
-    """The plan of a sequence; the most selective equivalence test leads where they do not lead together."""
+    """The plan of a sequence; the most selective equivalence test leads if they do not lead together."""
     assert block.chain is not None
     tests = sorted(equivalences(block), key=size, reverse=True)
     leading = 0
@@ -98,12 +98,12 @@ def sequence_plan(block: Block, options: Options, size: Size = lambda test: 0) -
 
 
 def attributes_of(tests: tuple[Equivalence, ...], variable: str) -> tuple[str, ...] | None:
-    """The attributes of a variable that equivalence tests mention; None where there are no tests."""
+    """The attributes of a variable in equivalence tests; None if there are no tests."""
     return tuple(test[variable] for test in tests) or None
 
 
 def equivalences(block: Block) -> list[Equivalence]:
-    """The equivalence tests that the key of a block stands for."""
+    """The equivalence tests that the key of a block implies."""
     if not block.key:
         return []
     count = len(next(iter(block.key.values())))

@@ -1,4 +1,4 @@
-"""A sequence by SASE's plan: scan and construction, then selection, window and negation on what they give."""
+"""Runs a sequence by SASE's plan: scan and construction, then selection, window and negation."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from nestream.papers.sase.plan import Equivalence, SequencePlan, sequence_plan
 from nestream.papers.sase.scan import State, scanned
 
 _SAMPLE = 64
-"""How many accepting instances are looked at to know how many matches to expect."""
+"""How many accepting instances are sampled to estimate the number of matches."""
 
 
 class SequenceRun(BlockRun):
-    """A block that is a sequence, by SASE's operators, where its matches are asked for by their last event.
+    """A sequence block run by SASE's operators, if its matches are wanted by their last event.
 
-    Where they are asked for by their first one, as on a stream when they wait for the window's end, the
+    If they are wanted by their first one, as on a stream when they wait for the end of the window, the
     general join finds them.
     """
 
@@ -42,16 +42,16 @@ class SequenceRun(BlockRun):
 
     @cached_property
     def construction(self) -> Construction:
-        """Gives the sequences that end with an event."""
+        """Finds the sequences that end with an event."""
         kind = Construction if self.plan.stacks else BasicConstruction
         return kind(self.round, self.block, self.plan, self.states, self.limit)
 
     def chain(self, first: int, end: int) -> Chain | None:
-        """None: it is not run as the engine's own chain."""
+        """None: it does not run as the engine's own chain."""
         return None
 
     def run(self, first: int, end: int) -> Iterator[Bindings]:
-        """The matches that are decided in a range of positions."""
+        """The matches decided in a range of positions."""
         if not self.by_last and (first > 0 or end < self.length):
             yield from super().run(first, end)
             return
@@ -65,7 +65,7 @@ class SequenceRun(BlockRun):
                 yield found
 
     def promising(self, first: int, end: int) -> int:
-        """How many positions at a time promise to stay within the budget, from a sample."""
+        """How many positions at a time are expected to stay within the budget, from a sample."""
         accepting = self.accepting(first, end)
         if not self.by_last or len(accepting) < 8 * _SAMPLE:
             return end - first
@@ -75,7 +75,7 @@ class SequenceRun(BlockRun):
         return max(1, int((end - first) * min(1.0, 0.7 * self.limit / max(expected, 1.0))))
 
     def accepting(self, first: int, end: int) -> Ints:
-        """The places of the accepting instances with positions in a range, in that order."""
+        """The places of the accepting instances with positions in a range, in order."""
         stack = self.states[-1].stack
         positions = self.round.store.pos[stack.rows]
         places = np.flatnonzero((positions >= first) & (positions < end))
@@ -91,7 +91,7 @@ class SequenceRun(BlockRun):
         return sequences
 
     def window(self, sequences: Bindings) -> Bindings:
-        """The sequences within the window, where the construction has not seen to it."""
+        """The sequences within the window, if the construction did not ensure it."""
         if self.plan.window_construction or not sequences.count:
             return sequences
         names, store = self.construction.names, self.round.store
@@ -99,7 +99,7 @@ class SequenceRun(BlockRun):
         return sequences.only(fits)
 
     def negation(self, sequences: Bindings) -> Bindings:
-        """The sequences without those that a negation drops or that lack a witness."""
+        """The sequences without those that a negation rejects or that lack a witness."""
         join = self.new_join()
         for constraint in self.block.constraints:
             if sequences.count:

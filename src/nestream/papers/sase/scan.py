@@ -1,8 +1,8 @@
 """Sequence scan: the automaton's states as stacks of the events that made a transition to them.
 
-An event makes the transition if the stack of the state before it, in its partition, has an instance that
-comes before the event. With windows in the scan that instance must also be in one window with the event. With
-Multi-PAIS there must be one in the stacks of all equivalence attributes.
+An event makes the transition if the stack of the previous state, in its partition, has an instance that comes
+before the event. With windows in the scan, that instance must also be in one window with the event. With
+Multi-PAIS, there must be one in the stacks of all equivalence attributes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from nestream.papers.sase.plan import Equivalence, SequencePlan, attributes_of
 class State:
     """The active instances of a state, by partition and time.
 
-    `recent` is for each one past the most recent instance of the state before (its RIP), `bottom` the first
-    of its partition there.
+    For each instance, `recent` is one past the most recent instance of the previous state (its RIP), and
+    `bottom` is the first of its partition there.
     """
 
     stack: Stack
@@ -34,7 +34,7 @@ class State:
 
 
 def scanned(round: Round, block: Block, plan: SequencePlan, limit: int) -> list[State]:
-    """The states of a sequence after all the events were seen."""
+    """The states of a sequence after all events."""
     assert block.chain is not None
     states: list[State] = []
     for place, name in enumerate(block.chain):
@@ -81,7 +81,7 @@ class _Crossing:
             self.partitioned.append(Stack(round.store, rows, numbers, round.stride))
 
     def found(self, leading: tuple[Ints, Ints]) -> Mask:
-        """Which events have an instance in the stacks of all the attributes, given those of the first."""
+        """Which events have an instance in the stacks of all attributes, given those of the first."""
         ranges = [leading, *map(self._range, self.partitioned[1:], self.plan.multiple)]
         sizes = np.array([np.maximum(end - first, 0) for first, end in ranges])
         smallest = sizes.argmin(axis=0)
@@ -97,7 +97,7 @@ class _Crossing:
         return found
 
     def _range(self, partitioned: Stack, test: Equivalence) -> tuple[Ints, Ints]:
-        """For each event the places of the instances that have its value and come before it."""
+        """For each event, the places of the instances that have its value and come before it."""
         own, store = self.stack.rows, self.round.store
         number = self.round.keys.numbers((test[self.pair[1]],))[own]
         start = number * self.round.stride
@@ -107,7 +107,7 @@ class _Crossing:
         return first, np.where(number < 0, first, end)
 
     def _in_all(self, instances: Ints, events: Ints) -> Mask:
-        """Whether each instance has the values of the event it is looked at for."""
+        """Whether each instance has the values of its event."""
         same = np.ones(len(instances), bool)
         for left, right in self._numbers():
             same &= (left[instances] == right[events]) & (left[instances] >= 0)

@@ -1,1 +1,1 @@
-"""Shared operators: each runs several blocks of a program and does once what they have in common."""
+"""Shared operators: each runs several blocks of a program and does their common work once."""

@@ -1,7 +1,7 @@
-"""Shared steps of conjuncts: their rows are built once and kept, and a join takes them for each conjunct.
+"""Shared steps of conjuncts: their rows are built once and kept, and a join uses them for each conjunct.
 
-An AND of sequences is one join. Where some of its conjuncts have steps in common, the join does not bind
-these event by event: it takes a whole row of them, which it finds by the row's last event.
+An AND of sequences is one join. If some of its conjuncts share steps, the join does not bind these event by
+event: it takes a whole row of them, which it finds by the row's last event.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class RowStack(Stack):
 
 @dataclass
 class SharingJoin(Join):
-    """A join that takes rows of shared steps; `taken_by` has them by the last variable of each use."""
+    """A join that takes rows of shared steps; `taken_by` maps the last variable of each use to them."""
 
     taken_by: Mapping[str, tuple[Use, list[Ints]]] = field(default_factory=dict)
     _stacks: dict[tuple[str, tuple[str, ...] | None], RowStack] = field(default_factory=dict)
 
     @property
     def choosable(self) -> tuple[str, ...]:
-        """The variables outside of shared steps, and the last of each of these."""
+        """The variables outside of shared steps, and the last variable of each of these."""
         within = {name for use, _ in self.taken_by.values() for name in use.names[:-1]}
         return tuple(name for name in self.block.leaves if name not in within)
 
@@ -61,7 +61,7 @@ class SharingJoin(Join):
         return self._stacks[name, key]
 
     def bound(self, bindings: Bindings, name: str, stack: Stack, here: Ints, ranges: Ranges) -> Bindings:
-        """The partial matches with rows of a stack, those that pass what is then known."""
+        """The partial matches with rows of a stack that pass the tests that are then possible."""
         if not isinstance(stack, RowStack):
             return super().bound(bindings, name, stack, here, ranges)
         names = self.taken_by[name][0].names
@@ -74,9 +74,9 @@ class SharingJoin(Join):
         return bindings
 
     def _in_place(self, bindings: Bindings, names: tuple[str, ...]) -> Bindings:
-        """The partial matches in one window whose new events are in order and equal what they must.
+        """The partial matches in one window whose new events are in order and have the required equal values.
 
-        The range of the last event says so of that one alone.
+        The range of the last event ensures that only for itself.
         """
         store, rows = self.round.store, bindings.rows
         every = list(rows.values())
@@ -93,7 +93,7 @@ class SharingJoin(Join):
 
 
 class SharingJoinRun(OwnRun):
-    """A block without a total order, some steps of which are shared."""
+    """A block without a total order that shares some steps."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class SharingJoinRun(OwnRun):
         self.steps = steps
 
     def run(self, first: int, end: int) -> Iterator[Bindings]:
-        """The matches that are decided in a range of positions."""
+        """The matches decided in a range of positions."""
         taken_by: dict[str, tuple[Use, list[Ints]]] = {}
         if self.by_last or (first <= 0 and end >= self.length):
             for steps, uses, cache in self.steps:
@@ -130,7 +130,7 @@ class SharingJoinRun(OwnRun):
             yield from join.from_start(ranges)
 
     def _is_dear(self, steps: SharedSteps) -> bool:
-        """Whether another leaf is so rare that looking around its events costs less than building rows."""
+        """Whether another leaf is so rare that joining around its events costs less than building rows."""
         rows = self.round.store.leaf_rows
         least = min(len(rows[leaf]) for leaf in self.block.leaves.values())
         return least * RARE < max(len(rows[leaf]) for leaf in steps.core.leaves.values())

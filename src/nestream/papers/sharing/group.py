@@ -1,4 +1,4 @@
-"""A group of blocks that share rows of some steps, whichever steps these are."""
+"""A group of blocks that share rows of some steps."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nestream.papers.sharing.steps import SharingChain
 
 
 class SharedRun(BlockRun):
-    """The blocks of a group, with what they share as a block of its own; each can also be run alone.
+    """The blocks of a group, with what they share as a block of its own; each can also run alone.
 
-    That is done where matches are asked for by their first event, which chains cannot do.
+    They do so if matches are wanted by their first event, which chains cannot do.
     """
 
     def __init__(
@@ -25,17 +25,17 @@ class SharedRun(BlockRun):
         self._chains: list[SharingChain] = []
 
     def promising(self, first: int, end: int) -> int:
-        """How many positions at a time promise to stay within the budget, for shared rows and each block."""
+        """How many positions at a time should stay within the budget, for shared rows and each block."""
         size = super().promising(first, end)
         return min(size, *(run.promising(first, end) for run in self.members))
 
     def each_alone(self, first: int, end: int) -> Iterator[Bindings]:
-        """The matches of all the blocks, with nothing shared."""
+        """The matches of all blocks, with nothing shared."""
         for run in self.members:
             yield from run.run(first, end)
 
     def chains(self, since: int) -> list[SharingChain]:
-        """The blocks, ready to take rows of the core; `since` is the first position that is asked for."""
+        """The blocks, ready to take rows of the core; `since` is the first wanted position."""
         if not self._chains:
             size = len(self.group.core.leaves)
             self._chains = [

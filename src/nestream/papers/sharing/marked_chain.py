@@ -1,4 +1,4 @@
-"""Bit-marking in a sequence: the constraints of a gap are ranges, and what is built is the hull of them."""
+"""Bit-marking in a sequence: the constraints of a gap are ranges, and their hull is built."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from nestream.papers.sharing.marking import EMap, Facts, Marked, marked, mask_of
 
 Gap = tuple[str, str]
 Range = tuple[Ints, Ints | None]
-"""For each event after a gap, the positions from which and before which its left neighbour may be."""
+"""For each event after a gap, the range of positions that its left neighbour may have."""
 
 
 class MarkedChain(Chain):
-    """The steps that the blocks of a group have in common, with the marks that tell the blocks apart."""
+    """The steps that the blocks of a group share, with marks that distinguish the blocks."""
 
     def __init__(self, round: Round, block: Block, limit: int, emap: EMap, since: int = 0) -> None:
         """Prepare the steps for the triggers from the position `since` on."""
@@ -39,7 +39,7 @@ class MarkedChain(Chain):
     # -- forward -------------------------------------------------------------------------------------------
 
     def _bounded(self, stack: Stack, pair: Gap) -> tuple[Ints | None, Ints | None]:
-        """What the common constraints allow, cut down to what some expression allows."""
+        """What the common constraints allow, reduced to what some expression allows."""
         bound, limit = super()._bounded(stack, pair)
         columns = self._columns_of(pair)
         self._allowed[pair] = {n: self.allowed(self.emap.columns[n], stack, pair) for n in columns}
@@ -56,7 +56,7 @@ class MarkedChain(Chain):
         return bound, limit
 
     def _range_of(self, pattern: int, gap: Gap) -> Range:
-        """What an expression allows in a gap; nowhere where that is nothing."""
+        """What an expression allows in a gap; an empty range if nothing."""
         lowers, uppers = [], []
         for column, (lower, upper) in self._allowed[gap].items():
             if pattern >> column & 1:
@@ -84,7 +84,7 @@ class MarkedChain(Chain):
     # -- backward ------------------------------------------------------------------------------------------
 
     def matches(self, triggers: Ints) -> Iterator[Bindings]:
-        """The matches that the triggers are the last events of."""
+        """The matches that end with the triggers."""
         level = len(self.names) - 1
         kept = self._keep([triggers], level)
         triggers = triggers if kept is None else triggers[kept]
@@ -119,7 +119,7 @@ class MarkedChain(Chain):
         return [n for gap in self._gaps()[level - 1 :] for n in self._allowed[gap]]
 
     def _mark(self, places: list[Ints], facts: Facts, level: int) -> Facts:
-        """The facts with those of the gap before a level, whose left neighbour is now bound."""
+        """The facts, including those of the gap before a level, whose left neighbour is now bound."""
         columns = self._allowed[self.names[level - 1], self.names[level]]
         if not columns:
             return facts
@@ -132,7 +132,7 @@ class MarkedChain(Chain):
         return facts
 
     def _satisfying(self, bindings: Bindings, facts: Facts) -> Bindings:
-        """The matches that some expression is satisfied by, the columns that need all of a match included."""
+        """The matches that satisfy some expression, including the columns that need a whole match."""
         known = mask_of(n for gap in self._gaps() for n in self._allowed[gap])
         for column in self.late_columns:
             if not bindings.count:

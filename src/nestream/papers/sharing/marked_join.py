@@ -1,4 +1,4 @@
-"""Bit-marking in the general join: facts are found as soon as the variables that they depend on are bound."""
+"""Bit-marking in the general join: facts are determined as soon as their variables are bound."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nestream.papers.sharing.marking import EMap, Marked, marked, mask_of
 
 @dataclass
 class MarkedJoin(Join):
-    """Finds the matches of a group's blocks: of what they have in common, told apart by marks."""
+    """Finds the matches of a group's blocks from their common part, distinguished by marks."""
 
     emap: EMap = field(default_factory=lambda: EMap((), (0,)))
 
     def filtered(self, bindings: Bindings, name: str, ranges: Ranges) -> Bindings:
-        """The partial matches that some expression is left for, once `name` is bound."""
+        """The partial matches that some expression may still accept, once `name` is bound."""
         if not isinstance(bindings, Marked):
             facts = np.zeros(bindings.count, np.uint64)
             bindings = Marked(bindings.rows, bindings.count, bindings.outer, facts)

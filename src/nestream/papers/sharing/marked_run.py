@@ -1,4 +1,4 @@
-"""Bit-marking over a store: the first block of a group runs all of it, and the others run nothing."""
+"""Bit-marking: the first block of a group runs all of it, and the others run nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nestream.papers.sharing.marking import EMap, Marked
 
 
 class MarkingRun(BlockRun):
-    """Blocks that marks tell apart: one chain, or one join, for all of them."""
+    """Blocks that marks distinguish: one chain, or one join, for all of them."""
 
     def __init__(self, round: Round, group: Group, limit: int, *, by_last: bool) -> None:
         super().__init__(round, group.core, limit, by_last=by_last)
@@ -27,10 +27,10 @@ class MarkingRun(BlockRun):
             owned.setdefault(member.names or order, []).append(self.emap.mask(member.own))
         self.order = order
         self.expressions = {names: replace(self.emap, masks=tuple(masks)) for names, masks in owned.items()}
-        """By the variables that they bind, the expressions that bind them."""
+        """The expressions by the variables they bind."""
 
     def run(self, first: int, end: int) -> Iterator[Bindings]:
-        """The matches that are decided in a range of positions, for each expression by its own variables."""
+        """The matches decided in a range of positions, for each expression under its own variables."""
         for found in super().run(first, end):
             if len(self.expressions) == 1:
                 yield found
@@ -51,7 +51,7 @@ class MarkingRun(BlockRun):
 
 
 class InGroup(BlockRun):
-    """A block whose matches the first block of its group gives."""
+    """A block whose matches the first block of its group finds."""
 
     def promising(self, first: int, end: int) -> int:
         """Any number of positions."""

@@ -1,7 +1,7 @@
-"""Bit-marking: blocks that differ in their constraints alone are built once, and marks tell which hold.
+"""Bit-marking: blocks that differ only in their constraints are built once, and marks record which hold.
 
 The EMap has a mask for each block (an expression): a bit for each of its constraints that the blocks do not
-all have. The RVI of a row are the facts found so far, as bits too. Three laws:
+all have. The RVI of a row are the facts found so far, also as bits. Three laws:
 
 1. A row is given up when each expression has a constraint that was looked at and does not hold.
 2. A match is given exactly if the mask of some expression is covered by its facts.
@@ -20,7 +20,7 @@ from nestream.papers.engine.context import Bindings, Mask
 from nestream.papers.engine.program import Constraint, Group
 
 Facts = npt.NDArray[np.uint64]
-"""The RVI of each row: one bit a constraint."""
+"""The RVI of each row: one bit per constraint."""
 
 
 def bit(column: int) -> int:
@@ -30,14 +30,14 @@ def bit(column: int) -> int:
 
 @dataclass(frozen=True)
 class EMap:
-    """The constraints that tell some expressions apart, at most 64, and each expression's mask of them."""
+    """The constraints that distinguish some expressions, at most 64, and each expression's mask of them."""
 
     columns: tuple[Constraint, ...]
     masks: tuple[int, ...]
 
     @classmethod
     def of(cls, expressions: Sequence[Sequence[Constraint]]) -> EMap:
-        """The map of expressions that are given by their constraints."""
+        """The map of expressions, given by their constraints."""
         columns: list[Constraint] = []
         for constraints in expressions:
             columns += [part for part in constraints if part not in columns]
@@ -56,12 +56,12 @@ class EMap:
         return cls.of([member.own for member in group.members])
 
     def patterns(self, known: int) -> list[int]:
-        """The different masks as far as some columns are known; only the weakest of them matter."""
+        """The different masks restricted to the known columns; only the weakest of them matter."""
         found = {mask & known for mask in self.masks}
         return [p for p in sorted(found) if not any(other != p and other & p == other for other in found)]
 
     def alive(self, facts: Facts, known: int) -> Mask | None:
-        """Which rows some expression is left for, when the known columns were looked at; None for all."""
+        """Which rows some expression may still accept, given the known columns; None for all."""
         patterns = self.patterns(known)
         if 0 in patterns:
             return None
@@ -71,7 +71,7 @@ class EMap:
         return held
 
     def covered(self, facts: Facts) -> Mask:
-        """Which rows satisfy some expression, when all columns were looked at."""
+        """Which rows satisfy some expression, once all columns are known."""
         held = self.alive(facts, bit(len(self.columns)) - 1)
         return np.ones(len(facts), bool) if held is None else held
 

@@ -1,7 +1,7 @@
 """Shared middles: rows of steps that several blocks have somewhere, extended to both sides in each of them.
 
-They are kept between batches as those of a prefix are. A block comes to them from its last events, takes the
-rows that end before what it has, and goes on from their first events to the left.
+They are kept between batches like those of a prefix. A block reaches them from its last events, takes the
+rows that end before what it has, and continues from their first events to the left.
 """
 
 from __future__ import annotations
@@ -10,4 +10,4 @@ from nestream.papers.sharing.prefix import PrefixRun
 
 
 class MiddleRun(PrefixRun):
-    """Blocks with the same steps in a row, wherever they are in each."""
+    """Blocks with the same consecutive steps, wherever they are in each."""

@@ -1,7 +1,7 @@
-"""Prefix caching: the rows of a common prefix are built once and kept; each block joins its own steps on.
+"""Prefix caching: the rows of a common prefix are built once and kept; each block adds its own steps.
 
-The PreCache holds them as positions in the input, so that they stay true when the store forgets events. Each
-batch adds the rows that end in it; a row is dropped once its first event is out of every window to come.
+The PreCache holds them as positions in the input, so that they stay valid when events are forgotten. Each
+batch adds the rows that end in it; a row is dropped once its first event is out of every future window.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from nestream.papers.sharing.group import SharedRun
 from nestream.papers.sharing.steps import CoreRows
 
 _MOST = 8
-"""How many times the number of partial matches that are worked on at once may be kept."""
+"""How many times the number of partial matches processed at once may be kept."""
 
 
 class PreCache:
-    """The rows of a core, one column a step, in the order in which they end."""
+    """The rows of a core, one column per step, in the order of their ends."""
 
     def __init__(self, core: Block) -> None:
         assert core.chain is not None
@@ -30,7 +30,7 @@ class PreCache:
         self.names = core.chain
         self.positions: list[Ints] = []
         self.since = self.until = 0
-        """The positions from which on the rows here start, and before which they end."""
+        """The range of positions in which the rows here start and end."""
         self._ready: tuple[Round, CoreRows] | None = None
         self.forget()
 
@@ -38,13 +38,13 @@ class PreCache:
         return len(self.positions[0])
 
     def forget(self) -> None:
-        """Drop all rows; they are built anew when they are wanted."""
+        """Drop all rows; they are rebuilt when they are needed."""
         self.positions = [np.empty(0, np.int64) for _ in self.names]
         self.since = self.until = 0
         self._ready = None
 
     def prepare(self, round: Round, first: int, end: int, limit: int) -> CoreRows | None:
-        """The rows that can come before a trigger in a range of the store's positions; None if too many."""
+        """The rows that can come before a trigger in a range of positions; None if there are too many."""
         store = round.store
         row = int(np.searchsorted(store.pos, first))
         oldest = int(store.reach(np.array([row]))[0]) if row < len(store) else end
@@ -69,7 +69,7 @@ class PreCache:
             self._ready = None
 
     def _add(self, round: Round, begin: int, end: int, limit: int) -> bool:
-        """Add the rows that end in a range of positions; whether there is room for them."""
+        """Add the rows that end in a range of positions; return whether there is room for them."""
         store = round.store
         chain = Chain(round, self.core, limit, begin)
         parts: list[list[Ints]] = []
@@ -91,7 +91,7 @@ class PreCache:
         return True
 
     def _rows(self, round: Round) -> CoreRows:
-        """The rows as rows of the store, by the key and the position of their last event."""
+        """The rows as rows of events, by the key and the position of their last event."""
         store = round.store
         columns = [np.searchsorted(store.pos, column - store.base) for column in self.positions]
         coordinate = self.positions[-1] - store.base
@@ -120,7 +120,7 @@ class PrefixRun(SharedRun):
         self.cache = cache
 
     def run(self, first: int, end: int) -> Iterator[Bindings]:
-        """The matches that are decided in a range of positions."""
+        """The matches decided in a range of positions."""
         core = None
         if self.by_last or (first <= 0 and end >= self.length):
             core = self.cache.prepare(self.round, first, end, self.limit)

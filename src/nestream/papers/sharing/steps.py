@@ -1,9 +1,8 @@
-"""A sequence that takes the rows of some of its steps from others: the core that a group of blocks shares.
+"""A sequence that takes the rows of some of its steps from the core that a group of blocks shares.
 
-The rows of the core stand in the order of the coordinate of their last event. A partial match that begins
-after the core has, as in any chain, a range of the step before it; here this is a range of the core's rows.
-What is taken from there must lie in the steps of this sequence, and reach into the window; then it goes on to
-the left.
+The rows of the core are ordered by the coordinate of their last event. As in any chain, a partial match that
+begins after the core has a range of the previous step; here this is a range of the core's rows. A row from
+there must lie in the steps of this sequence and reach into the window; then it is extended to the left.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class CoreRows:
 
 
 class SharingChain(Chain):
-    """One block of a group; `start` and `length` say where the shared steps are in it."""
+    """One block of a group; `start` and `length` locate the shared steps in it."""
 
     def __init__(
         self,
@@ -53,7 +52,7 @@ class SharingChain(Chain):
         self._place_of: dict[int, Ints] = {}
 
     def through(self, core: CoreRows, first: int, end: int) -> Iterator[Bindings]:
-        """The matches with their last event in a range of positions, by way of the rows of the core."""
+        """The matches with their last event in a range of positions, built through the rows of the core."""
         self.core = core
         if self.end < len(self.names):
             yield from self.matches(self.triggers(first, end))
@@ -93,7 +92,7 @@ class SharingChain(Chain):
         return begin, np.where(some, end - begin, 0)
 
     def _onwards(self, places: list[Ints]) -> Iterator[Bindings]:
-        """Extend rows that begin with the core to the left, as far as they can be."""
+        """Extend rows that begin with the core to the left, as far as possible."""
         step, last = self.steps[self.start], self.steps[-1].stack
         kept = np.flatnonzero(np.minimum.reduce(places) >= 0)
         places = [column[kept] for column in places]
@@ -109,7 +108,7 @@ class SharingChain(Chain):
         yield from super()._extend(places, self.start)
 
     def _places(self, level: int, rows: Ints) -> Ints:
-        """The places of rows in the stack of a step, -1 for those that are not in it."""
+        """The places of rows in the stack of a step; -1 for those that are not in it."""
         if level not in self._place_of:
             place_of = np.full(len(self.round.store), -1, np.int64)
             stack = self.steps[level].stack

@@ -1,6 +1,6 @@
-"""Suffix clustering: from a trigger the rows of a common suffix are built once, then extended by each block.
+"""Suffix clustering: from a trigger, the rows of a common suffix are built once, then extended by each block.
 
-Nothing is kept between batches: each trigger is looked at once.
+Nothing is kept between batches: each trigger is processed once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class SuffixRun(SharedRun):
     """Blocks that end with the same steps."""
 
     def run(self, first: int, end: int) -> Iterator[Bindings]:
-        """The matches that are decided in a range of positions."""
+        """The matches decided in a range of positions."""
         core = self.chain(first, end)
         if core is None:
             yield from self.each_alone(first, end)

@@ -1,1 +1,1 @@
-"""Continuous sliding views: the results of inner queries, kept for the intervals they are complete for."""
+"""Continuous sliding views: the results of inner queries, kept for intervals in which they are complete."""

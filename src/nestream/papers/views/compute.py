@@ -1,7 +1,7 @@
-"""Computes the results of an inner query for its view, in the intervals that are to be loaded.
+"""Computes the results of an inner query for its view, in the intervals to load.
 
-Where part of an interval is known, only results with a last event beyond it are computed. Which variable has
-the last event need not be known: each that may have it is tried, with those before it ending earlier.
+If part of an interval is known, only results with a last event beyond it are computed. It need not be known
+which variable has the last event: each candidate is tried, with those before it ending earlier.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nestream.papers.views.join import Limits, ViewJoin
 
 
 def computed(asker: ViewJoin, inner: Inner, around: Bindings, limits: Limits) -> Iterator[Bindings]:
-    """The results of an inner query for each of some outer results, of which each stands for an interval."""
+    """The results of an inner query for each of some outer results, each of which represents an interval."""
     made = InnerJoin(
         asker.round, inner.block, asker.root, None, asker.limit, asker.view_set, computed, limits=limits
     )
@@ -30,9 +30,9 @@ def computed(asker: ViewJoin, inner: Inner, around: Bindings, limits: Limits) ->
 
 @dataclass
 class InnerJoin(ViewJoin):
-    """Computes the results of an inner query in intervals, those whose last event is not before a row.
+    """Computes the results of an inner query in intervals whose last event is not before a row.
 
-    `trigger_name` is the variable whose event is that last one; those of `earlier` come before the row.
+    `trigger_name` is the variable of that last event; those of `earlier` come before the row.
     """
 
     limits: Limits | None = None
@@ -40,7 +40,7 @@ class InnerJoin(ViewJoin):
     earlier: frozenset[str] = frozenset()
 
     def computed(self, around: Bindings) -> Iterator[Bindings]:
-        """The results for each of some outer results, of which each stands for an interval."""
+        """The results for each of some outer results, each of which represents an interval."""
         assert self.limits is not None
         lasts = outermost(self.block, by_last=True)
         if (self.limits.ends_from <= self.limits.since).all():
@@ -50,12 +50,12 @@ class InnerJoin(ViewJoin):
             yield from made.extended(around, {}, None)
 
     def _position(self, rows: Ints) -> Ints:
-        """The positions of rows; that of the next event to come after the last one."""
+        """The positions of rows; after the last row, that of the next event."""
         store = self.round.store
         return np.concatenate([store.pos, [store.pos[-1] + 1]])[np.minimum(rows, len(store))]
 
     def lower(self, name: str, bindings: Bindings, stack: Stack, start: Ints) -> Ints:
-        """The first places in a leaf's stack: in the interval, the window, and after what comes before."""
+        """The first places in a leaf's stack: in the interval, the window, and after what precedes."""
         assert self.limits is not None
         assert bindings.outer is not None
         store = self.round.store
@@ -72,7 +72,7 @@ class InnerJoin(ViewJoin):
         return found
 
     def upper(self, name: str, bindings: Bindings, stack: Stack, start: Ints) -> Ints:
-        """One past the last places: in the interval, the window, and before what comes after."""
+        """One past the last places: in the interval, the window, and before what follows."""
         assert self.limits is not None
         assert bindings.outer is not None
         store = self.round.store
@@ -96,7 +96,7 @@ class InnerJoin(ViewJoin):
         return Intervals(left, np.minimum(rows.right, self.limits.until[bindings.outer]))
 
     def tested(self, bindings: Bindings, inner: Inner, ranges: Ranges) -> Bindings:
-        """The partial results whose nested ones go with them and have the last event where it must be."""
+        """The partial results whose nested ones fit and have the last event where it must be."""
         assert self.limits is not None
         assert bindings.outer is not None
         if self.trigger_name in inner.names:

@@ -1,4 +1,4 @@
-"""What views do, in numbers: results computed, reused and never used, and the bytes that they hold."""
+"""Counts what views do: results computed, reused and never used, and the bytes that they hold."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, fields
 class Counters:
     """The numbers of one view, or of several together.
 
-    `asked` counts query-intervals and `answered` those that no interval had to be loaded for, beside those
-    loaded for others. `computed` are inner results that were built, `kept` those of them that were added
-    (under negation, the facts); `used` counts a result each time that an outer result gets it, `reused` all
-    but the first time. `unused` are results that were purged, or are still there, without any outer result
-    ever having got them. `loads` counts the times that something was computed; `moved_left` the intervals
-    loaded that begin before a view-interval they overlap.
+    `asked` counts query-intervals, and `answered` those for which no interval had to be loaded, besides those
+    loaded for others. `computed` are the inner results that were built, and `kept` those of them that were
+    added (under negation, the facts). `used` counts each use of a result by an outer result, and `reused` all
+    but the first. `unused` are results that were purged, or are still there, without ever being used. `loads`
+    counts how often something was computed, and `moved_left` the loaded intervals that begin before a
+    view-interval they overlap.
     """
 
     asked: int = 0

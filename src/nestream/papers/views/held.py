@@ -1,7 +1,7 @@
-"""What a view holds: results as rows of events in the order of their ends, or facts about what is not empty.
+"""What a view holds: results as rows of events ordered by their ends, or facts about non-empty intervals.
 
-Rows are numbers of the store. When the store forgets its first rows, `shifted` makes all numbers smaller by
-as many; what began in them is gone.
+Rows are row numbers of the event buffer. When it forgets its first rows, `shifted` reduces all numbers
+accordingly; what began in them is gone.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ class Held(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """The memory that they take."""
+        """Their memory in bytes."""
 
     def only(self, which: Mask) -> None:
         """Keep some of them."""
 
     def shift(self, count: int) -> None:
-        """Make the numbers of rows smaller."""
+        """Reduce the row numbers."""
 
     def place(self, part: Ints, stride: int) -> None:
-        """Give all of them partitions anew, and sort them by these and their ends."""
+        """Assign new partitions to all of them, and sort by these and their ends."""
 
 
 class Results:
-    """Results of an inner query: for each variable the rows of its events."""
+    """Results of an inner query: for each variable, the rows of its events."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         empty: Ints = np.empty(0, np.int64)
@@ -69,7 +69,7 @@ class Results:
         self.used = np.concatenate([self.used, np.zeros(len(start), bool)])[order]
 
     def within(self, queries: Intervals) -> tuple[Ints, Ints]:
-        """For each query-interval the first place and the number of the results that end in it."""
+        """For each query-interval, the first place and the number of the results that end in it."""
         first: Ints = np.searchsorted(self.key, queries.left, "left")
         return first, np.maximum(np.searchsorted(self.key, queries.right, "left") - first, 0)
 
@@ -80,12 +80,12 @@ class Results:
         self.key, self.used = self.key[which], self.used[which]
 
     def shift(self, count: int) -> None:
-        """Make the numbers of rows smaller."""
+        """Reduce the row numbers."""
         self.rows = {name: column - count for name, column in self.rows.items()}
         self.start, self.end = self.start - count, self.end - count
 
     def place(self, part: Ints, stride: int) -> None:
-        """Give all of them partitions anew, and sort them by these and their ends."""
+        """Assign new partitions to all of them, and sort by these and their ends."""
         key = part * stride + self.end
         order = np.argsort(key, kind="stable")
         self.rows = {name: column[order] for name, column in self.rows.items()}
@@ -94,7 +94,7 @@ class Results:
 
 
 class Facts:
-    """The least intervals that are known not to be empty: those of results that contain no other result's.
+    """The smallest intervals known to be non-empty: those of results that contain no other result's.
 
     None contains another, so they are sorted by their starts and by their ends alike, and an interval has a
     result exactly if the last of them that ends in it also starts in it.
@@ -112,7 +112,7 @@ class Facts:
         return self.start.nbytes + self.end.nbytes + self.part.nbytes + self.key.nbytes
 
     def add(self, start: Ints, end: Ints, part: Ints, stride: int) -> int:
-        """Learn that intervals are not empty; how many facts are new."""
+        """Learn that intervals are not empty; return how many facts are new."""
         before = len(self)
         start, end = np.concatenate([self.start, start]), np.concatenate([self.end, end])
         part = np.concatenate([self.part, part])
@@ -139,11 +139,11 @@ class Facts:
         self.key = self.key[which]
 
     def shift(self, count: int) -> None:
-        """Make the numbers of rows smaller."""
+        """Reduce the row numbers."""
         self.start, self.end = self.start - count, self.end - count
 
     def place(self, part: Ints, stride: int) -> None:
-        """Give all of them partitions anew, and sort them by these and their ends."""
+        """Assign new partitions to all of them, and sort by these and their ends."""
         key = part * stride + self.end
         order = np.argsort(key, kind="stable")
         self.start, self.end = self.start[order], self.end[order]

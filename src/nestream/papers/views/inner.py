@@ -1,8 +1,8 @@
-"""Takes an inner query out of the block around it: what its view computes, and what is tested at each use.
+"""Extracts an inner query from the block around it: what its view computes, and what is tested at each use.
 
 What relates only its own events is computed once, with negations that depend on nothing else. Equalities with
-the outer match partition the view. All else that mentions the outer match, or the ends of the interval, is
-tested when an outer result uses what the view holds.
+the outer match partition the view. Everything else that mentions the outer match, or the ends of the
+interval, is tested when an outer result uses the view.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _NONE, _EACH, _KEY = "none", "each", "key"
 class Inner:
     """An inner query of a block.
 
-    `after` and `before` are the outer events next to it; where there are none, the limits are those around.
-    `equal` pairs own terms with outer ones: they partition the view. The rest is tested at each use: order,
-    equalities and predicates. `local` are the constraints, by identity, that its results satisfy already;
+    `after` and `before` are the outer events next to it; if there are none, the outer limits apply. `equal`
+    pairs its own terms with outer ones: they partition the view. The rest is tested at each use: order,
+    equalities and predicates. `local` are the constraints, by identity, that its results already satisfy;
     `exact` says that every result in the interval counts, whatever the outer result is.
     """
 
@@ -46,7 +46,7 @@ class Inner:
 
 
 def equalities_of(block: Block) -> list[Equality]:
-    """The equalities of a block, those of its key included."""
+    """The equalities of a block, including those of its key."""
     found = list(block.equalities)
     if block.key:
         first, *others = block.key
@@ -63,7 +63,7 @@ def outer_names(block: Block) -> tuple[str, ...]:
 
 
 def inner_queries(block: Block, root: Block, *, partition: bool = True) -> list[Inner]:
-    """The nested expressions of a block in the order in which they are joined to the outer results.
+    """The nested expressions of a block, in the order in which they are joined to the outer results.
 
     Without `partition`, equalities with the outer match are tested at each use.
     """
@@ -147,7 +147,7 @@ def _names(limit: tuple[str, ...] | Edge) -> tuple[str, ...]:
 def _nearest(
     outer: Sequence[str], names: Sequence[str], order: frozenset[tuple[str, str]], *, forward: bool
 ) -> tuple[str, ...]:
-    """The outer variables that come before all the names (or after them) with no other between."""
+    """The outer variables directly before (or after) all the names."""
 
     def follows(x: str, y: str) -> bool:
         return ((x, y) if forward else (y, x)) in order
@@ -159,7 +159,7 @@ def _nearest(
 def _implied(
     pair: tuple[str, str], after: tuple[str, ...], before: tuple[str, ...], order: frozenset[tuple[str, str]]
 ) -> bool:
-    """Whether lying in the interval puts a pair in order."""
+    """Whether being in the interval implies the order of a pair."""
     x, y = pair
     return (
         x in after
@@ -172,7 +172,7 @@ def _implied(
 def _partition(
     block: Block, own: set[str], later: set[str], how: str
 ) -> tuple[list[tuple[Term, Term]], list[Equality], list[Equality]]:
-    """Which terms partition a view, the equalities that it computes with, and those tested at each use."""
+    """The terms that partition a view, the equalities it computes with, and those tested at each use."""
     nested = {name for part in block.nested for name in part.variables}
     equalities = equalities_of(block)
     within = [e for e in equalities if {e.left[0], e.right[0]} <= own]
@@ -214,7 +214,7 @@ def _same(one: Term, other: Term, equalities: Iterable[Equality]) -> bool:
 def spans_two_windows(negation: Negation, *, ties: bool) -> bool:
     """Whether its interval may be longer than a window, so that its results need not fit into one.
 
-    `ties` says that windows count events, of which some have equal times.
+    `ties` says that windows count events, some of which have equal times.
     """
     interval = negation.interval
     if interval.after is not Edge.WINDOW_START:
@@ -223,11 +223,11 @@ def spans_two_windows(negation: Negation, *, ties: bool) -> bool:
 
 
 def is_steady(block: Block, inner: Inner) -> bool:
-    """Whether the query-intervals of an inner query can only move right from trigger to trigger.
+    """Whether the query-intervals of an inner query only move right from trigger to trigger.
 
-    The outer events are in order, with the inner query between two of them, and nothing but the order, the
-    window and tests of single events says which of them go together: then an event that goes with a trigger
-    goes with every earlier one that leaves room for it.
+    This holds if the outer events are in order, with the inner query between two of them, and only the order,
+    the window and tests of single events decide which of them match together. Then an event that fits a
+    trigger fits every earlier one that leaves room for it.
     """
     outer = outer_names(block)
     order = closure(block.order)

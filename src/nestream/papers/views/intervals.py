@@ -1,9 +1,9 @@
-"""Query-intervals and view-intervals: what is asked for, what a view holds, and how the two overlap.
+"""Query-intervals and view-intervals: what is requested, what a view holds, and how the two overlap.
 
-An interval is a range of rows, the left one included and the right one not; a result lies in it if all its
-events do. View-intervals of which none contains another, sorted by their left ends, are sorted by their right
-ends too: so two sorted arrays are an index of them, and one binary search finds the one that matters. The
-numbers of rows are moved by the number of a partition times a stride, which keeps partitions apart.
+An interval is a range of rows, including the left end and excluding the right; a result lies in it if all its
+events do. View-intervals, none of which contains another, are sorted by their left ends and so by their right
+ends too: two sorted arrays are an index of them, and one binary search finds the relevant one. Row numbers
+are shifted by the number of a partition times a stride, which separates partitions.
 """
 
 from __future__ import annotations
@@ -28,30 +28,32 @@ class QueryInterval(NamedTuple):
 
 
 class ViewInterval(NamedTuple):
-    """A range of rows of which a view holds every result of its inner query."""
+    """A range of rows for which a view holds every result of its inner query."""
 
     left: int
     right: int
 
 
 class Overlap(IntEnum):
-    """How a view-interval lies to a query-interval: the five cases."""
+    """How a view-interval overlaps a query-interval: the five cases."""
 
     CONTAINS = 0
-    """It contains the query-interval: nothing is to be computed."""
+    """It contains the query-interval: nothing has to be computed."""
     LEFT = 1
     """It overlaps the query-interval on the left: only results with later last events are missing."""
     RIGHT = 2
-    """It overlaps it on the right: results with earlier first events are missing, and are computed with the
-    others, from the last event back."""
+    """It overlaps it on the right: results with earlier first events are missing.
+
+    They are computed with the others, from the last event back.
+    """
     CONTAINED = 3
-    """It is contained in the query-interval, which takes its place."""
+    """It is contained in the query-interval, which replaces it."""
     NONE = 4
     """Nothing of the query-interval is known."""
 
 
 def overlap(view: ViewInterval, query: QueryInterval) -> Overlap:
-    """Which of the five cases holds of two intervals that are not empty.
+    """Which of the five cases applies to two non-empty intervals.
 
     >>> overlap(ViewInterval(2, 9), QueryInterval(4, 9)).name
     'CONTAINS'
@@ -91,7 +93,7 @@ class Intervals:
         return Intervals(np.concatenate([self.left, others.left]), np.concatenate([self.right, others.right]))
 
     def maximal(self) -> Ints:
-        """The places of those that no other contains, by their left ends; of equal ones the first."""
+        """The places of those that no other contains, by their left ends; of equal ones, the first."""
         places = np.flatnonzero(self.left < self.right)
         places = places[np.lexsort((-self.right[places], self.left[places]))]
         rights = self.right[places]
@@ -100,7 +102,7 @@ class Intervals:
 
 
 class Index:
-    """View-intervals of which none contains another, to be searched."""
+    """A searchable set of view-intervals, none of which contains another."""
 
     def __init__(self, intervals: Intervals | None = None) -> None:
         intervals = intervals or Intervals.none()
@@ -110,13 +112,13 @@ class Index:
         return len(self.intervals)
 
     def with_(self, more: Intervals) -> Index:
-        """The index with more view-intervals; those that others contain go."""
+        """The index with more view-intervals, without those that others contain."""
         return Index(self.intervals.joined(more))
 
     def _last(self, coordinates: Ints) -> Ints:
-        """The place of the last view-interval that begins at or before each coordinate, -1 for none.
+        """The place of the last view-interval that begins at or before each coordinate; -1 for none.
 
-        Of all that begin so early it reaches furthest to the right.
+        Of all that begin so early, it reaches furthest to the right.
         """
         found: Ints = np.searchsorted(self.intervals.left, coordinates, "right") - 1
         return found
@@ -126,14 +128,14 @@ class Index:
         return self.known_until(queries.left) >= queries.right
 
     def known_until(self, left: Ints) -> Ints:
-        """Up to which coordinate all results are known that begin at or after each; that itself for none."""
+        """The coordinate up to which all results are known that begin at or after each; itself for none."""
         if not len(self):
             return left
         last = self._last(left)
         return np.where(last < 0, left, np.maximum(self.intervals.right[last], left))
 
     def cases(self, queries: Intervals) -> npt.NDArray[np.int8]:
-        """The case of each query-interval with the view-interval that helps it most."""
+        """The case of each query-interval with the most useful view-interval."""
         found = np.full(len(queries), Overlap.NONE, np.int8)
         if not len(self):
             return found

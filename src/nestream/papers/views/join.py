@@ -1,10 +1,10 @@
-"""Nested execution with views: the outer expression first, then inner queries out of what their views hold.
+"""Nested execution with views: first the outer expression, then inner queries from their views.
 
-Each outer result gives a query-interval for each inner query: after the outer event on its left and before
-the one on its right, else within the limits around. Results that the view has for it are joined on and
-tested for whatever relates them to the outer result; a negated query that relates to it only by the interval
-and by equal values asks for a fact instead. Where a view would have to hold too much, the inner query is
-joined leaf by leaf, as without views.
+Each outer result has a query-interval for each inner query: after the outer event on its left and before the
+one on its right, or within the outer limits. The view's results for it are joined and tested for everything
+that relates them to the outer result; a negated query that relates to it only through the interval and equal
+values asks for a fact instead. If a view would have to hold too much, the inner query is joined leaf by leaf,
+as without views.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nestream.papers.views.view_set import ViewSet
 
 @dataclass
 class Limits:
-    """The rows in which results of an inner query are computed, for each interval that is loaded.
+    """The rows in which results of an inner query are computed, for each loaded interval.
 
     All their events lie in `[since, until)`, the last of them at or after `ends_from`.
     """
@@ -41,7 +41,7 @@ class Limits:
 
 
 Computing = Callable[["ViewJoin", Inner, Bindings, Limits], Iterator[Bindings]]
-"""Computes the results of an inner query that a join asks for, for each of some outer results."""
+"""Computes the results of an inner query that a join requests, for each of some outer results."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class ViewJoin(Join):
 
     @cached_property
     def inner(self) -> list[Inner]:
-        """The nested expressions in the order in which they are joined on."""
+        """The nested expressions in the order in which they are joined."""
         return self.view_set.inner_queries(self.block, self.root)
 
     def from_start(self, ranges: Ranges) -> Iterator[Bindings]:
@@ -82,12 +82,12 @@ class ViewJoin(Join):
             yield from self.extended(bindings, ranges, None)
 
     def starting_leaf(self, ranges: Ranges) -> str:
-        """The last leaf of the outer expression, one with a range where there is one."""
+        """The last leaf of the outer expression; one with a range if there is one."""
         limited = [name for name in self.outer if name in ranges]
         return self.outermost_leaf(limited or list(self.outer))
 
     def next_leaf(self, remaining: list[str], bindings: Bindings) -> str:
-        """The last leaf of the outer expression that is left, then any other."""
+        """The last remaining leaf of the outer expression, then any other."""
         return super().next_leaf([name for name in remaining if name in self.outer] or remaining, bindings)
 
     def extended(self, bindings: Bindings, ranges: Ranges, found: Mask | None) -> Iterator[Bindings]:
@@ -102,7 +102,7 @@ class ViewJoin(Join):
     # -- nested expressions --------------------------------------------------------------------------------
 
     def joined(self, inner: Inner, bindings: Bindings, ranges: Ranges) -> Iterator[Bindings]:
-        """The partial matches with the results of a nested expression that go with them."""
+        """The partial matches with the results of a nested expression that fit them."""
         view = self.view_set.view(inner, self.block, first=inner is self.inner[0])
         rows = self.query_intervals(inner, bindings)
         asked = view.load(self.compute, self.round, bindings, rows, self.trigger(bindings))
@@ -119,7 +119,7 @@ class ViewJoin(Join):
         return int(np.searchsorted(self.round.store.pos, position))
 
     def _ends_from(self, inner: Inner, ranges: Ranges) -> int:
-        """The row from which on results must end: that of the range of their last event."""
+        """The row from which results must end: that of the range of their last event."""
         lasts = outermost(inner.block, by_last=True)
         return self._row(ranges[lasts[0]][0]) if len(lasts) == 1 and lasts[0] in ranges else 0
 
@@ -182,7 +182,7 @@ class ViewJoin(Join):
     # -- what is tested at each use ------------------------------------------------------------------------
 
     def tested(self, bindings: Bindings, inner: Inner, ranges: Ranges) -> Bindings:
-        """The partial matches whose inner result goes with the outer one; constraints are left aside."""
+        """The partial matches whose inner result fits the outer one; constraints are left aside."""
         store = self.round.store
         for name in inner.names:
             if name in ranges and bindings.count:
@@ -213,7 +213,7 @@ class ViewJoin(Join):
         return self.decided(bindings, frozenset((name,)))
 
     def decided(self, bindings: Bindings, names: frozenset[str]) -> Bindings:
-        """The same for several variables; what results of views satisfy already is not looked at again."""
+        """The same for several variables; what results of views already satisfy is not checked again."""
         bound = set(bindings.rows)
         known = frozenset[int]() if self.direct else self._known
         for constraint in self.block.constraints:
@@ -233,7 +233,7 @@ class ViewJoin(Join):
         return bindings
 
     def due(self, name: str, bound: set[str]) -> list[Expression]:
-        """The predicates to be tested now that a variable is bound: as soon as all that they mention is."""
+        """The predicates to test once a variable is bound: as soon as all their variables are."""
         own = set(self.block.leaves)
         read = [(predicate, variables(predicate)) for predicate in self.block.predicates]
         return [p for p, names in read if names <= bound and (name in names or not names & own)]
@@ -278,12 +278,12 @@ class ViewJoin(Join):
         return found
 
     def _is_first(self, negation: Negation) -> bool:
-        """Whether nothing but the outer expression decides which outer results ask."""
+        """Whether only the outer expression decides which outer results ask."""
         waiting = [part for part in self.block.negations if part.stair is None]
         return not self.block.nested and waiting[0] is negation
 
     def negated_intervals(self, negation: Negation, bindings: Bindings) -> Intervals:
-        """The rows in which a negation looks."""
+        """The rows of a negation's interval."""
         store, interval = self.round.store, negation.interval
         if isinstance(interval.after, Edge):
             reach = store.reach(self.round.last(bindings, self.root))

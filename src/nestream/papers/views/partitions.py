@@ -1,7 +1,7 @@
-"""The partitions of a view: the values that the outer match must equal, as numbers that hold for a round.
+"""The partitions of a view: the values that the outer match must equal, as numbers valid for a round.
 
-So that a partition is found again in the next round, it remembers events that have its values: those of the
-last outer result that asked for it. Where one of them is forgotten, so is the partition.
+To be found again in the next round, a partition remembers events that have its values: those of the last
+outer result that requested it. If one of them is forgotten, so is the partition.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Partitions:
         return len(self._numbers)
 
     def numbers(self, round: Round, asking: Bindings) -> Ints:
-        """The partition that each outer result asks for; negative where a value is NULL or occurs nowhere."""
+        """The partition that each outer result requests; negative if a value is NULL or does not occur."""
         if not self.attributes:
             return np.zeros(asking.count, np.int64)
         return self._of_rows(round, [asking.rows[variable] for variable, _ in self.outer])
@@ -40,7 +40,7 @@ class Partitions:
         return round.keys.combine(self.attributes, parts)[0]
 
     def note(self, numbers: Ints, asking: Bindings, which: Mask) -> None:
-        """Remember for each partition that is asked for the events of the last that asks."""
+        """Remember, for each requested partition, the events of the last outer result that requested it."""
         if not self.attributes:
             return
         places = np.flatnonzero(which & (numbers >= 0))
@@ -56,7 +56,7 @@ class Partitions:
         self._numbers, self._rows = self._numbers[:0], self._rows[:, :0]
 
     def renumbered(self, round: Round, shift: int) -> Callable[[Ints], tuple[Mask, Ints]]:
-        """Go over to another round: a function from old numbers to whether they are known, and new ones."""
+        """Move to another round; return a function: which old numbers are known, and new ones."""
         if not self.attributes:
             return lambda old: (np.ones(len(old), bool), old)
         before = self._numbers

@@ -1,4 +1,4 @@
-"""Which intervals are loaded when query-intervals are asked for: what tells the three kinds of view apart."""
+"""Decides which intervals are loaded for query-intervals: the difference between the three kinds of view."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def wanted(
 
 
 def _merged(trigger: Ints, partition: Ints, asked: Intervals) -> tuple[Intervals, Ints]:
-    """The intervals with those of one trigger and partition merged that overlap, and a place of each.
+    """Merge overlapping intervals of one trigger and partition; also returns a place of each.
 
-    Ranks take the place of coordinates, so that a group is told apart from the next by adding its number
-    times the number of ranks.
+    Ranks replace coordinates, so that adding a group's number times the number of ranks separates it from the
+    next.
     """
     order = np.lexsort((asked.left, partition, trigger))
     group = np.zeros(len(order), np.int64)
@@ -58,7 +58,7 @@ def _merged(trigger: Ints, partition: Ints, asked: Intervals) -> tuple[Intervals
 
 
 def _grouped(keys: list[Ints], values: Ints, places: Ints, reduce: np.ufunc) -> tuple[Ints, Ints, Ints]:
-    """Of the values with the same keys the least or greatest, and the first of their places."""
+    """Of the values with the same keys, the least or greatest, and the first of their places."""
     order = np.lexsort(keys)
     changes = np.zeros(len(order), bool)
     changes[0] = True

@@ -1,4 +1,4 @@
-"""A block with views over a store: a window's worth of triggers at a time, so that views slide with them."""
+"""Runs a block with views: one window of triggers at a time, so that views slide with them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nestream.papers.views.join import ViewJoin
 from nestream.papers.views.view_set import ViewSet
 
 FEWEST = 2048
-"""At least so many positions are taken at a time."""
+"""The minimum number of positions processed at a time."""
 _SAMPLE = 64
 
 
 class ViewRun(BlockRun):
-    """A block that is run by nested execution with views."""
+    """A block that runs by nested execution with views."""
 
     def __init__(self, round: Round, block: Block, limit: int, view_set: ViewSet, *, by_last: bool) -> None:
         super().__init__(round, block, limit, by_last=by_last)
@@ -37,13 +37,13 @@ class ViewRun(BlockRun):
         return min(end - first, max(width, FEWEST))
 
     def run(self, first: int, end: int) -> Iterator[Bindings]:
-        """The matches that are decided in a range of positions."""
+        """The matches decided in a range of positions."""
         size = self.promising(first, end)
         for since in range(first, end, size):
             yield from self._slide(since, min(since + size, end))
 
     def _slide(self, first: int, end: int) -> Iterator[Bindings]:
-        """The matches of some triggers; what no later ones can ask for is purged before."""
+        """The matches of some triggers, after purging what no later ones can request."""
         store = self.round.store
         first_row, end_row = (int(row) for row in np.searchsorted(store.pos, (first, end)))
         if first_row == end_row:

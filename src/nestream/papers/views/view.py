@@ -1,7 +1,7 @@
-"""A view of an inner query: loaded for the intervals that are asked for, updated, used, and purged.
+"""A view of an inner query: loaded for the requested intervals, updated, used, and purged.
 
-Of every view-interval it holds all results of the inner query that lie in it. What is missing of an interval
-is computed from its last events on: where a view-interval overlaps it on the left, only for last events
+For every view-interval, it holds all results of the inner query that lie in it. What is missing of an
+interval is computed from its last events on: if a view-interval overlaps it on the left, only for last events
 beyond that one's end. A result that a view-interval already contains is not stored again.
 """
 
@@ -34,7 +34,7 @@ class Compute(Protocol):
 
 
 class View:
-    """The results of an inner query, or under negation facts about them, and what they are complete for."""
+    """The results of an inner query, or facts about them under negation, and where they are complete."""
 
     def __init__(
         self, inner: Inner, kind: Views, most: int, *, facts: bool = False, steady: bool = False
@@ -59,9 +59,9 @@ class View:
     def load(
         self, compute: Compute, round: Round, asking: Bindings, rows: Intervals, trigger: Ints
     ) -> Intervals | None:
-        """See to it that the view can answer query-intervals, given in rows, of some outer results.
+        """Make sure that the view can answer query-intervals, given in rows, of some outer results.
 
-        Gives their coordinates in the view; None where it would have to hold too much.
+        Returns their coordinates in the view; None if it would have to hold too much.
         """
         self.attach(round)
         part = self.parts.numbers(round, asking)
@@ -89,7 +89,7 @@ class View:
         return queries
 
     def _count(self, asked: int, loaded: int) -> None:
-        """Note that query-intervals were answered, some after loading; of facts, an answer is a use."""
+        """Count answered query-intervals, some after loading; for facts, an answer is a use."""
         self.counters.asked += asked
         self.counters.answered += asked - loaded
         if self.facts is not None:
@@ -97,7 +97,7 @@ class View:
             self.counters.reused += asked - loaded
 
     def use(self, places: Ints) -> dict[str, Ints]:
-        """The rows of some results, which an outer result gets."""
+        """The rows of some results that an outer result uses."""
         used = self.results.used
         fresh = np.unique(places[~used[places]])
         used[fresh] = True
@@ -111,7 +111,7 @@ class View:
     def _update(
         self, compute: Compute, asking: Bindings, loaded: Intervals, part: Ints, trigger: Ints
     ) -> bool:
-        """Compute what is missing of some intervals; whether there was room for it."""
+        """Compute what is missing of some intervals; return whether there was room for it."""
         base = part * self._stride
         cases = self.index.cases(loaded)
         crossed = (cases == Overlap.RIGHT) | (cases == Overlap.CONTAINED)
@@ -137,7 +137,7 @@ class View:
                 self.counters.kept += self.facts.add(start, end, own, self._stride)
                 continue
             rows = dict(zip(self.inner.names, columns, strict=True))
-            if inside.any():  # what lies in a view-interval is there already
+            if inside.any():  # what lies in a view-interval is already there
                 at = own * self._stride
                 fresh = ~self.index.covers(Intervals(at + start, at + end + 1))
                 rows = {name: column[fresh] for name, column in rows.items()}
@@ -157,7 +157,7 @@ class View:
         return True
 
     def purge(self, oldest: int) -> None:
-        """Forget what begins before a row: no outer result to come asks for it."""
+        """Forget what begins before a row: no later outer result requests it."""
         if oldest <= self.oldest:
             return
         self.oldest = oldest
@@ -172,8 +172,8 @@ class View:
         self.counters.hold(self.nbytes)
 
     def forget(self) -> None:
-        """Forget everything; it is computed anew when it is asked for."""
-        self.steady = False  # of a trigger, what is asked for from here on may not be all
+        """Forget everything; it is recomputed on request."""
+        self.steady = False  # what a trigger requests from now on may be incomplete
         if self.facts is not None:
             self.facts = Facts()
         self.results = Results(self.inner.names)
@@ -182,7 +182,7 @@ class View:
         self.counters.hold(0)
 
     def attach(self, round: Round) -> None:
-        """Go over to the rows and the partitions of a round."""
+        """Move to the rows and the partitions of a round."""
         if self._round is round:
             return
         forgotten = round.store.events.forgotten
@@ -211,6 +211,6 @@ class View:
 
     @property
     def nbytes(self) -> int:
-        """The memory that results or facts, and the intervals they are complete for, take."""
+        """The memory of results or facts, and of the intervals in which they are complete."""
         held = self.results if self.facts is None else self.facts
         return held.nbytes + self.index.intervals.left.nbytes + self.index.intervals.right.nbytes

@@ -1,4 +1,4 @@
-"""The views of a block, made when they are first asked for and kept from batch to batch."""
+"""The views of a block, made on first use and kept between batches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ViewSet:
         return self._nested[id(block)]
 
     def negated_query(self, negation: Negation, root: Block) -> Inner | None:
-        """What is negated; None where it takes no view: a bound, the stack of a single leaf, a join."""
+        """What is negated; None if it takes no view: a bound, the stack of a single leaf, a join."""
         if id(negation) not in self._negated:
             alone = negation.stair is not None or len(negation.block.leaves) == 1
             if alone or not negation.viewed or spans_two_windows(negation, ties=self._ties):
@@ -44,7 +44,7 @@ class ViewSet:
         return self._negated[id(negation)]
 
     def view(self, inner: Inner, block: Block, *, first: bool) -> View:
-        """The view of an inner query of a block; `first` says that it is the first that is asked."""
+        """The view of an inner query of a block; `first` says that it is the first to be queried."""
         if id(inner) not in self._views:
             most = self.memory // (8 * (len(inner.names) + 5))
             negated = inner in self._negated.values()
@@ -60,12 +60,12 @@ class ViewSet:
             view.purge(oldest)
 
     def attach(self, round: Round) -> None:
-        """Go over to another round."""
+        """Move to another round."""
         for view in self._views.values():
             view.attach(round)
 
     def reach(self, round: Round) -> Ints:
-        """For each row of the store the first position in a window that ends with it."""
+        """For each row, the first position in a window that ends with it."""
         if self._reach is None or self._reach[0] is not round:
             self._reach = round, round.store.reach(np.arange(len(round.store)))
         return self._reach[1]

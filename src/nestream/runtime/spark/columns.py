@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
+from inspect import signature
 
 import pyarrow as pa
 from pyarrow import types as arrow
@@ -145,9 +146,30 @@ def can_carry(field: StructField) -> bool:
 
 def _arrow_type(field: StructField, zone: str = "UTC") -> pa.DataType | None:
     try:
-        return to_arrow_type(field.dataType, timezone=zone)
+        if _TAKES_ZONE:
+            return to_arrow_type(field.dataType, timezone=zone)
+        return _in_zone(to_arrow_type(field.dataType), zone)
     except PySparkException:
         return None
+
+
+_TAKES_ZONE = "timezone" in signature(to_arrow_type).parameters
+"""Whether PySpark, as 4.2 and later, makes timestamps in a zone; before it makes all of them in UTC."""
+
+
+def _in_zone(datatype: pa.DataType, zone: str) -> pa.DataType:
+    """The type with its timestamps, at any depth, in a zone."""
+    if arrow.is_timestamp(datatype) and datatype.tz is not None:
+        return pa.timestamp(datatype.unit, zone)
+    if arrow.is_struct(datatype):
+        inner = (datatype.field(place) for place in range(datatype.num_fields))
+        return pa.struct([each.with_type(_in_zone(each.type, zone)) for each in inner])
+    if arrow.is_list(datatype):
+        return pa.list_(datatype.value_field.with_type(_in_zone(datatype.value_type, zone)))
+    if arrow.is_map(datatype):
+        item = datatype.item_field.with_type(_in_zone(datatype.item_type, zone))
+        return pa.map_(_in_zone(datatype.key_type, zone), item)
+    return datatype
 
 
 def match_schema(output: Output, events: StructType, wanted: pa.Schema, time: str) -> StructType:

@@ -6,6 +6,7 @@ import importlib
 
 from pyspark.sql import DataFrame, SparkSession
 
+from nestream.model.extras import needs
 from nestream.model.schema import EventError
 from nestream.runtime.spark.partitioning import Partitioning
 from nestream.runtime.spark.stream_pack import spread
@@ -58,10 +59,7 @@ def watermark_delay(df: DataFrame, time: str) -> int:
     try:
         importlib.import_module("google.protobuf")
     except ImportError:
-        raise EventError(
-            "Spark's stateful operators in Python need the package protobuf, which is not installed\n"
-            "  hint: pip install 'protobuf>=6.33'"
-        ) from None
+        raise EventError(needs("a stream on Spark", "protobuf", "spark")) from None
     return int(df.schema[time].metadata[_WATERMARK])
 
 

@@ -44,12 +44,12 @@ def _apply(component: Component, place: Place) -> Outcome:
 
 
 def _once(component: Component) -> Component:
-    """The component with equal constraints in one place written once."""
+    """The component without repeated equal constraints in one place."""
     component = with_children(component, [_once(inner) for inner in children(component)])
     if not isinstance(component, WinSeq | WinAnd):
         return component
     found: list[Component] = []
-    gap = 0  # where the gap begins that the next constraint is in
+    gap = 0  # the beginning of the gap of the next constraint
     for part in component.components:
         if is_constraint(part) and part in found[gap:]:
             continue

@@ -1,6 +1,6 @@
-"""Takes an AND under a negation apart: its components one by one, where they do not depend on each other.
+"""Splits an AND under a negation into its components, if they do not depend on each other.
 
-They do not if no event can serve in two of them, which their types tell, and no predicate relates two.
+They do not if no event can be in two of them, which their types show, and no predicate relates two.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Apart:
 
 
 def take_apart(node: WinAnd, place: Place) -> Apart | Refused:
-    """The components of an AND if each occurs or not whatever the others do, or why not."""
+    """The components of an AND, if each occurs or not whatever the others do; otherwise why not."""
     if not is_settled(node):
         return Refused("it has an OR inside that stays there")
     events = positive(node)

@@ -1,7 +1,7 @@
-"""What distribution over SEQ and over AND have in common: an OR among the components moves outwards.
+"""What distribution over SEQ and over AND share: an OR among the components moves outwards.
 
-The expression is repeated with each branch in the OR's place. What else it says must not be about variables
-that some branches do not bind; the language sees to that, and a plan for which it does not hold is refused.
+The expression is repeated with each branch in place of the OR. The rest of it must not mention variables that
+some branches do not bind; the language ensures that, and a plan that violates it is refused.
 """
 
 from __future__ import annotations
