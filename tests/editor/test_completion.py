@@ -187,7 +187,7 @@ def _reads(text: str) -> bool:
 
 def test_each_keyword_of_the_corpus_is_offered_after_its_first_letter() -> None:
     checked = 0
-    for case in read_all()[::10]:
+    for case in read_all()[::15]:
         for token in tokens_of(case.query) if not read_query(case.query)[1] else ():
             word = KEYWORDS.get(token.upper())
             if word is None or word.accepted_as != token.type:
@@ -195,7 +195,7 @@ def test_each_keyword_of_the_corpus_is_offered_after_its_first_letter() -> None:
             before = case.query[: (token.start_pos or 0) + 1]
             assert word.name in [each.label for each in complete(before, len(before))], before
             checked += 1
-    assert checked > 150
+    assert checked > 100
 
 
 def test_each_variable_of_the_corpus_is_declared_and_offered_in_conditions() -> None:

@@ -158,6 +158,7 @@ def test_an_editor_gets_diagnostics_fixes_hover_completion_and_formatting(events
     edit(tried, "--events", str(events))
 
 
+@pytest.mark.slow
 def test_the_file_of_events_comes_from_the_options_of_the_editor_and_a_missing_one_is_reported(
     events: Path,
 ) -> None:

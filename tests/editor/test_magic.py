@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 import nestream
 from nestream.show import Shown
@@ -24,15 +22,11 @@ QUERY = "SEQ(A a, B b) WITHIN 10"
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Iterator[InteractiveShell]:
-    """A notebook with the extension and some events, which leaves no trace in the home folder."""
-    InteractiveShell.clear_instance()
-    quiet = Config({"HistoryManager": {"enabled": False}})
-    made = InteractiveShell.instance(config=quiet, ipython_dir=str(tmp_path / "ipython"))
-    made.run_line_magic("load_ext", "nestream")
-    made.push({"rows": ROWS, "frame": pd.DataFrame(ROWS), "table": pa.Table.from_pylist(ROWS)})
-    yield made
-    InteractiveShell.clear_instance()
+def shell(shell: InteractiveShell) -> InteractiveShell:
+    """A notebook with the extension and some events."""
+    shell.run_line_magic("load_ext", "nestream")
+    shell.push({"rows": ROWS, "frame": pd.DataFrame(ROWS), "table": pa.Table.from_pylist(ROWS)})
+    return shell
 
 
 def run(shell: InteractiveShell, line: str, query: str = QUERY) -> Any:

@@ -1,4 +1,4 @@
-"""The example notebooks run from the first cell to the last, in a kernel of their own."""
+"""The example notebooks run from the first cell to the last."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "notebooks"
 NAMES = ("getting-started", "hospital", "trading")
-HEAVY = [pytest.param(name, marks=pytest.mark.slow) for name in NAMES[1:]]
 
 
 def test_there_are_no_other_notebooks_and_none_has_outputs() -> None:
@@ -20,17 +20,30 @@ def test_there_are_no_other_notebooks_and_none_has_outputs() -> None:
         assert [cell for cell in cells if cell.cell_type == "code" and cell.outputs] == []
 
 
-@pytest.mark.parametrize("name", [NAMES[0], *HEAVY])
-def test_a_notebook_runs(name: str, tmp_path: Path) -> None:
+def code(name: str) -> list[str]:
+    """The cells with code."""
+    cells = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
+    return [cell.source for cell in cells if cell.cell_type == "code"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_cells_of_a_notebook_run_one_after_the_other(
+    shell: InteractiveShell, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for source in code(name):
+        assert shell.run_cell(source).success, source
+    shown = capsys.readouterr()
+    assert "match" in shown.out
+    assert "arning" not in shown.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_runs_in_a_kernel_of_its_own(name: str, tmp_path: Path) -> None:
     notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
     NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
-    shown = [
-        output.get("text", "") + str(output.get("data", {}))
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-        for output in cell.outputs
-    ]
-    assert any("match" in text for text in shown)
-    assert not any("UnseenTypeWarning" in text for text in shown)
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert outputs
+    assert [output for output in outputs if output.get("name") == "stderr"] == []

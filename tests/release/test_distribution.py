@@ -30,14 +30,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {path.suffix: path for path in folder.iterdir()}
 
 
-@pytest.mark.slow
 def test_the_distributions_pass_twine(built: dict[str, Path]) -> None:
     command = [sys.executable, "-m", "twine", "check", "--strict", *map(str, built.values())]
     ran = subprocess.run(command, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout
 
 
-@pytest.mark.slow
 def test_the_wheel_holds_the_package_and_nothing_else(built: dict[str, Path]) -> None:
     wheel = zipfile.ZipFile(built[".whl"])
     names = wheel.namelist()
@@ -61,7 +59,6 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: dict[str, Path]) ->
     assert built[".whl"].stat().st_size < LARGEST_WHEEL
 
 
-@pytest.mark.slow
 def test_the_wheel_says_what_it_is_and_what_it_starts(built: dict[str, Path]) -> None:
     wheel = zipfile.ZipFile(built[".whl"])
     info = f"nestream-{nestream.__version__}.dist-info"
@@ -75,7 +72,6 @@ def test_the_wheel_says_what_it_is_and_what_it_starts(built: dict[str, Path]) ->
     assert entry_points["pygments.lexers"]["neel"] == "nestream.editor.pygments_lexer:NeelLexer"
 
 
-@pytest.mark.slow
 def test_the_sdist_holds_what_builds_and_tests_it_and_no_litter(built: dict[str, Path]) -> None:
     with tarfile.open(built[".gz"]) as sdist:
         names = [name.split("/", 1)[1] for name in sdist.getnames() if "/" in name]
