@@ -139,6 +139,23 @@ def test_matches_count_when_their_micro_batch_is_committed(folder: JobFolder) ->
     assert matches.new() == []
 
 
+def test_matches_in_one_file_that_grows_are_all_read_and_from_a_position_on(tmp_path: Path) -> None:
+    path = tmp_path / "matches.jsonl"
+    matches = Follower(str(path), "match_end", None)
+    found, position = [], None
+    for number in range(6):
+        with path.open("a") as file:
+            flat = {"query": "dirty", "match_end": number, "number": number}
+            file.write(json.dumps(flat if number % 2 else numbered(number)) + "\n")
+        found += matches.new()
+        assert matches.failed is None
+        position = matches.position() if number == 2 else position
+    assert len(found) == 6
+    again = Follower(str(path), "match_end", None, position=position)
+    rest = again.new()
+    assert (again.failed, len(rest)) == (None, 3)
+
+
 def test_whenever_one_looks_every_match_is_given_once(tmp_path: Path) -> None:
     for seed in range(10):
         chance = random.Random(seed)

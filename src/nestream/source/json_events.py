@@ -132,14 +132,15 @@ class JsonEvents:
         if self._time_kind is None:
             return None
         time = pa.int64() if self._time_kind is Kind.INTEGER else pa.string()
-        types = {self._time: time, self._type: pa.string()}
+        types = {self._time: time} if self._type is None else {self._time: time, self._type: pa.string()}
         types |= {name: _READ.get(held, pa.string()) for name, held in self._holds.items()}
         table = read_flat(texts, pa.schema(list(types.items())))
         if table is None or table.column(self._time).null_count:
             return None
-        kinds = table.column(self._type)
-        if kinds.null_count or pc.any(pc.equal(kinds, "")).as_py():
-            return None
+        if self._type is not None:
+            kinds = table.column(self._type)
+            if kinds.null_count or pc.any(pc.equal(kinds, "")).as_py():
+                return None
         columns: dict[str, Any] = {}
         for name, column in zip(table.column_names, table.columns, strict=True):
             held = self._holds.get(name)
