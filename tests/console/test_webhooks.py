@@ -14,6 +14,7 @@ import pytest
 
 from nestream.console import Job, JobError, webhooks
 from nestream.console.watch import Watch
+from nestream.job.checkpoint import replace_file
 from tests.console.pipeline import wait
 from tests.console.served import RULE, JobFolder, event, match, serving
 
@@ -129,7 +130,7 @@ def test_nothing_is_lost_while_the_receiver_is_away_and_health_says_so(tmp_path:
 def test_nothing_is_lost_when_a_position_cannot_be_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save, full = webhooks.replace_file, threading.Event()
+    save, full = replace_file, threading.Event()
 
     def save_if_there_is_room(*arguments: Any, **how: Any) -> None:
         if full.is_set():
