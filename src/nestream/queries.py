@@ -135,7 +135,7 @@ def _named(source: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(source, Mapping):
         for name, text in source.items():
             if not isinstance(name, str):
-                raise TypeError(f"the name of a query is a string, not {name!r}")
+                raise TypeError(f"the name of a query must be a string, not {name!r}")
             yield name, text
     elif isinstance(source, str | Path):
         folder = Path(source)
@@ -151,7 +151,7 @@ def _named(source: Any) -> Iterator[tuple[str, Any]]:
             yield file.stem, file.read_text(encoding="utf-8")
     elif isinstance(source, Query) or not isinstance(source, Iterable):
         raise TypeError(
-            f"a query set is made of several queries, not of a {source.__class__.__name__}\n"
+            f"a query set needs a folder, a mapping or a list of queries, not a {source.__class__.__name__}\n"
             f"  hint: pass a folder of {SUFFIX} files, a mapping of names to queries or a list of queries"
         )
     else:

@@ -544,7 +544,7 @@ class Query(Matching):
     def check(self, columns: pa.Schema, time: str = "ts", type: str = "type") -> None:
         """Raise a `QueryError` if the query does not fit events with these columns."""
         if not isinstance(columns, pa.Schema):
-            raise TypeError(f"the columns are an Arrow schema, not a {columns.__class__.__name__}")
+            raise TypeError(f"the columns must be an Arrow schema, not a {columns.__class__.__name__}")
         self.typed(Schema.of(self.fitted(columns.empty_table(), time, type).schema, time, type))
 
     def compiled(

@@ -272,8 +272,8 @@ PROBLEMS = [
         "(A a : date_part('huor', a.ts) = 1)",
         "bad-constant",
         "'huor'",
-        "there is no 'huor' of a time; did you mean 'hour'? "
-        "there are year, quarter, month, week, day, dow, doy, hour, minute, second",
+        "a time has no 'huor'; did you mean 'hour'? "
+        "use one of year, quarter, month, week, day, dow, doy, hour, minute, second",
     ),
     Problem(
         "SEQ(!A a, !B b) WITHIN 9",

@@ -105,7 +105,7 @@ def test_what_is_not_text_is_rejected(text: str) -> None:
 
 
 def test_an_object_that_is_no_text_is_rejected() -> None:
-    with pytest.raises(QueryError, match="a query is a text, not bytes"):
+    with pytest.raises(QueryError, match="a query must be a string, not bytes"):
         parse(b"A a")  # type: ignore[arg-type]
 
 

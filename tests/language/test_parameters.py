@@ -99,7 +99,7 @@ def test_a_wrong_value_is_reported_with_what_to_do(
 
 
 def test_parameters_are_a_mapping() -> None:
-    with pytest.raises(TypeError, match="a mapping of names to values"):
+    with pytest.raises(TypeError, match="must map names to values"):
         nestream.query("A a", parameters=[1])  # type: ignore[arg-type]
 
 

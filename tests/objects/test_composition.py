@@ -244,7 +244,9 @@ def test_sets_give_objects_their_own_parameters() -> None:
 
 
 def test_one_object_is_not_a_set() -> None:
-    with pytest.raises(TypeError, match="a query set is made of several queries, not of a Pattern"):
+    with pytest.raises(
+        TypeError, match="a query set needs a folder, a mapping or a list of queries, not a Pattern"
+    ):
         nestream.queries(QUERY)
 
 

@@ -123,7 +123,7 @@ def test_a_match_that_was_not_planted_ends_the_demo_with_an_error(
     rule.write_text(rule.read_text().replace("2 seconds", "3 seconds"))
     changed = call("demo", "hospital", "--folder", job.folder, "--duration", "1", "--no-console")
     assert changed.exit_code == 1
-    assert "are not those that this run was started with" in changed.stderr
+    assert "are not the ones this run was started with" in changed.stderr
     assert "--rules and --fresh" in changed.stderr
 
 

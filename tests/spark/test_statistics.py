@@ -90,9 +90,9 @@ def test_no_event_is_looked_at_where_that_is_switched_off_or_the_split_is_asked_
     before = jobs(spark)
     partitioning, statistics = split(events, statistics=False)
     assert partitioning.startswith("by key id: ")
-    assert statistics.startswith("not asked for")
+    assert statistics.startswith("off, so")
     assert split(events, partition_by="key") == (partitioning, "")
-    assert split(events, partition_by="key+time")[0].endswith(": asked for")
+    assert split(events, partition_by="key+time")[0].endswith(": requested")
     matches = nestream.query(QUERY).on_spark(events, statistics=False)
     assert jobs(spark) == before
     assert rows(matches.toArrow()) == rows(nestream.query(QUERY).match(history(skewed=True)))

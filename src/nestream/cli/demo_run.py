@@ -92,7 +92,7 @@ class DemoRun:
         if not said.startswith("the checkpoint belongs to another query"):
             return problem
         return JobError(
-            f"the rules in {self.job.rules} are not those that this run was started with\n"
+            f"the rules in {self.job.rules} are not the ones this run was started with\n"
             "  hint: copy them to a folder of your own and start over with --rules and --fresh"
         )
 
@@ -205,9 +205,7 @@ class DemoRun:
             if reached is not None and end is not None and reached >= end:
                 return
             if time.monotonic() - moved > PATIENCE:
-                show_error(
-                    f"the stream has stood still for {PATIENCE:.0f} seconds; it did not get to the end"
-                )
+                show_error(f"the stream made no progress for {PATIENCE:.0f} seconds and did not finish")
                 return
 
     def _summary(self, progress: Any) -> None:

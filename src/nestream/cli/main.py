@@ -124,7 +124,7 @@ COMMANDS = {
         (
             "nestream console",
             "nestream console --data trades.parquet --no-browser",
-            "nestream console --job hospital --port 8700",
+            "nestream console hospital --port 8700",
         ),
         no_args_is_help=False,
     ),

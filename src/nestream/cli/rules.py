@@ -63,8 +63,8 @@ def rules(
         list[str] | None,
         typer.Argument(
             metavar="[NAME] [QUERY] [VERSION]",
-            help="Of add and replace: a query, as a file or as text, and before it the name of the rule "
-            "(by default that of the file). Of remove: names. Of rollback: a version.",
+            help="add and replace take a query, as a file or as text, optionally after the name of the "
+            "rule (by default that of the file); remove takes names; rollback takes a version.",
             show_default=False,
         ),
     ] = None,

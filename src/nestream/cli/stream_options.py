@@ -100,8 +100,8 @@ PartitionsOption = Annotated[
     typer.Option(
         "--partitions",
         min=1,
-        help="On Spark: number of partitions that events are split into by key, at the first start; 1 takes "
-        "rules with any key later.",
+        help="On Spark: number of partitions that events are split into by key, fixed at the first start; "
+        "with 1, later rules may have any key.",
         show_default=False,
     ),
 ]

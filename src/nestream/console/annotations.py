@@ -1,7 +1,7 @@
-"""What people say of matches: acknowledged, a false alarm, comments. Kept in a file beside the job.
+"""What people say about matches: acknowledged, a false alarm, comments. It is kept in a file beside the job.
 
-`annotations.jsonl` has a line for each thing that was said, with the match by its identity; nothing in it is
-ever changed. Several consoles may append to it, and each reads what the others have said.
+`annotations.jsonl` has a line for each annotation, with the identity of the match; lines are never changed.
+Several consoles may append to it, and each reads what the others wrote.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ FILE = "annotations.jsonl"
 STATUSES = ("acknowledged", "false alarm")
 LONGEST_COMMENT = 2_000
 MOST_COMMENTS = 20
-"""So many comments of a match are shown, the last ones; the file has all."""
+"""How many of the last comments on a match are shown; the file has all."""
 MOST_MATCHES = 100_000
 PIECE = 4 << 20
 
 
 class Annotations:
-    """What was said of the matches of a job, by the identity of the match."""
+    """The annotations of the matches of a job, by the identity of the match."""
 
     def __init__(self, folder: Path | None) -> None:
         self.path = None if folder is None else folder / FILE
@@ -35,7 +35,7 @@ class Annotations:
         self._lock = Lock()
 
     def look(self) -> dict[str, dict[str, Any]]:
-        """Read what is new in the file; the matches that it is about, with all that was said of them."""
+        """Read what is new in the file; return the matches it is about, with all their annotations."""
         if self.path is None:
             return {}
         with self._lock:
@@ -80,7 +80,7 @@ class Annotations:
             yield match
 
     def add(self, match: dict[str, Any], **said: str | None) -> None:
-        """Say something of a match: its `status`, None to take that back, or a `comment`."""
+        """Annotate a match: its `status`, None to undo that, or a `comment`."""
         assert self.path is not None
         about = {"rule": match["query"], "start": match["start"], "end": match["end"]}
         at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -91,7 +91,7 @@ class Annotations:
             file.write((b"\n" if cut_off else b"") + line.encode(errors="replace") + b"\n")
 
     def among(self, matches: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """What was said of some matches."""
+        """The annotations of some matches."""
         return {match["id"]: self.of[match["id"]] for match in matches if match["id"] in self.of}
 
 

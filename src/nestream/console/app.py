@@ -1,4 +1,4 @@
-"""The routes of the console: its pages, the line of live messages, and what the pages ask for."""
+"""The routes of the console: its pages, the stream of live messages, and the requests of the pages."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Plain(JSONResponse):
 
 
 class Line(StreamingResponse):
-    """The line of live messages to a browser that has entered; with its end, however it ends, it has left."""
+    """The stream of live messages to a browser; when it ends, for whatever reason, the browser has left."""
 
     def __init__(self, hub: Hub, last: str | None) -> None:
         super().__init__(hub.follow(last), media_type="text/event-stream")
         self.hub = hub
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Tell until the browser is gone."""
+        """Send messages until the browser is gone."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -161,7 +161,7 @@ def application(watch: Watch, asked: Asked) -> Starlette:
 
 
 async def exported(watch: Watch, format: Any, ids: Any) -> Response:
-    """The matches of the job as a file: all of them, or those of some identities."""
+    """The matches of the job as a file: all of them, or those with some identities."""
     if format not in FORMATS:
         raise AskedError(f"The format must be {' or '.join(FORMATS)}.")
     if ids is not None and not (isinstance(ids, list) and all(isinstance(one, str) for one in ids)):
@@ -183,7 +183,7 @@ async def exported(watch: Watch, format: Any, ids: Any) -> Response:
 
 
 async def _unless_gone(request: Request, answering: Coroutine[Any, Any, dict[str, Any]]) -> Any:
-    """The answer, or None where the page has gone before it was there: what was asked is then cancelled."""
+    """The answer; None if the page is gone before, which cancels the request."""
 
     async def gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":

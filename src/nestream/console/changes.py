@@ -1,7 +1,7 @@
-"""What pages change: drafts, the rules of the job, and what is said of matches. Each request is checked here.
+"""What pages change: drafts, the rules of the job, and annotations. Each request is checked here.
 
-Nothing is overwritten unseen: a page names the state that it knows, and gets the present one back if that is
-another by now.
+Nothing is overwritten unseen: a page names the state that it knows, and gets the current one back if that has
+changed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Changes:
         return {"ok": True}
 
     def _told(self) -> None:
-        """Let all pages know of the job as it is now."""
+        """Inform all pages of the current job."""
         self._watch.hub.publish("update", {"job": self._watch.described()})
 
     # -- rules ---------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ class Changes:
         return answer
 
     async def version(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The rules of a version, and how they differ from those of now."""
+        """The rules of a version, and how they differ from the current ones."""
         rules = self._live_rules()
         try:
             there = await asyncio.to_thread(rules.at, _number(body, "version"))
@@ -107,7 +107,7 @@ class Changes:
             return await self._changed(rules.roll_back, version, there.texts, _number(body, "newest"))
 
     async def _changed(self, change: Any, *given: Any) -> dict[str, Any]:
-        """Make a change of the rules; what became of it."""
+        """Make a change of the rules; return the outcome."""
         try:
             made: RuleSet = await asyncio.to_thread(change, *given)
         except ChangedError as error:
@@ -131,7 +131,7 @@ class Changes:
     # -- matches -------------------------------------------------------------------------------------------
 
     async def annotate(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Acknowledge a match, mark it as a false alarm, take that back, or comment on it."""
+        """Acknowledge a match, mark it as a false alarm, undo that, or comment on it."""
         said: dict[str, str | None] = {}
         if "status" in body:
             if body["status"] is not None and body["status"] not in STATUSES:

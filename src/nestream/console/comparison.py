@@ -1,8 +1,8 @@
-"""A draft beside the deployed rule: which matches are new, which are gone, and which both find.
+"""Compares a draft with the deployed rule: which matches are new, which are gone, and which both find.
 
-A match of both is one of the same events, whatever the variables are called; of queries that return values
-alone, one of the same times and values. Either may find it first: it is then counted as new, or as gone,
-until the other finds it too.
+Two matches are the same if they have the same events, whatever the variables are called; for queries that
+return only values, if they have the same times and values. Either query may find a match first: it then
+counts as new, or as gone, until the other finds it too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any
 
 SHOWN = 100
-"""How many of the new and of the gone matches are shown, the last ones."""
+"""How many of the last new and gone matches are shown."""
 
 
 class Comparison:
@@ -37,12 +37,12 @@ class Comparison:
         return {"new": new.total, "gone": gone.total, "both": self.both}
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
-        """The last of the new and of the gone matches, the newest first."""
+        """The last new and gone matches, newest first."""
         return {name: side.last() for name, side in zip(("new", "gone"), self._sides, strict=True)}
 
 
 class _Side:
-    """The matches that one of the queries has found alone, so far."""
+    """The matches that only one of the queries has found so far."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -74,7 +74,7 @@ class _Side:
 
 
 def _key(row: dict[str, Any]) -> int:
-    """A number that is the same for matches that are the same: 8 bytes each, as there may be many."""
+    """A number that is equal for equal matches: 8 bytes each, because there may be many."""
     events = [part.get("number", part.get("event")) for part in row["events"]]
     same = sorted(json.dumps(one, default=str, sort_keys=True) for one in events)
     if not events:

@@ -1,8 +1,8 @@
-"""Drafts of rules: queries of the editor that are kept beside the job until they are deployed or discarded.
+"""Drafts of rules: queries of the editor, kept beside the job until they are deployed or discarded.
 
 Each draft is a JSON file in the folder `drafts` of the job, named after the rule that it would replace or
 add. It has a revision, which grows with each save, so that two tabs cannot overwrite each other unnoticed;
-and the text of the deployed rule that it began from, so that a change of that rule in the meantime is seen.
+and the text of the deployed rule that it began from, so that a later change of that rule is noticed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TITLE = re.compile(r"^\s*(?://|#|/\*)\s*title\s*:\s*(.*?)\s*(?:\*/)?\s*$", re.I
 
 
 class DraftError(Exception):
-    """A draft that cannot be saved, and why; with the draft that is there, if that is the reason."""
+    """A draft that cannot be saved, and why; with the existing draft, if that is the reason."""
 
     def __init__(self, said: str, there: Draft | None = None) -> None:
         super().__init__(said)
@@ -57,10 +57,10 @@ class Drafts:
         self._looked: Any = None
         self.held: dict[str, Draft] = {}
         self.problem: str | None = None
-        """Which file cannot be used, if there is one."""
+        """Which file cannot be used, if any."""
 
     def look(self) -> bool:
-        """Read the drafts if a file has changed; whether one has."""
+        """Read the drafts if a file has changed; return whether one has."""
         if self.folder is None:
             return False
         with self._lock:
@@ -91,7 +91,7 @@ class Drafts:
             return None
 
     def save(self, name: str, text: str, title: str, revision: int, base: str | None) -> Draft:
-        """Keep a draft; `revision` is that of the draft that it replaces, 0 for a first one."""
+        """Save a draft; `revision` is that of the draft it replaces, 0 for a first one."""
         if self.folder is None:
             raise DraftError("There is no job to keep the draft beside.")
         self.look()
@@ -115,7 +115,7 @@ class Drafts:
             return draft
 
     def discard(self, name: str, revision: int | None = None) -> None:
-        """Remove a draft; where a revision is given, only that one."""
+        """Remove a draft; with a revision, only that one."""
         if self.folder is None:
             return
         self.look()
@@ -137,7 +137,7 @@ class Drafts:
 
 
 def title_of(text: str) -> str | None:
-    """The title that the first lines of a query give it."""
+    """The title in the first lines of a query."""
     found = _TITLE.search("\n".join(text.splitlines()[:10]))
     return found[1] if found and found[1] else None
 

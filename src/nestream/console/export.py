@@ -1,8 +1,8 @@
-"""Exports the matches of a job as CSV or Parquet: one row a match, with what people said of it.
+"""Exports the matches of a job as CSV or Parquet: one row per match, with its annotations.
 
 The columns are those of the match (its identity, rule, severity and times), its returned values, and the
 attributes of its events as `variable.attribute`. A group has lists, as JSON text. The sink is read once and
-kept in a file meanwhile, so the memory does not depend on how many matches there are.
+kept in a file meanwhile, so memory does not depend on the number of matches.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ExportError(Exception):
 
 
 class Export:
-    """The matches of a sink as rows of one table. `about` gives title and severity of a rule's name."""
+    """The matches of a sink as rows of one table. `about` maps a rule's name to its title and severity."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Export:
         """How many values were in columns beyond the limit."""
 
     def write(self, path: Path, format: str) -> int:
-        """Write the file; the number of matches in it."""
+        """Write the file; return the number of matches in it."""
         with tempfile.TemporaryFile("w+", encoding="utf-8") as spool:
             number = 0
             for row in self._rows():
@@ -180,7 +180,7 @@ def _fitted(value: Any, kind: pa.DataType) -> Any:
 
 
 def _moment(value: str) -> datetime | None:
-    """The time that a text is; one of a date alone, or of a clock alone, is text."""
+    """The time in a text; a date alone, or a time of day alone, stays text."""
     if len(value) < 16 or value[4:5] != "-":
         return None
     try:

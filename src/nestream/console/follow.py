@@ -1,7 +1,7 @@
-"""Follows the places of a job: each look gives the rows that are new, read as a stream would read them.
+"""Follows the places of a job: each look returns the new rows, read as a stream would read them.
 
-Nothing is given twice and nothing is left out, whatever the place is: files of any format, a file that grows,
-a Kafka topic. A look that fails gives what it read before, and the next one goes on after that.
+Nothing is returned twice and nothing is left out, whatever the place is: files of any format, a growing file,
+a Kafka topic. A look that fails returns what it read before, and the next one continues after that.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from nestream.console.tables import match_of, plain
 from nestream.source import Batch, Source, SourceError, open_source
 
 MANY = 10_000
-"""How many rows one look reads at most, or one batch more; the rest waits for the next."""
+"""The maximum number of rows of one look, or one batch more; the rest waits for the next."""
 
 
 class Follower:
-    """The rows of one place, as they come, from a position on; `how` are more settings of `open_source`."""
+    """The rows of one place as they arrive, from a position on; `how` are more settings of `open_source`."""
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class Follower:
     ) -> None:
         self.place = place
         self.failed: Exception | None = None
-        """What ended the last look before its time, if something did."""
+        """What ended the last look too early, if anything."""
         self.unreadable = 0
-        """How many rows were no objects."""
+        """How many rows were not objects."""
         self.has_more = False
-        """Whether the last look ended before all that was there was read."""
+        """Whether the last look ended before everything was read."""
         self._columns, self._how = (time, type), how
         self._begin = position
         self._source: Source | None = None
@@ -49,11 +49,11 @@ class Follower:
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is nothing at the place yet; of an address nobody knows."""
+        """Whether there is nothing at the place yet; unknown for an address."""
         return "://" not in self.place and not os.path.exists(self.place)
 
     def new(self) -> list[dict[str, Any]]:
-        """What has come since the last look; where that cannot all be read, what could, and `failed`."""
+        """What has arrived since the last look; if not all can be read, what could be read, and `failed`."""
         found: list[dict[str, Any]] = []
         self.failed, self.has_more = None, False
         try:
@@ -68,11 +68,11 @@ class Follower:
         return found
 
     def position(self) -> dict[str, Any] | None:
-        """The place after what was read, to begin from another time; None before anything was there."""
+        """The position after what was read, to continue from later; None before anything was there."""
         return self._begin if self._source is None else self._source.position()
 
     def close(self) -> None:
-        """Let files and connections go."""
+        """Close files and connections."""
         if self._source is not None:
             self._source.close()
 
@@ -117,7 +117,7 @@ class Follower:
 
 
 def rows_of_table(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """The rows as plain data; what is absent in a row is not in it."""
+    """The rows as plain data; a missing value is not in its row."""
     for place, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
             coarser = pc.cast(table.column(place), pa.timestamp("us", field.type.tz), safe=False)
@@ -125,7 +125,7 @@ def rows_of_table(table: pa.Table) -> Iterator[dict[str, Any]]:
     for batch in table.to_batches():
         try:
             rows = batch.to_pylist()
-        except (ValueError, OverflowError):  # beyond the years that Python knows
+        except (ValueError, OverflowError):  # beyond the years that Python supports
             rows = [row for at in range(batch.num_rows) for row in _row_as_text(batch.slice(at, 1))]
         yield from (plain(row) for row in rows)
 
@@ -160,7 +160,7 @@ def _decoded(value: Any) -> Any:
 
 
 def read_progress(path: str | None) -> dict[str, Any] | None:
-    """What a job says of itself: the object of progress.json, None where there is none yet."""
+    """The object in progress.json; None if there is none yet."""
     if path is None:
         return None
     try:

@@ -26,7 +26,7 @@ _ROOM = '{"name": "OR-1", "kind": "operating", "x": 0, "y": 0, "w": 10, "h": 8}'
 
 @dataclass(frozen=True)
 class Rule:
-    """One query of the job, with what job.json or its first lines say of it."""
+    """One query of the job, with what job.json or its first lines say about it."""
 
     name: str
     text: str
@@ -36,9 +36,9 @@ class Rule:
     into: str | None = None
     """The type of the composite events that it makes; its matches are then not listed."""
     version: int | None = None
-    """The version in which its text came, where there is a history."""
+    """The version that brought its text, if there is a history."""
     note: str | None = None
-    """What a person should know of how it came, such as a change by hand."""
+    """What a person should know about its origin, such as a manual change."""
 
     def json(self) -> dict[str, Any]:
         """The rule for the browser."""
@@ -60,7 +60,7 @@ class Job:
 
     about: Description
     plan: dict[str, Any] | None = None
-    """The floor plan, where there is one."""
+    """The floor plan, if there is one."""
 
     @classmethod
     def read(cls, folder: Path) -> Job:
@@ -69,7 +69,7 @@ class Job:
         return cls(about, None if about.plan is None else _plan(Path(about.plan)))
 
     def read_rules(self) -> dict[str, Rule]:
-        """The rules by name, read anew; a rule that is no query keeps its place with its problem."""
+        """The rules by name, read again; a rule that is not a query keeps its place, with its problem."""
         if self.about.rules is None:
             return {}
         place = Path(self.about.rules)
@@ -82,7 +82,7 @@ class Job:
         return {name: self._named(rule_of(name, text)) for name, text in texts.items()}
 
     def _named(self, rule: Rule) -> Rule:
-        """The rule under the title and the severity that job.json gives it."""
+        """The rule with the title and the severity from job.json."""
         return replace(
             rule,
             title=self.about.titles.get(rule.name, rule.title),
@@ -100,7 +100,7 @@ def _rule(path: Path) -> Rule:
 
 
 def rule_of(name: str, text: str) -> Rule:
-    """A rule with the title and the severity that its first comment lines give it."""
+    """A rule with the title and the severity from its first comment lines."""
     notes: dict[str, str] = {}
     for line in text.splitlines()[:10]:
         found = _NOTE.match(line)
@@ -123,7 +123,7 @@ def rule_of(name: str, text: str) -> Rule:
 
 
 def _plan(path: Path) -> dict[str, Any]:
-    """The floor plan with only what is drawn, and only as numbers and texts."""
+    """The floor plan with only what is drawn, as numbers and text."""
     described = read_object(path)
     given = described.get("rooms", [])
     if not isinstance(given, list) or not all(isinstance(room, dict) for room in given):
@@ -162,7 +162,7 @@ def _number(path: Path, described: dict[str, Any], name: str) -> float:
 
 
 def _finite(value: Any) -> float | None:
-    """The number as one that can be drawn, None where it is none."""
+    """A number that can be drawn; None if it is not one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

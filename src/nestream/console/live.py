@@ -21,11 +21,11 @@ RECENT_LATE = 200
 LONGEST_TEXT = 500
 MOST_FIELDS = 40
 MOST_RULES = 500
-"""The rules of which progress.json is taken."""
+"""The maximum number of rules that are read from progress.json."""
 
 
 def bounded(event: dict[str, Any], most: int = MOST_FIELDS) -> dict[str, Any]:
-    """The event with at most so many fields, and texts of at most so many characters."""
+    """The event with a maximum number of fields, and text of a maximum length."""
     shown = {}
     for name, value in list(event.items())[:most]:
         if not isinstance(value, int | float | bool | None):
@@ -45,7 +45,7 @@ class Live:
     entity: str | None = None
     place: str | None = None
     ward: Ward | None = None
-    """Who is where, for a job with a plan."""
+    """Where each entity is, for a job with a plan."""
     rules: dict[str, Rule] = field(default_factory=dict)
     events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=RECENT_EVENTS))
     matches: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=RECENT_MATCHES))
@@ -64,7 +64,7 @@ class Live:
 
     @classmethod
     def of(cls, job: Job | None, rules: dict[str, Rule]) -> Live:
-        """Nothing yet, of a job with some rules."""
+        """The empty state of a job with some rules."""
         if job is None:
             return cls()
         about = job.about
@@ -79,7 +79,7 @@ class Live:
         )
 
     def take_events(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Take events of the stream, in the order of their arrival; gives them as they are held."""
+        """Take events of the stream, in arrival order; return them as they are held."""
         for event in events:
             ts = moment(event.get(self.time))
             if ts is not None and (self.latest is None or ts > self.latest):
@@ -92,10 +92,10 @@ class Live:
         return held
 
     def take_matches(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Take committed matches; gives them as the browser gets them.
+        """Take committed matches; return them as the browser gets them.
 
-        Those that come together are put in the order of their times. Composite events change what is held
-        and are not given; those of a time come before the matches of that time.
+        Those that arrive together are sorted by time. Composite events change the state and are not returned;
+        those of a time come before the matches of that time.
         """
         made = [self._is_composite(row) for row in rows]
         times = [moment(row.get("match_end")) for row in rows]
@@ -113,7 +113,7 @@ class Live:
         return rule is not None and rule.into is not None
 
     def _composite(self, values: Any, ts: float | None) -> None:
-        """Take a composite event: with a plan, it may say the state of an entity, or that a rule applied."""
+        """Take a composite event: with a plan, it may report an entity's state, or that a rule applied."""
         self.composites_in += 1
         if self.ward is None or not isinstance(values, dict):
             return
@@ -162,27 +162,27 @@ class Live:
             self.ward.matched(found)
 
     def take_late(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Take events that the stream set aside, with their reasons; gives the last as they are held."""
+        """Take events that the stream set aside, with their reasons; return the last ones as held."""
         held = [bounded(event) for event in events[-RECENT_LATE:]]
         self.late_in += len(events)
         self.late.extend(held)
         return held
 
     def take_progress(self, told: dict[str, Any]) -> None:
-        """Take what the job says of itself."""
+        """Take the progress of the job."""
         by_name = {
             name: bounded(value, MOST_RULES) for name, value in told.items() if isinstance(value, dict)
         }
         self.progress = {**bounded(told), **by_name}
 
     def sample(self) -> dict[str, Any]:
-        """One point of the health page's series: the numbers as they are now."""
+        """One point of the health page's series: the current numbers."""
         point = point_of(self.progress, self.events_in, self.matches_in, self.late_in)
         self.series.add(point)
         return point
 
     def statistics(self) -> dict[str, Any]:
-        """The counts by rule and by facet, and with a plan opportunities with violations."""
+        """The counts by rule and by facet; with a plan, also opportunities and violations."""
         found = {"rule": self.by_rule.top(), "facets": self.facets.json()}
         return found if self.ward is None else {**found, "compliance": self.ward.compliance()}
 
@@ -198,7 +198,7 @@ class Live:
         }
 
     def snapshot(self, matches: int = 300) -> dict[str, Any]:
-        """All that a browser needs to begin."""
+        """Everything that a browser needs to begin."""
         return {
             "totals": self.totals(),
             "workers": [] if self.ward is None else [one.row() for one in self.ward.workers.values()],

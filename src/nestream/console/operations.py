@@ -1,4 +1,4 @@
-"""What a worker process of the console does with a query: check, complete, plan, run, question, stream."""
+"""What a worker process of the console does with a query: check, complete, plan, run, explain, stream."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from nestream.show import plan_graph, timeline_of_rows
 from nestream.source import SourceError, read_events
 
 MOST_TEXT = 20_000
-"""The most characters of a query."""
+"""The maximum number of characters of a query."""
 MOST_ROWS = 500
 MOST_PICKED = 50
 MOST_COMPLETIONS = 100
@@ -42,11 +42,11 @@ KEPT_TABLES = 3
 DRAFT, DEPLOYED = "(draft)", "(deployed)"
 """The names of the queries of a trial."""
 PARTLY = 1.0
-"""The seconds after which a run says again what it has found."""
+"""The seconds between two partial results of a run."""
 
 
 class Operations:
-    """The operations by name; each takes a request and gives plain data."""
+    """The operations by name; each takes a request and returns plain data."""
 
     def __init__(self, files: dict[str, str], time: str = "ts", type: str = "type") -> None:
         self.time, self.type = time, type
@@ -54,13 +54,13 @@ class Operations:
         self.files = {name: Path(path) for name, path in files.items()}
         self.tables: OrderedDict[str, pa.Table] = OrderedDict()
         self.schemas: dict[str, nestream.Schema] = {}
-        """What data sets and files look like, by their names."""
+        """The schemas of data sets and files, by name."""
         self.stream: Any = None
         self.events = Events("ts", "type")
         self.comparison = Comparison()
         self.name = ""
         self.partly: Callable[[dict[str, Any]], None] = lambda _: None
-        """Is called now and then with what a run has found so far."""
+        """Called from time to time with what a run has found so far."""
         self.by_name: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "check": self.check,
             "complete": self.complete,
@@ -76,7 +76,7 @@ class Operations:
         }
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Do what is asked; what is wrong with the query or the events is an answer too."""
+        """Do what is requested; an error in the query or the events is an answer too."""
         try:
             return self.by_name[request["operation"]](request)
         except nestream.QueryError as error:
@@ -131,7 +131,7 @@ class Operations:
         return replace(schema, types={**schema.types, **{str(into): frozenset[str]() for into in made}})
 
     def plan(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The plan as a graph, nested and rewritten, measured where there are events."""
+        """The plan as a graph, nested and rewritten; measured if there are events."""
         query = self._query(request)
         settings: dict[str, Any] = {}
         if _has_source(request):
@@ -146,10 +146,10 @@ class Operations:
         return answer
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The first matches over a source, and how many there are."""
+        """The first matches over a source, and the number of matches."""
         query = self._query(request)
         table, time, type = self._read_by(query, request, places=True)
-        query, _ = query.infer_types(table, type)  # `check` tells what is guessed
+        query, _ = query.infer_types(table, type)  # `check` reports what is inferred
         begin = clock.perf_counter()
         found: list[dict[str, Any]] = []
 
@@ -181,7 +181,7 @@ class Operations:
         total: int | None,
         seconds: float,
     ) -> dict[str, Any]:
-        """What a run has found, of a total or of more than that."""
+        """What a run has found, out of a total or of more than that."""
         time, type = columns
         return {
             "ok": True,
@@ -208,7 +208,7 @@ class Operations:
     def _timeline(
         self, query: nestream.Query, rows: list[dict[str, Any]], request: dict[str, Any], total: int | None
     ) -> Any:
-        """The timeline of matches, with what their negations looked at among the events of the source."""
+        """The timeline of matches, with what their negations examined among the events of the source."""
         table = None
         time, type = _columns(request)
         if _has_source(request):
@@ -222,7 +222,7 @@ class Operations:
         return plain(drawn.json())
 
     def why(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Why the picked events are no match; sentences have the numbers that the page has for events."""
+        """Why the picked events are not a match; sentences use the page's numbers of events."""
         query = self._query(request)
         table, time, type = self._source(request, whole=True)
         picked = [int(place) for place in request["picked"]][:MOST_PICKED]
@@ -253,12 +253,12 @@ class Operations:
         return {"ok": True, "events": table.num_rows, "rules": measured}
 
     def rules(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Whether rules may change so: each must be a query, and all must go together on a stream."""
+        """Whether rules may change like this: each must be a query, and all must fit together on a stream."""
         check_rules(request["texts"], request["changes"])
         return {"ok": True}
 
     def data(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Events of a source, those that hold a text, from an offset on."""
+        """The events of a source that contain a text, from an offset on."""
         table, time, type = self._source(request)
         wanted = str(request.get("text", ""))
         kind = request.get("kind") or None
@@ -271,14 +271,14 @@ class Operations:
     # -- a stream --------------------------------------------------------------------------------------------
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Begin to match events that keep coming, with the deployed rule beside the query if there is one."""
+        """Start matching events as they arrive, with the deployed rule beside the query if there is one."""
         query = self._query(request)
         time, type = _columns(request)
         self.events = Events(time, type)
         self.comparison, self.name = Comparison(), str(request["name"])
         members: dict[str, nestream.Query] = {DRAFT: query}
         if request.get("deployed"):
-            with suppress(nestream.QueryError):  # a rule that is no query finds nothing
+            with suppress(nestream.QueryError):  # a rule that is not a query finds nothing
                 members[DEPLOYED] = nestream.query(request["deployed"])
         lateness = timedelta(seconds=float(request.get("lateness", 0)))
         counted: dict[str, Any] = {"late": lambda _: None, "dead_letter": lambda *_: None}
@@ -287,7 +287,7 @@ class Operations:
         return {"ok": True}
 
     def push(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Take more events of the stream; what the matches that they decide add to the comparison."""
+        """Take more events of the stream; return what their matches add to the comparison."""
         begin = clock.perf_counter()
         events = with_places(self.events.table(request["events"]), int(request.get("first", 0)))
         found = self.stream.push_batch(events)
@@ -324,8 +324,8 @@ class Operations:
     ) -> tuple[pa.Table, str, str]:
         """The events that a request names, or carries, and their columns of time and type.
 
-        Of those that it carries some may have neither time nor type. As a whole they keep their numbers;
-        `places` adds these as a column.
+        Carried events may have neither time nor type. Together they keep their numbers; `places` adds these
+        as a column.
         """
         if "events" in request:
             time, type = _columns(request)

@@ -1,7 +1,7 @@
 """Worker processes in which the console reads and runs queries: they can be killed, so they cannot hang it.
 
-A query of a stranger may take for ever or take all memory. In a process of its own it takes so many seconds
-and so many bytes, and then it is gone.
+A query may run forever or use all memory. In its own process it has limited time and memory, and then it is
+killed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nestream.console.hub import dumps
 
 WORKERS = 2
 QUICK = ("check", "complete")
-"""What is asked while one types: it has a worker of its own, so that no run delays it."""
+"""What is requested while you type: it has its own worker, so that no run delays it."""
 MOST_WAITING = 16
 SECONDS = 20.0
 STARTING = 60.0
@@ -28,7 +28,7 @@ MEMORY = 4 << 30
 
 
 class RunError(Exception):
-    """A run that has no result, and why, in words for the user."""
+    """A run without a result, and the reason, in words for the user."""
 
 
 @dataclass
@@ -41,9 +41,9 @@ class Worker:
     async def ask(
         self, request: dict[str, Any], seconds: float, stop: asyncio.Event | None = None
     ) -> dict[str, Any]:
-        """Send a request and wait for the answer, but not longer than so many seconds, nor after `stop`.
+        """Send a request and wait for the answer, up to a number of seconds, or until `stop`.
 
-        A run sends what it has found now and then; where it is stopped, that is the answer.
+        A run sends partial results; if it is stopped, the last one is the answer.
         """
         process = await self._started()
         assert process.stdin is not None
@@ -87,7 +87,7 @@ class Worker:
         return self.process
 
     async def _ready(self, process: asyncio.subprocess.Process) -> None:
-        """Wait until the process has started, which is not counted as time of its first run."""
+        """Wait until the process has started, which does not count as time of its first run."""
         assert process.stdout is not None
         try:
             async with asyncio.timeout(STARTING):
@@ -109,7 +109,7 @@ class Worker:
 
 
 async def _unless(stop: asyncio.Event | None, receiving: Coroutine[Any, Any, Any]) -> Any:
-    """The message, or None where it is told to stop before."""
+    """The message; None if it is told to stop before."""
     if stop is None:
         return await receiving
     tasks = [asyncio.create_task(receiving), asyncio.create_task(stop.wait())]
@@ -129,7 +129,7 @@ def _stopped(found: dict[str, Any] | None, why: str) -> dict[str, Any]:
 
 @dataclass
 class Pool:
-    """A few workers for all browsers, with a limit on who waits for one."""
+    """A few workers for all browsers, with a limit on the number of waiting requests."""
 
     data: dict[str, Path] = field(default_factory=dict)
     time: str = "ts"
@@ -140,11 +140,11 @@ class Pool:
     _idle: tuple[asyncio.Queue[Worker], asyncio.Queue[Worker]] = field(
         default_factory=lambda: (asyncio.Queue(), asyncio.Queue())
     )
-    """The workers that have nothing to do: those for runs, and the one for what is quick."""
+    """The idle workers: those for runs, and the one for quick requests."""
     _all: tuple[list[Worker], list[Worker]] = field(default_factory=lambda: ([], []))
 
     def worker(self) -> Worker:
-        """A worker outside of the pool, for something that lasts."""
+        """A worker outside of the pool, for something long."""
         files = {name: str(path) for name, path in self.data.items()}
         return Worker({"files": files, "time": self.time, "type": self.type})
 
@@ -175,7 +175,7 @@ class Pool:
             self.waiting -= 1
 
     async def warm(self) -> None:
-        """Start the first worker of each kind, which takes a second, before someone waits for it."""
+        """Start the first worker of each kind, which takes a second, before it is needed."""
         with contextlib.suppress(RunError):
             for operation in ("check", "plan"):
                 await self.ask(operation, text="SEQ(A a, B b) WITHIN 1")

@@ -1,4 +1,4 @@
-"""What pages ask of the console: each request is checked here, and then done by a worker process."""
+"""The requests of the pages: each is checked here, and then done by a worker process."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from nestream.console.watch import Watch
 from nestream.data import sample_names
 
 LIVE = "live"
-"""The name of the events that the console holds of the job, among those of the data sets."""
+"""The name of the live events of the job, among those of the data sets."""
 SAMPLED = 2_000
 OF_EACH_TYPE = 5
-"""How many events of a type say which attributes it has."""
+"""How many events of a type show which attributes it has."""
 MOST_TRIALS = 2
 
 
 class AskedError(ValueError):
-    """A request that a page of the console would not send, or that cannot be met; the words are shown."""
+    """A request that a page of the console would not send, or that cannot be met; the message is shown."""
 
 
 class Asked:
-    """The answers to what pages ask."""
+    """The answers to the requests of the pages."""
 
     def __init__(
         self, watch: Watch, data: dict[str, Path] | None = None, time: str = "ts", type: str = "type"
@@ -38,7 +38,7 @@ class Asked:
         self.pool = Pool(dict(data or {}), time, type)
         self._numbers = count(1)
         self._runs: dict[str, asyncio.Event] = {}
-        """The runs that a page can stop, by the names that it gave them."""
+        """The runs that a page can stop, by the names it gave them."""
 
     async def close(self) -> None:
         """End all workers."""
@@ -55,7 +55,7 @@ class Asked:
         return found
 
     async def check(self, body: dict[str, Any]) -> dict[str, Any]:
-        """What is wrong with a query, as it is being written."""
+        """What is wrong with a query while it is being written."""
         return await self.pool.ask(
             "check", text=query_text(body), makers=self._makers(), **self._source(body, sample=True)
         )
@@ -69,11 +69,11 @@ class Asked:
         return await self.pool.ask("complete", **request, **self._source(body, sample=True))
 
     async def plan(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The plan of a query, measured over a source where one is named."""
+        """The plan of a query, measured over a source if one is named."""
         return await self.pool.ask("plan", text=query_text(body), makers=self._makers(), **self._source(body))
 
     async def run(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The matches of a query over a source. Where the page stops the run, those found so far."""
+        """The matches of a query over a source; if the page stops the run, those found so far."""
         name, own = named(body, "name", "query"), named(body, "run", "")
         stop = self._runs[own] = asyncio.Event()
         try:
@@ -84,7 +84,7 @@ class Asked:
                 del self._runs[own]
 
     async def match(self, body: dict[str, Any]) -> dict[str, Any]:
-        """A match by its address, also one that is no longer held."""
+        """A match by its address, even if it is no longer held."""
         found = await asyncio.to_thread(self.watch.find_match, named(body, "id", ""))
         said = {} if found is None else self.watch.annotations.among([found])
         return {"ok": found is not None, "match": found, "annotations": said}
@@ -97,7 +97,7 @@ class Asked:
         return {"ok": True}
 
     async def why(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Why picked events are no match. Live events are named by their number, which does not move."""
+        """Why picked events are not a match. Live events are named by their permanent number."""
         picked = body.get("picked")
         if not isinstance(picked, list) or not all(type(place) is int for place in picked):
             raise AskedError("The picked events must be row numbers.")
@@ -121,7 +121,7 @@ class Asked:
         return await self.pool.ask("timeline", **request, **self._source(body))
 
     async def events(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Events of a source, to pick from: of the live ones the latest first."""
+        """Events of a source, to pick from; the latest live ones first."""
         wanted, kind = named(body, "text", ""), named(body, "kind", "")
         source = self._needed(body)
         if "events" not in source:
@@ -153,7 +153,7 @@ class Asked:
         return await self.pool.ask("measure", rules=rules, makers=makers, **self._needed({"data": LIVE}))
 
     async def start_trial(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Match a query over the live events, those that are held and those to come.
+        """Match a query over the live events, present and future.
 
         If there is a deployed rule of its name, that runs beside it.
         """
@@ -184,7 +184,7 @@ class Asked:
         return answer
 
     async def trial_matches(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The last matches that are new with the query on trial, and those that are gone."""
+        """The last matches that only the trial has, and those that it lacks."""
         name = named(body, "name", "query")
         found = next((trial for trial in self.watch.trials if trial.name == name), None)
         if found is None:
@@ -224,7 +224,7 @@ class Asked:
         return {"events": events, **({} if sample else {"first": first}), **self._columns()}
 
     def _some_of_each_type(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The last events of each type, from which their attributes are known."""
+        """The last events of each type, which show their attributes."""
         found: dict[str, list[dict[str, Any]]] = {}
         for event in reversed(events):
             some = found.setdefault(str(event.get(self.watch.live.type)), [])

@@ -1,7 +1,7 @@
 """The rules of a job as the console sees and changes them: what is deployed, in which versions, and by whom.
 
 The console reads rules and leaves their history to whoever runs or changes them. A change goes through the
-same store as `nestream rules`, so the job that runs takes it.
+same store as `nestream rules`, so the running job picks it up.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from nestream.job.rule_folder import BY_HAND, SUFFIX
 from nestream.job.rules import folded
 
 MOST_VERSIONS = 50
-"""So many versions are listed, the last ones."""
+"""How many of the last versions are listed."""
 AGAIN = 5.0
 KAFKA = "kafka://"
 
 
 class ChangedError(Exception):
-    """A rule is no longer what the page took it for."""
+    """A rule has changed since the page read it."""
 
     def __init__(self, text: str | None, version: int | None) -> None:
         super().__init__("The deployed rule has changed since this page read it.")
@@ -44,7 +44,7 @@ class Seen:
     """Whether earlier versions may be gone, so that nothing can be rolled back."""
 
     def json(self) -> dict[str, Any]:
-        """The rules and their versions for the browser; the newest version first."""
+        """The rules and their versions for the browser, newest version first."""
         listed = [
             {"version": one.version, "time": one.time, "what": one.what[:200], "rules": list(one.rules)[:50]}
             for one in self.versions[: -MOST_VERSIONS - 1 : -1]
@@ -53,7 +53,7 @@ class Seen:
 
 
 class JobRules:
-    """Reads the rules of a job again and again, and changes them if the job takes changes."""
+    """Reads the rules of a job repeatedly, and changes them if the job accepts changes."""
 
     def __init__(self, job: Job | None) -> None:
         self._job = job
@@ -71,7 +71,7 @@ class JobRules:
 
     @property
     def refusal(self) -> str | None:
-        """Why nothing can be deployed to the job, in a sentence; None where it can."""
+        """Why nothing can be deployed to the job, in a sentence; None if it can."""
         if self._job is None:
             return "There is no job to deploy to."
         if self._place is None:
@@ -91,7 +91,7 @@ class JobRules:
     # -- reading -------------------------------------------------------------------------------------------
 
     def look(self) -> bool:
-        """Read the rules if they have changed; whether they have. Raises where they cannot be read."""
+        """Read the rules if they have changed; return whether they have. Raises if they cannot be read."""
         if self._job is None or self._place is None:
             return False
         was_live, self._is_live = self._is_live, self._takes_changes(self._job.about)
@@ -116,7 +116,7 @@ class JobRules:
         place = Path(self._place or "")
         looks = _looks(place)
         if looks == self._looked or (place / ".nestream" / "change.json").exists():
-            return None  # the latter is a change on its way
+            return None  # the latter is a change in progress
         assert self._job is not None
         rules = self._job.read_rules()
         versions = tuple(self._opened().history()) if place.is_dir() else ()
@@ -124,7 +124,7 @@ class JobRules:
         return Seen(_with_versions(rules, versions), versions)
 
     def _from_topic(self) -> Seen | None:
-        """The rules of a topic, which another thread reads: brokers may take long to answer."""
+        """The rules of a topic, which another thread reads, because brokers may answer slowly."""
         if self._reading is None:
             self._reading = self._thread.submit(self._read_topic)
             return None
@@ -151,14 +151,14 @@ class JobRules:
     # -- changing ------------------------------------------------------------------------------------------
 
     def texts(self) -> dict[str, str]:
-        """The rules as they are deployed now."""
+        """The rules that are deployed now."""
         return {name: rule.text for name, rule in self.seen.rules.items()}
 
     def deploy(self, name: str, text: str, before: str | None, others: Mapping[str, str]) -> RuleSet:
-        """Replace a rule, or add it; the version that this makes.
+        """Replace or add a rule; return the new version.
 
         Raises a `ChangedError` unless its text was `before`, and a `RulesError` unless the other rules are
-        those that it was checked with.
+        those it was checked with.
         """
 
         def changes(known: RuleSet) -> Mapping[str, str | None]:
@@ -186,16 +186,16 @@ class JobRules:
         return self._change(f"rollback {version} (console)", changes)
 
     def _change(self, what: str, changes: Any) -> RuleSet:
-        with self._lock:  # a worker has checked the rules: they are a stranger's text, and may take long
+        with self._lock:  # a worker has checked the rules, because their text is untrusted and may take long
             return self._opened().change(what, changes, lambda *_: None)
 
     def close(self) -> None:
-        """Let the thread go."""
+        """End the thread."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 def _with_versions(rules: Mapping[str, Rule], versions: tuple[Version, ...]) -> dict[str, Rule]:
-    """The rules, each with its version, and with a note where a person changed its file."""
+    """The rules, each with its version, and with a note if a person changed its file."""
     if not versions:
         return dict(rules)
     noted = folded(versions).rules
@@ -217,7 +217,7 @@ def _with_versions(rules: Mapping[str, Rule], versions: tuple[Version, ...]) -> 
 
 
 def _looks(place: Path) -> Any:
-    """What changes whenever a file of rules does."""
+    """A value that changes whenever a file of rules does."""
     paths = [*sorted(place.glob(f"*{SUFFIX}")), place / ".nestream" / "history.jsonl"]
     found = []
     for path in paths if place.is_dir() else [place]:

@@ -1,9 +1,9 @@
-"""A rule on trial: a query of the editor that is matched over the live events, beside the job.
+"""A rule on trial: a query of the editor, matched over the live events beside the job.
 
-It runs in a worker process of its own, which takes the events that the console holds and then those that
-come. The deployed rule of the same name, if there is one, runs beside it over the same events, so that the
-difference is known. A trial that cannot keep up is stopped, so that it holds only so many waiting events.
-Its matches are shown with the trial, and are never counted among those of the job.
+It runs in its own worker process, which takes the events that the console holds and then new ones. The
+deployed rule of the same name, if there is one, runs beside it over the same events, to show the difference.
+A trial that cannot keep up is stopped, so that the number of waiting events stays bounded. Its matches are
+shown with the trial, and are never counted among those of the job.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_WAITING = 100_000
 """How many events may wait for the trial."""
 SECONDS = 20.0
 MOST_MATCHES = 100_000
-"""After so many matches the rule has shown what it does."""
+"""After this many matches, the rule has shown what it does."""
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Trial:
     """One query over the live events."""
 
     number: int
-    """Tells it from those before it of the same name."""
+    """Distinguishes it from earlier trials of the same name."""
     name: str
     title: str
     text: str
@@ -49,7 +49,7 @@ class Trial:
     _task: asyncio.Task[None] | None = None
 
     async def start(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Begin; events may be taken before. The answer says what is wrong with the query, if so."""
+        """Start; events may be taken before. The answer reports errors in the query."""
         request = {"operation": "start", "name": self.name, "text": self.text, "deployed": self.deployed}
         answer = await self.worker.ask({**request, **settings}, SECONDS)
         if answer["ok"]:
@@ -59,7 +59,7 @@ class Trial:
         return answer
 
     def take(self, number: int, events: list[dict[str, Any]]) -> None:
-        """More events of the stream, the first of that number; those that it has already are left out."""
+        """Take more events of the stream, starting with that number; those already taken are skipped."""
         events = events[max(0, self.next - number) :]
         if self.stopped is not None or not events:
             return
@@ -109,7 +109,7 @@ class Trial:
         await self.worker.end()
 
     def json(self) -> dict[str, Any]:
-        """How it goes, for the browser."""
+        """The progress, for the browser."""
         return {
             "number": self.number,
             "name": self.name,

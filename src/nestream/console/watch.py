@@ -1,4 +1,4 @@
-"""Follows a job and tells the browsers: a few times a second it reads what is new and puts it on the line."""
+"""Follows a job and informs the browsers: a few times a second, it reads what is new and publishes it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from nestream.job import RulesError
 from nestream.source import SourceError
 
 TICK = 0.25
-"""Seconds between two looks. Movements in between are told as one."""
+"""The seconds between two looks. Movements in between are reported as one."""
 MOST_IN_MESSAGE = 200
 FINDING = 20.0
-"""The seconds that a sink is searched for a match."""
+"""How many seconds a sink is searched for a match."""
 Take = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 
 
@@ -68,14 +68,14 @@ class Watch:
             self.senders = [Sender(hook, *given) for hook in about.webhooks]
 
     async def run(self) -> None:
-        """Look, tell, wait, for ever."""
+        """Look, publish, wait, forever."""
         for sender in self.senders:
             sender.start()
         while True:
             begin = time.monotonic()
             try:
                 message, number, events = await asyncio.to_thread(self.look)
-            except Exception as error:  # whatever it is, the next look may do better
+            except Exception as error:  # whatever it is, the next look may succeed
                 self._note("console", error)
                 message, number, events = {}, 0, []
             for trial in self.trials:
@@ -85,9 +85,9 @@ class Watch:
             await asyncio.sleep(0.01 if behind else max(0.02, TICK - (time.monotonic() - begin)))
 
     def look(self) -> tuple[dict[str, Any], int, list[dict[str, Any]]]:
-        """Read what is new; gives what to tell, and the new events with the number of the first.
+        """Read what is new; return what to publish, and the new events with the number of the first.
 
-        Each part is read and taken for itself: what is wrong with one keeps no other from being told.
+        Each part is read on its own: a problem with one does not stop the others.
         """
         live = self.live
         self.problems.pop("console", None)
@@ -116,7 +116,7 @@ class Watch:
             return message, live.events_in - len(events), events
 
     def look_aside(self) -> dict[str, Any]:
-        """Read rules, drafts and annotations; what to tell of those that have changed."""
+        """Read rules, drafts and annotations; return what to publish about changes."""
         message: dict[str, Any] = {}
         rules = drafts = False
         try:
@@ -141,7 +141,7 @@ class Watch:
         return message
 
     def about_rule(self, name: str) -> tuple[str, str] | None:
-        """The title and the severity of a rule by its name; None where its matches are composite events."""
+        """The title and the severity of a rule by name; None if its matches are composite events."""
         rule = self.live.rules.get(name)
         if rule is None:
             return name, "medium"
@@ -149,14 +149,14 @@ class Watch:
 
     @property
     def only(self) -> str | None:
-        """The rule of matches that name none, where there is only one."""
+        """The rule of matches that name none, if there is only one."""
         return next(iter(self.live.rules)) if len(self.live.rules) == 1 else None
 
     def _take_matches(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return self.live.take_matches([match_row(row, self.only) for row in rows])
 
     def find_match(self, wanted: str) -> dict[str, Any] | None:
-        """The match of an identity: one that is held, or else one of the sink, which is read once more."""
+        """The match of an identity: a held one, or one in the sink, which is read again."""
         with self.lock:
             held = next((match for match in self.live.matches if match["id"] == wanted), None)
         if held is not None or self.job is None or self.job.about.matches is None:
@@ -172,7 +172,7 @@ class Watch:
         return None
 
     def _part(self, name: str, take: Take) -> list[dict[str, Any]]:
-        """What is new of one part of the job, as it was taken."""
+        """What is new in one part of the job."""
         part = self._parts.get(name)
         if part is None:
             return []
@@ -197,7 +197,7 @@ class Watch:
             self._note("progress", error)
 
     def _note(self, part: str, error: Exception | None) -> None:
-        """Keep the problem in words; one that nobody foresaw is printed with where it came from, once."""
+        """Keep the problem in words; an unexpected one is printed with its traceback, once."""
         if error is None:
             self.problems.pop(part, None)
             return
@@ -213,7 +213,7 @@ class Watch:
         self.problems[part] = told
 
     def _tell(self, message: dict[str, Any]) -> None:
-        """Put the message on the line, in parts where many matches came at once."""
+        """Publish the message, in parts if many matches came at once."""
         if self.trials:
             message["trials"] = [trial.json() for trial in self.trials]
         if self.problems:
@@ -229,7 +229,7 @@ class Watch:
             self.hub.publish("update", message)
 
     def close(self) -> None:
-        """Let the places of the job go."""
+        """Close the places of the job."""
         for sender in self.senders:
             sender.close()
         for part in self._parts.values():
@@ -239,7 +239,7 @@ class Watch:
     # -- what pages ask for ----------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
-        """All that a browser needs to begin."""
+        """Everything that a browser needs to begin."""
         with self.lock:
             found = {**self.live.snapshot(), "health": self.health()}
             found["annotations"] = self.annotations.among(found["matches"])
@@ -258,7 +258,7 @@ class Watch:
         return {**found, "missing": missing, "unreadable": unreadable, "webhooks": hooks}
 
     def described(self) -> dict[str, Any] | None:
-        """The job, for the browser; no paths but those that job.json has."""
+        """The job, for the browser; only paths that are in job.json."""
         if self.job is None:
             return None
         about = self.job.about
@@ -276,13 +276,13 @@ class Watch:
         }
 
     def recent(self) -> tuple[int, list[dict[str, Any]]]:
-        """The events that are held, and the number of the first."""
+        """The held events, and the number of the first."""
         with self.lock:
             events = list(self.live.events)
             return self.live.events_in - len(events), events
 
     def counters(self) -> dict[str, Any]:
-        """How much was read of each part, for those who check that nothing is lost."""
+        """How much was read of each part, to check that nothing is lost."""
         with self.lock:
             return {
                 **self.live.totals(),

@@ -1,9 +1,9 @@
-"""Webhooks: new matches are sent to addresses that job.json names, each at least once and in their order.
+"""Webhooks: sends new matches to addresses in job.json, each at least once and in order.
 
-The sink of the job is the queue: a sender reads the next matches only once those before are delivered, and
-keeps its position in a file beside the job. So it holds one batch, however long a receiver is away and
-however often the console is started, and nothing is lost. Matches that were there before a webhook was
-configured are not sent.
+The sink of the job is the queue: a sender reads the next matches only once the previous ones are delivered,
+and keeps its position in a file beside the job. So it holds one batch, however long a receiver is away and
+however often the console is started, and nothing is lost. Matches from before a webhook was configured are
+not sent.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ FOLDER = "webhooks"
 MOST_IN_REQUEST = 100
 TIMEOUT = 10.0
 LOOK = 1.0
-"""Seconds between two looks at the sink."""
+"""The seconds between two looks at the sink."""
 FIRST_RETRY, LAST_RETRY = 1.0, 60.0
-"""The seconds before the first retry; each waits twice as long as the one before, up to the latter."""
+"""The seconds before the first retry; each waits twice as long as the previous one, up to the latter."""
 
 About = Callable[[str], tuple[str, str] | None]
-"""From the name of a rule to its title and severity; None for one whose matches are not listed."""
+"""Maps the name of a rule to its title and severity; None if its matches are not listed."""
 
 
 class Sender:
-    """Sends the matches of a sink to one address, in a thread of its own."""
+    """Sends the matches of a sink to one address, in its own thread."""
 
     def __init__(
         self, hook: Webhook, job: str, place: str, only: Callable[[], str | None], about: About, kept: Path
@@ -49,22 +49,22 @@ class Sender:
         self._path = kept / FOLDER / f"{name}.json"
         parts = urlsplit(hook.address)
         self.where = f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
-        """The address without its path, which often holds a secret."""
+        """The address without its path, which often contains a secret."""
         self.sent = 0
         self.waiting = 0
-        """How many of the matches that were read wait to be sent."""
+        """How many of the matches read are waiting to be sent."""
         self.failures = 0
-        """How often in a row the receiver was not reached."""
+        """How many times in a row the receiver was not reached."""
         self.error: str | None = None
         self.since: float | None = None
         self._position: dict[str, Any] | None = None
         self._done = 0
-        """How many rows after the position are done with."""
+        """How many rows after the position are done."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nestream webhook", daemon=True)
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start sending."""
         self._thread.start()
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Sender:
             self._thread.join(TIMEOUT + 1)
 
     def json(self) -> dict[str, Any]:
-        """How it goes, for the browser."""
+        """The state, for the browser."""
         return {
             "where": self.where,
             "severities": list(self._hook.severities),
@@ -97,12 +97,15 @@ class Sender:
                     self._stop.wait(LOOK)
             except Exception as problem:  # whatever it is, the matches wait, and Health shows it
                 self._failed(problem)
+                if sink is not None:
+                    sink.close()
+                sink = None  # what was read and not delivered is read again, from the saved position
                 self._stop.wait(FIRST_RETRY)
         if sink is not None:
             sink.close()
 
     def _opened(self) -> Follower:
-        """The sink from the saved position on; at the first start, from what comes after now."""
+        """The sink from the saved position on; at the first start, from now on."""
         kept = json.loads(self._path.read_bytes()) if self._path.exists() else None
         if kept is not None and kept["matches"] == self._place:
             self._position, self._done, self.sent = kept["position"], kept["done"], kept["sent"]
@@ -113,7 +116,7 @@ class Sender:
         return Follower(self._place, "match_end", None, position=self._position)
 
     def _end(self) -> dict[str, Any] | None:
-        """The position after the matches that are there; None where there are none yet."""
+        """The position after the existing matches; None if there are none yet."""
         if "://" not in self._place and not Path(self._place).exists():
             return None
         source = open_source(self._place, "match_end", None, moments=(), once=True)
@@ -125,7 +128,7 @@ class Sender:
             source.close()
 
     def _step(self, sink: Follower) -> bool:
-        """Read what is new and send it; whether there was something."""
+        """Read what is new and send it; return whether there was anything."""
         rows = sink.new()
         if sink.failed is not None and not rows:
             self._failed(sink.failed)
@@ -155,7 +158,7 @@ class Sender:
         replace_file(self._path, json.dumps(told).encode() + b"\n", durable=False)
 
     def _match(self, given: dict[str, Any]) -> dict[str, Any] | None:
-        """A match as it is sent; None where it is of another severity."""
+        """A match as it is sent; None if it has another severity."""
         row = match_row(given, self._only())
         name = str(row.get("query", ""))
         about = self._about(name)
@@ -178,7 +181,7 @@ class Sender:
     # -- requests ------------------------------------------------------------------------------------------
 
     def _deliver(self, matches: list[dict[str, Any]]) -> bool:
-        """Send until it is received; False where the console is stopped before."""
+        """Send until it is received; False if the console is stopped before."""
         body = dumps({"job": self._job, "matches": matches}).encode()
         wait = FIRST_RETRY
         while not self._stop.is_set():
@@ -216,7 +219,7 @@ class Sender:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would become a GET without the matches: it is a failure that is shown."""
+    """A redirect would become a GET without the matches, so it counts as a failure."""
 
     def redirect_request(self, *_: Any) -> None:
         return None

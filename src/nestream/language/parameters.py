@@ -53,7 +53,7 @@ def known_parameters(given: Parameters | None) -> dict[str, Any]:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise TypeError(
-            f"parameters is a mapping of names to values, not {shortened(repr(given))}\n"
+            f"parameters must map names to values, not {shortened(repr(given))}\n"
             '  hint: write parameters={"floor": 100} for `$floor`'
         )
     return {name.removeprefix("$"): list(value) if is_list(value) else value for name, value in given.items()}

@@ -55,7 +55,7 @@ def read_query(text: str, dialect: Dialect | str | None = None) -> tuple[Query |
     problems is returned without the formulas that have them, so that nothing is reported twice.
     """
     if not isinstance(text, str):
-        message = f"a query is a text, not {type(text).__name__}"
+        message = f"a query must be a string, not {type(text).__name__}"
         raise QueryError([Diagnostic("not-text", message)])
     forced = _known_dialect(dialect)
     read = tokenize(grammar_parser(), text)

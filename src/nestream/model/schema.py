@@ -144,13 +144,13 @@ def attributes_of(types: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ..
     """The attributes of event types as a user declares them; raises an error for anything else."""
     if not isinstance(types, Mapping):
         raise TypeError(
-            f"types is a mapping from each type to its attributes, not {types!r}\n"
+            f"types must map each type to its attributes, not {types!r}\n"
             '  hint: write types={"Shelf": ["id", "shelf"], "Counter": ["id"]}'
         )
     for name, own in types.items():
         if isinstance(own, str) or not isinstance(own, Iterable):  # a string would be read as its letters
             raise TypeError(
-                f"the attributes of the type {name} are a list of names, not {own!r}\n"
+                f"the attributes of the type {name} must be a list of names, not {own!r}\n"
                 f'  hint: write types={{"{name}": ["id", "shelf"]}}'
             )
     return {name: tuple(own) for name, own in types.items()}

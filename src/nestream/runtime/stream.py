@@ -63,7 +63,7 @@ class Stream:
     ) -> None:
         if schema is not None and not isinstance(schema, Schema):
             raise TypeError(
-                f"the schema is an Arrow schema, not a {schema.__class__.__name__}\n"
+                f"the schema must be an Arrow schema, not a {schema.__class__.__name__}\n"
                 '  hint: write schema=pyarrow.schema([("ts", pyarrow.int64()), ("type", pyarrow.string())])'
             )
         self._compiler_of = compiler_of

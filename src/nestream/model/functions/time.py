@@ -43,7 +43,7 @@ def _problem(known: tuple[str, ...]) -> Any:
             return None
         close = get_close_matches(part.lower(), known, 1)
         meant = f"did you mean '{close[0]}'? " if close else ""
-        return f"there is no '{part[:40]}' of a time; {meant}there are {', '.join(known)}"
+        return f"a time has no '{part[:40]}'; {meant}use one of {', '.join(known)}"
 
     return problem
 

@@ -96,7 +96,7 @@ def _possible(program: Scope, slice_length: int | None) -> Iterator[Partitioning
         waits = Decided.WINDOW in program.decided
         by_time = Partitioning(
             "time",
-            "there is no key for all its events" if key is None else "asked for",
+            "there is no key for all its events" if key is None else "requested",
             length=slice_length or WINDOWS_A_SLICE * window,
             before=window,
             after=window if waits else 0,
