@@ -31,23 +31,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_workers_that_nobody_asks() -> Iterator[None]:
-    """Workers start when they are asked: a console starts two before, and most tests need none."""
+def time_for_runs() -> Iterator[None]:
+    """A busy machine may take longer than a console allows to start a worker or to run a good query.
+
+    Workers start when they are asked: a console starts two before, and most tests need none.
+    """
 
     async def nothing(_: pool.Pool) -> None:
         pass
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool.Pool, "warm", nothing)
+        patch.setattr(pool, "STARTING", 600.0)
+        patch.setattr(pool, "SECONDS", 300.0)
+        patch.setattr(trial, "SECONDS", 300.0)
         yield
-
-
-@pytest.fixture(autouse=True)
-def time_for_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine may take longer than a console allows to start a worker or to run a good query."""
-    monkeypatch.setattr(pool, "STARTING", 600.0)
-    monkeypatch.setattr(pool, "SECONDS", 300.0)
-    monkeypatch.setattr(trial, "SECONDS", 300.0)
 
 
 @pytest.fixture(scope="package")
