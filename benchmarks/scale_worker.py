@@ -206,7 +206,7 @@ def written(events: pa.Table, folder: Path, files: int, format: str = "parquet")
 
 
 def run_stream(cluster: Cluster, folder: Path, query: Any, buckets: int) -> tuple[list[Task], Any]:
-    """Run a stream over the files of a folder, one per micro-batch; return the progress of each and the last."""
+    """Run a stream over the files of a folder, one per micro-batch; return the progress of each."""
     told: list[Task] = []
     running = query.stream_files(
         cluster.spark,
