@@ -94,7 +94,7 @@ def _cores(format: str) -> Callable[[Results], float | None]:
 
 
 def _uneven(name: str) -> Callable[[Results], float | None]:
-    return lambda results: float(results[f"batch/{name}"]["ways"]["auto"]["rows"])
+    return lambda results: float(results[f"batch/{name}"]["splits"]["auto"]["rows"])
 
 
 def at(result: Result, quarters: int) -> Result:
@@ -177,11 +177,11 @@ def _skew(results: Results) -> list[Part]:
     batches: Columns = {
         "events": lambda one: TITLES[one["data"]],
         "matches": "{matches:,}",
-        "split by": lambda one: "key and time" if one["ways"]["auto"]["by time"] else "key",
-        "largest task": lambda one: f"{one['ways']['auto']['rows']:.2f} × the mean",
-        "time": lambda one: f"{one['ways']['auto']['seconds']:.2f} s",
-        "by key alone: largest task": lambda one: f"{one['ways']['key']['rows']:.2f} × the mean",
-        "time ": lambda one: f"{one['ways']['key']['seconds']:.2f} s",
+        "split by": lambda one: "key and time" if one["splits"]["auto"]["by time"] else "key",
+        "largest task": lambda one: f"{one['splits']['auto']['rows']:.2f} × the mean",
+        "time": lambda one: f"{one['splits']['auto']['seconds']:.2f} s",
+        "by key alone: largest task": lambda one: f"{one['splits']['key']['rows']:.2f} × the mean",
+        "time ": lambda one: f"{one['splits']['key']['seconds']:.2f} s",
     }
     streams: Columns = {
         "events": lambda one: TITLES[one["data"]],

@@ -157,7 +157,7 @@ def batch(task: Task, cluster: Cluster) -> Task:
     query = nestream.query(task["query"])
     events = spark.read.parquet(task["path"])
     ways: dict[str, Any] = {"auto": {}, "key": {"partition_by": "key"}}
-    found: Task = {"ways": {}}
+    found: Task = {"splits": {}}
     for way, how in ways.items():
         cluster.ended(0)
         matches = query.on_spark(events, partitions=TASKS_A_STAGE, **how)
@@ -166,14 +166,14 @@ def batch(task: Task, cluster: Cluster) -> Task:
         seconds = time.perf_counter() - begin
         tasks = next(one for one in stages(cluster.ended(1)) if len(one) == TASKS_A_STAGE)
         plan = query.explain(events=events, partitions=TASKS_A_STAGE, **how)
-        found["ways"][way] = {
+        found["splits"][way] = {
             "seconds": seconds,
             "rows": unevenness(tasks, "rows"),
             "task seconds": unevenness(tasks, "seconds"),
             "by time": "by key id and time" in plan,
             "matches": rows[0],
         }
-    counts = {one["matches"] for one in found["ways"].values()}
+    counts = {one["matches"] for one in found["splits"].values()}
     found["matches"], found["count"] = max(counts), query.count(pq.read_table(task["path"]))
     if len(counts) > 1:
         raise ValueError(f"different matches: {counts}")

@@ -174,6 +174,18 @@ def test_a_job_whose_rules_stay_says_so_and_takes_none(tmp_path: Path) -> None:
     assert (folder.path / "rules" / "dirty.neel").read_text() == RULE
 
 
+def test_a_job_that_is_started_after_its_console_takes_changes_from_then_on(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path / "job")
+    rules = JobRules(Job.read(folder.path))
+    rules.look()
+    assert rules.refusal is not None
+    described = json.loads((folder.path / "job.json").read_text())
+    (folder.path / "job.json").write_text(json.dumps({**described, "live_rules": True}))
+    assert rules.look() is True
+    assert rules.refusal is None
+    assert rules.look() is False
+
+
 def test_a_program_with_a_folder_of_rules_takes_what_is_deployed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

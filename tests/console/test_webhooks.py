@@ -14,6 +14,7 @@ import pytest
 
 from nestream.console import Job, JobError, webhooks
 from nestream.console.watch import Watch
+from nestream.job.checkpoint import replace_file
 from tests.console.pipeline import wait
 from tests.console.served import RULE, JobFolder, event, match, serving
 
@@ -124,6 +125,29 @@ def test_nothing_is_lost_while_the_receiver_is_away_and_health_says_so(tmp_path:
             wait(lambda: told()["sent"] == len(many), 60)
             assert back.numbers == many
             assert (told()["failures"], told()["error"], told()["waiting"]) == (0, None, 0)
+
+
+def test_nothing_is_lost_when_a_position_cannot_be_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save, full = replace_file, threading.Event()
+
+    def save_if_there_is_room(*arguments: Any, **how: Any) -> None:
+        if full.is_set():
+            full.clear()
+            raise OSError(28, "No space left on device")
+        save(*arguments, **how)
+
+    monkeypatch.setattr(webhooks, "replace_file", save_if_there_is_room)
+    many = list(range(1, 2 * webhooks.MOST_IN_REQUEST + 2))
+    with Receiver().listening() as receiver:
+        folder = hooked(tmp_path / "job", {"url": f"http://127.0.0.1:{receiver.port}/"})
+        with serving(folder.path), _after_the_first_look(folder):
+            full.set()
+            folder.matches(*(found("dirty", number) for number in many))
+            wait(lambda: receiver.numbers[-1:] == many[-1:], 60)
+        assert not full.is_set()
+        assert sorted(set(receiver.numbers)) == many
 
 
 def test_a_console_that_is_started_again_goes_on_where_it_was(tmp_path: Path) -> None:

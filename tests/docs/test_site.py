@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+import nestream
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 SITE = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
@@ -78,6 +80,14 @@ def test_the_code_names_pages_that_exist() -> None:
         if not (ROOT / page).is_file()
     }
     assert named == set()
+
+
+@pytest.mark.parametrize("name", nestream.__all__)
+def test_everything_public_is_in_the_api_reference(name: str) -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "api").glob("*.md"))
+    documented = set(re.findall(r"^::: (\S+)", pages, re.MULTILINE))
+    module = f"nestream.{nestream._MODULES[name]}"
+    assert {module, f"{module}.{name}"} & documented
 
 
 def test_the_pages_load_nothing_from_elsewhere() -> None:

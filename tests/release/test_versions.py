@@ -46,3 +46,10 @@ def test_the_five_papers_are_cited_with_the_titles_and_authors_of_the_papers_pag
         title = re.search(r'^    title: "?(.*?)"?$', reference, re.MULTILINE)
         assert title is not None
         assert re.findall(r"family-names: ([\w-]+)", reference) == known[title[1]]
+
+
+def test_the_support_page_names_what_the_package_declares() -> None:
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    declared = [line.rsplit(" ", 1)[1] for line in project["classifiers"] if ":: Python :: 3." in line]
+    rows = re.findall(r"^\| (3\.\d+)\.\d+ \|", text("docs/reference/support.md"), re.MULTILINE)
+    assert rows == declared

@@ -9,12 +9,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nestream.console.job import Job, Rule
-from nestream.job import RulesError, RuleSet, RuleStore, Version, open_rules
+from nestream.job import JobError, RulesError, RuleSet, RuleStore, Version, open_rules
+from nestream.job.description import FILE, Description, read_description
 from nestream.job.rule_folder import BY_HAND, SUFFIX
 from nestream.job.rules import folded
 
@@ -61,6 +63,8 @@ class JobRules:
         self._lock = threading.Lock()
         """A store is used by one thread at a time."""
         self._looked: Any = None
+        self._described: Any = None
+        self._is_live = job is not None and job.about.live_rules
         self._reading: Future[Seen] | None = None
         self._thread = ThreadPoolExecutor(1)
         self.seen = Seen({} if job is None else job.read_rules())
@@ -72,7 +76,7 @@ class JobRules:
             return "There is no job to deploy to."
         if self._place is None:
             return "job.json names no rules."
-        if self._job.about.live_rules:
+        if self._is_live:
             return None
         if not self._is_topic and not Path(self._place).is_dir():
             return (
@@ -90,11 +94,23 @@ class JobRules:
         """Read the rules if they have changed; return whether they have. Raises if they cannot be read."""
         if self._job is None or self._place is None:
             return False
+        was_live, self._is_live = self._is_live, self._takes_changes(self._job.about)
         found = self._from_topic() if self._is_topic else self._from_files()
         if found is None or found == self.seen:
-            return False
+            return was_live != self._is_live
         self.seen = found
         return True
+
+    def _takes_changes(self, about: Description) -> bool:
+        """Whether the job takes changes, as job.json says now: a job may be started after its console."""
+        path = about.folder / FILE
+        stat = path.stat() if path.exists() else None
+        looks = stat and (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        if looks != self._described:
+            self._described = looks
+            with suppress(JobError):
+                return read_description(about.folder).live_rules
+        return self._is_live
 
     def _from_files(self) -> Seen | None:
         place = Path(self._place or "")

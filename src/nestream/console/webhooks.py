@@ -97,6 +97,9 @@ class Sender:
                     self._stop.wait(LOOK)
             except Exception as problem:  # whatever it is, the matches wait, and Health shows it
                 self._failed(problem)
+                if sink is not None:
+                    sink.close()
+                sink = None  # what was read and not delivered is read again, from the saved position
                 self._stop.wait(FIRST_RETRY)
         if sink is not None:
             sink.close()
