@@ -150,7 +150,7 @@ def checked_out(root: Path, revision: str) -> Iterator[Path]:
 
 
 def _git(root: Path, *words: str) -> str | None:
-    """What git says; None where it fails."""
+    """The output of git; None if it fails."""
     done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None
 

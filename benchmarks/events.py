@@ -110,7 +110,7 @@ def once(events: int, ids: int, pause: int) -> pa.Table:
 
 
 def folded(table: pa.Table, types: Mapping[str, int]) -> pa.Table:
-    """The trades with only so many different amounts for some tickers."""
+    """The trades with a limited number of different amounts for some tickers."""
     for name, count in types.items():
         amounts = table.column("amount")
         few = pa.chunked_array([pa.array((amounts.to_numpy() // 10 - 1) % count * 10 + 10)])

@@ -19,7 +19,7 @@ _ID = 2**40
 
 
 def expected(shape: str, table: pa.Table, window: int) -> int | None:
-    """The number of matches, None where there is no formula for the shape."""
+    """The number of matches; None if there is no formula for the shape."""
     if shape not in ("flat", "not-event", "not-seq", "not-seq-not", "not-and", "unkeyed-3"):
         return None
     a, b, c = (_places(table, kind, keyed=shape != "unkeyed-3") for kind in "ABC")
@@ -44,7 +44,7 @@ def _latest(shape: str, table: pa.Table, c: Ints) -> Ints:
     """For each c the start of the latest inner match before it; other ids are too early to matter."""
 
     def before(events: Ints, values: Ints, times: Ints) -> Any:
-        """The value of the last event before each time, -1 where there is none."""
+        """The value of the last event before each time; -1 if there is none."""
         return np.concatenate(([-1], values))[np.searchsorted(events, times, "left")]
 
     d, e, f = (_places(table, kind, keyed=True) for kind in "DEF")

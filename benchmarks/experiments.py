@@ -96,7 +96,7 @@ class Paper:
         )
 
     def targets(self) -> Iterator[Target]:
-        """The factors that the paper reports, asked of every case, and what else it says."""
+        """The factors that the paper reports, as targets for every case, and its other claims."""
         for experiment in self.experiments:
             names = [one.name for one in self.benchmarks() if one.told["experiment"] == experiment["name"]]
             factor = experiment.get("factor")

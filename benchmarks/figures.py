@@ -12,7 +12,7 @@ Result = Mapping[str, Any]
 ALIKE = 1.15
 """Times within this factor of each other are alike."""
 MANY = 5
-"""Up to so many factors are listed one by one."""
+"""Up to this many factors are listed one by one."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ FAILURES = Data("sase", parameters={**FIVE_COLUMNS, "step": EVERY_MINUTE})
 ENDS = "RETURN a.ts AS ts_a, c.ts AS ts_c"
 KEEPS = {"first": f"{ENDS} KEEP FIRST PER a", "last": f"{ENDS} KEEP LAST PER c"}
 WIDER = 10**0.5
-"""A window so many times as wide has ten times the matches of three steps."""
+"""A window this many times as wide has ten times the matches of three steps."""
 WIDE = 1.3
 """As many more matches are kept in it."""
 QUESTIONS: dict[str, tuple[str, int, str, Data]] = {
@@ -56,7 +56,7 @@ QUESTIONS: dict[str, tuple[str, int, str, Data]] = {
     "first-per": ("SEQ(A a, B b, C c) WHERE [id]", KEYED_WINDOW, KEEPS["first"], SASE),
     "last-per": ("SEQ(A a, B b, C c) WHERE [id]", KEYED_WINDOW, KEEPS["last"], SASE),
 }
-"""What the peers are asked too: pattern, window, what is returned, and the events."""
+"""The questions that the peers answer too: pattern, window, what is returned, and the events."""
 FORMULATIONS = {
     ("DuckDB", "group"): ("number", "natural"),
     ("DuckDB", "aggregates"): ("natural",),

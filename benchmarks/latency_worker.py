@@ -234,7 +234,7 @@ WAYS = {"file": from_file, "pipe": from_pipe, "job": on_spark, "match": on_spark
 RATE = 100_000
 """The events of a backlog are as far apart as at this rate."""
 FILES = 5
-"""On Spark a backlog is so many micro-batches, of which the first do not count."""
+"""On Spark, a backlog is this many micro-batches; the first ones do not count."""
 
 
 def backlog(task: Task) -> Task:

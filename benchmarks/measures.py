@@ -1,4 +1,4 @@
-"""How a group of benchmarks is measured: which programs are started, what they are asked, what must agree."""
+"""Measures a group of benchmarks: which programs run, what they do, and which results must agree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORKER = (sys.executable, "-m", "benchmarks.worker")
 SPARK = (sys.executable, "-m", "benchmarks.spark_worker")
 CLUSTER = (sys.executable, "-m", "benchmarks.scale_worker")
 THREADS = "threads" in inspect.signature(nestream.Query.match).parameters
-"""Whether `match` can be told how many threads to use."""
+"""Whether `match` has an option for the number of threads."""
 
 
 def _path(benchmark: Benchmark, how: Run) -> Path:

@@ -17,7 +17,7 @@ Columns = dict[str, Column]
 
 @dataclass(frozen=True)
 class Part:
-    """A heading with what stands under it."""
+    """A heading with its contents."""
 
     heading: str
     blocks: tuple[str | Plot, ...]
@@ -39,7 +39,7 @@ def rows(header: Iterable[str], cells: Iterable[Iterable[str]]) -> str:
 
 
 def table(heading: str, columns: Columns, results: Iterable[Result], *below: str | Plot) -> list[Part]:
-    """A part with a table, a row for each result, and what stands below it; none without results."""
+    """A part with a table, a row for each result, and the text below it; None without results."""
     cells = [
         [spec.format_map(result) if isinstance(spec, str) else spec(result) for spec in columns.values()]
         for result in results

@@ -87,7 +87,7 @@ def pinned(name: str) -> str:
 
 
 def missing(peer: str) -> str:
-    """Why a peer cannot run here and what to do; nothing where it can."""
+    """Why a peer cannot run here and what to do; empty if it can."""
     if peer in PACKAGES:
         return "" if version(peer) else f"not installed: pip install {PACKAGES[peer]}"
     if shutil.which("java") is None:
@@ -137,7 +137,7 @@ def command(peer: Peer, query: str, events: Path, window: int) -> list[str]:
 
 
 def text_of(peer: Peer, query: str) -> Path | None:
-    """The file with the query in the peer's own language; None where it is code."""
+    """The file with the query in the peer's own language; None if it is code."""
     if peer.name not in TEXTS:
         return None
     return FOLDER / TEXTS[peer.name].format(query=query.removesuffix("-never"), how=peer.formulation)

@@ -97,7 +97,7 @@ class Program:
         self.peak = max(self.peak, held(self._process.pid))
 
     def end(self) -> None:
-        """Wait for it to end, which it does when it is asked nothing more."""
+        """Wait for it to end, which it does when there are no more requests."""
         if self._errors.closed:
             return
         assert self._process.stdin is not None

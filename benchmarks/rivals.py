@@ -48,7 +48,7 @@ CANNOT = {
 }
 """What a peer cannot express."""
 SHARES = {"Polars": 1.0, "DuckDB": 1.0, "Spark SQL": 0.2, "Esper": 0.08, "Siddhi": 0.04, "Flink CEP": 0.02}
-"""A slow peer gets fewer events, and nestream as many beside it."""
+"""A slow peer gets fewer events, and nestream the same number next to it."""
 SMALL = {
     ("Spark SQL", "six"): 0.04,
     ("Siddhi", "and"): 0.02,

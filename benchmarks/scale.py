@@ -98,7 +98,7 @@ def _uneven(name: str) -> Callable[[Results], float | None]:
 
 
 def at(result: Result, quarters: int) -> Result:
-    """What was held after so many quarters of the events."""
+    """What was held after that many quarters of the events."""
     points = result["points"]
     return dict(points[max(len(points) * quarters // 4 - 1, 0)])
 

@@ -89,7 +89,7 @@ class Cluster:
             shutil.rmtree(name, ignore_errors=True)
 
     def ended(self, jobs: int) -> list[dict[str, Any]]:
-        """What the event log has since the last call, once so many jobs have ended."""
+        """What the event log has since the last call, once that many jobs have ended."""
         end = time.monotonic() + PATIENCE
         while True:
             (path,) = (self.folder / "log").iterdir()
@@ -206,7 +206,7 @@ def written(events: pa.Table, folder: Path, files: int, format: str = "parquet")
 
 
 def run_stream(cluster: Cluster, folder: Path, query: Any, buckets: int) -> tuple[list[Task], Any]:
-    """Run a stream over the files of a folder, one a micro-batch; what is told of each, and the last word."""
+    """Run a stream over the files of a folder, one per micro-batch; return the progress of each."""
     told: list[Task] = []
     running = query.stream_files(
         cluster.spark,

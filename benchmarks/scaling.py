@@ -72,7 +72,7 @@ def _benchmarks() -> Iterator[Benchmark]:
 
 
 def _counted(experiment: str, value: int, text: str, window: int, shape: str = "") -> Benchmark:
-    """One of several that take turns, with `count` beside `match`."""
+    """One of several contestants that take turns, with `count` and `match`."""
     name, told = f"{experiment}/{value}", {"value": value}
     return Benchmark(
         name, "together", TABLE, text, window, "", shape, experiment, task={"count": True}, told=told

@@ -68,9 +68,9 @@ class Benchmark:
     ways: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What `match` is called with, by the name of the way."""
     task: Mapping[str, Any] = field(default_factory=dict)
-    """What else the worker is told."""
+    """More instructions for the worker."""
     told: Mapping[str, Any] = field(default_factory=dict)
-    """What is written beside the result: the values that tables and plots are about."""
+    """What is saved with the result: the values that tables and plots show."""
 
     @property
     def text(self) -> str:
@@ -89,10 +89,10 @@ class Target:
     figure: Callable[[Results], float | None]
     at_least: bool = False
     why: str = ""
-    """Why it is missed where it is."""
+    """Why it is missed, if it is."""
 
     def judged(self, results: Results) -> Judged | None:
-        """The figure beside what it should be; None without a result."""
+        """The figure next to its target; None without a result."""
         try:
             value = self.figure(results)
         except (KeyError, ZeroDivisionError):
@@ -163,7 +163,7 @@ class Suite:
     text: str = ""
     """What a reader of its part of the page should know."""
     conditions: str = ""
-    """What runs beside each other, and what is checked."""
+    """What runs side by side, and what is checked."""
     repeats: int = 3
     limit: float = 300.0
 

@@ -11,12 +11,12 @@ from benchmarks.process import Program
 from benchmarks.spec import BenchError, Result
 
 ENOUGH = 10.0
-"""A contestant whose turns have taken so many seconds takes no more."""
+"""A contestant whose turns have taken this many seconds takes no more."""
 
 
 @dataclass
 class Contestant:
-    """A program, what it is asked in each turn, and what it has answered."""
+    """A program, its request in each turn, and its answers."""
 
     name: str
     program: Program
@@ -72,7 +72,7 @@ def summed_up(samples: Sequence[float], key: str = "") -> dict[str, Any]:
 def ratios(slow: Sequence[float], fast: Sequence[float]) -> dict[str, float]:
     """How many times as long one takes as the other in the same turn: the median, the least and the greatest.
 
-    Where one has taken fewer turns, its last time stands for the missing ones.
+    If one has taken fewer turns, its last time is used for the missing ones.
     """
     turns = max(len(slow), len(fast))
     longer, shorter = ([*times, *[times[-1]] * (turns - len(times))] for times in (slow, fast))

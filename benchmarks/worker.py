@@ -42,7 +42,7 @@ seen: set[str] = set()
 
 
 def run(task: Task) -> Callable[[], Any]:
-    """A function that runs the query of a task once and gives the matches, or their number."""
+    """A function that runs the query of a task once and returns the matches, or their number."""
     chosen, table = query(task["query"]), events(task["path"])
     table = table.slice(0, task.get("few", table.num_rows))
     how = task.get("how", {})
@@ -97,7 +97,7 @@ def read(task: Task) -> Answer:
 
 
 def known(task: Task) -> Answer:
-    """How many matches there must be: by prefix sums where there is a formula, and counted."""
+    """The expected number of matches: by prefix sums if there is a formula, and by counting."""
     counts = {name: query(text).count(events(task["path"])) for name, text in task.get("also", {}).items()}
     shape = expected(task["shape"], events(task["path"]), task["window"]) if task.get("shape") else None
     return {"expected": shape, "also": counts}
@@ -168,7 +168,7 @@ TASKS: dict[str, Callable[[Task], Answer]] = {
 
 
 def main() -> None:
-    """Answer every line; an older revision that does not know what is asked says so."""
+    """Answer every line; an older revision that does not know a request says so."""
     print(json.dumps({"ready": True, "from": nestream.__file__}), flush=True)
     for line in sys.stdin:
         task = json.loads(line)

@@ -33,7 +33,7 @@ class Memory:
     def __enter__(self) -> Memory:
         gc.collect()
         pa.default_memory_pool().release_unused()
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak starts anew
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak
         self.before = psutil.Process().memory_info().rss
         return self
 

@@ -14,7 +14,7 @@ def numbered(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def pairs(rows: pl.LazyFrame, window: int, least: int) -> pl.LazyFrame:
-    """Each A with each C within the window that has so many B events between; by buckets of a window."""
+    """Each A with each C within the window that has that many B events between; by buckets of a window."""
     bucket = pl.col("id").cast(pl.Int64) * 2**20 + pl.col("ts") // window
     own = {kind: rows.filter(pl.col("type") == kind).with_columns(bucket=bucket) for kind in "AC"}
     a = own["A"].select("bucket", "id", ts_a="ts", since="number")

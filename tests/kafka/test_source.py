@@ -45,7 +45,7 @@ def test_a_checkpoint_goes_on_with_other_brokers_of_its_cluster_but_not_with_oth
     run(broker.url(topic), tmp_path)
     broker.send(topic, event(2, "B", 7))
     assert run(f"kafka://localhost:{broker.port},{broker.address}/{topic}", tmp_path).matches == 1
-    with pytest.raises(CheckpointError, match=f"reads events from topic {topic}, and not from topic {other}"):
+    with pytest.raises(CheckpointError, match=f"reads events from topic {topic}, not from topic {other}"):
         run(broker.url(other), tmp_path)
     source = open_source(broker.url(topic))
     with pytest.raises(SourceError, match="is not in the cluster of the checkpoint"):

@@ -138,7 +138,7 @@ def test_an_attribute_of_another_kind_than_the_column_is_refused() -> None:
         nestream.queries(texts).match(EVENTS)
     texts["made"] = "Washing w RETURN w.id AS at INTO M"
     renamed = [{"at": event["ts"], "type": event["type"], "id": event["id"]} for event in EVENTS]
-    with pytest.raises(nestream.EventError, match="returns `at`, and that column is the time"):
+    with pytest.raises(nestream.EventError, match="returns `at`, but that column is the time"):
         nestream.queries(texts).match(renamed, time="at")
 
 

@@ -33,7 +33,7 @@ def test_a_stream_by_key_is_explained_without_a_job(spark: SparkSession) -> None
         "  watermark: 10 s behind the greatest `ts` of earlier micro-batches; an event before it is late",
         "  reads: ts, type, id, x (not wide)",
         "  filters: A (x > 3) or B or C",
-        "  state: the events of the last 2 minutes before the watermark, and those that wait for the "
+        "  state: the events of the last 2 minutes before the watermark, and those waiting for the "
         "watermark; Arrow in RocksDB",
         "  gives: a match once the watermark is 2 minutes after its first event, by a timer",
     ]
@@ -74,7 +74,7 @@ def test_the_number_of_buckets_and_the_split_can_be_overridden(spark: SparkSessi
         ),
         (
             "EXISTS a : SEQ(A a, B b) WITHIN 5 s",
-            "the events of the last 5 s before the watermark, the matches given of them,",
+            "the events of the last 5 s before the watermark, the matches emitted from them,",
             "a match once the watermark has reached its last event",
         ),
     ],
