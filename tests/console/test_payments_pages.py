@@ -185,7 +185,7 @@ def test_values_that_turn_text_around_and_long_ones_are_contained(page: Page, pa
     expect(dialog.locator("table")).to_contain_text(LONG)
 
 
-@pytest.mark.parametrize("many", [10, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("many", [8, pytest.param(50, marks=pytest.mark.slow)])
 def test_all_tabs_of_a_browser_share_one_line_and_all_of_them_work(
     browser: Browser, console: Console, payments: Payments, many: int
 ) -> None:
