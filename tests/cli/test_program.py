@@ -194,10 +194,12 @@ def test_a_command_that_is_called_from_python_leaves_pandas_to_arrow() -> None:
     code = """
 from typer.testing import CliRunner
 from nestream.cli.main import app
-ran = CliRunner().invoke(app, ["explain", "SEQ(A a, B b) WITHIN 10"])
+import sys
+ran = CliRunner().invoke(app, ["run", "SEQ(Recycle r, Washing w) WITHIN 10 s", sys.argv[1]])
 assert ran.exit_code == 0
 import pyarrow as pa
 print(pa.table({"a": [1]}).to_pandas().shape)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", code, str(sample_path("hospital"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "(1, 1)\n"
