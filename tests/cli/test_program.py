@@ -188,3 +188,18 @@ main()
     )
     assert result.stdout
     assert result.stderr.splitlines()[-1] == ""
+
+
+def test_a_command_that_is_called_from_python_leaves_pandas_to_arrow() -> None:
+    code = """
+from typer.testing import CliRunner
+from nestream.cli.main import app
+import sys
+ran = CliRunner().invoke(app, ["run", "SEQ(Recycle r, Washing w) WITHIN 10 s", sys.argv[1]])
+assert ran.exit_code == 0
+import pyarrow as pa
+print(pa.table({"a": [1]}).to_pandas().shape)
+"""
+    command = [sys.executable, "-c", code, str(sample_path("hospital"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "(1, 1)\n"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated, Any, NoReturn, TextIO
+from typing import Annotated, Any, ClassVar, NoReturn, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -28,10 +28,12 @@ class Lazy:
     no_args_is_help: bool = True
     arrow: bool = False
     """Whether it computes with Arrow in this process."""
+    owns_process: ClassVar[bool] = False
+    """Whether this process runs one command and ends; Arrow then need not find pandas."""
 
     def load(self, name: str) -> Any:
         """The command."""
-        if self.arrow:
+        if self.arrow and self.owns_process:
             hide_pandas_from_arrow()
         module, attribute = self.path.split(":")
         found: Callable[..., Any] | typer.Typer = getattr(import_module(module), attribute)
@@ -228,6 +230,7 @@ def main() -> None:
         if hasattr(screen, "reconfigure"):  # a file name may contain what the terminal cannot show
             screen.reconfigure(errors="backslashreplace")
     code = 0
+    Lazy.owns_process = True
     try:
         app(prog_name="nestream")
     except SystemExit as end:
