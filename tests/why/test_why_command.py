@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.commands import call, on_terminal, without_colours
+from tests.cli.commands import call, on_terminal, program, without_colours
 
 QUERY = "SEQ(A a, !B b, C c, a.id = c.id) WITHIN 10"
 
@@ -89,3 +91,21 @@ def test_a_terminal_shows_the_same_in_colours(events: Path) -> None:
     assert code == 1
     assert "\x1b[" in screen
     assert "predicate: a.id = c.id: 1 ≠ 2" in without_colours(screen)
+
+
+def test_times_finer_than_a_microsecond_are_explained_though_the_program_loads_no_pandas(
+    tmp_path: Path,
+) -> None:
+    at = pa.array([1, 30_000_000_001, 60_000_000_003], pa.timestamp("ns", "UTC"))
+    events = pa.table({"ts": at, "type": ["A", "B", "C"], "due": at})
+    pq.write_table(events, tmp_path / "events.parquet")
+    done = program(
+        "why",
+        "SEQ(A a, !(B b, b.due > a.due), C c) WITHIN 1 hour",
+        tmp_path / "events.parquet",
+        "--events",
+        "0,2",
+    )
+    assert done.returncode == 1, done.stderr
+    assert "* #0  1970-01-01 00:00:00.000000001Z  A  due=1970-01-01T00:00:00.000000001Z" in done.stdout
+    assert "b = #1 (B at 00:00:30.000000001Z)" in done.stdout

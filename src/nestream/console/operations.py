@@ -25,6 +25,7 @@ from nestream.editor.completion import complete
 from nestream.editor.diagnostics import diagnose, fixes
 from nestream.editor.formatting import layout, loses_comments
 from nestream.model.counting import counted_matches
+from nestream.model.python_rows import python_rows
 from nestream.queries import check_rules
 from nestream.show import plan_graph, timeline_of_rows
 from nestream.source import SourceError, read_events
@@ -159,7 +160,7 @@ class Operations:
 
         told = 0.0
         for batch in query.batches(table, time=time, type=type):
-            rows = batch.slice(0, MOST_ROWS - len(found)).to_pylist()
+            rows = python_rows(batch.slice(0, MOST_ROWS - len(found)))
             found += with_numbers([match_of(match, str(request.get("name", "query"))) for match in rows])
             if found and clock.perf_counter() >= told + PARTLY:
                 self.partly(answer(None))
@@ -292,7 +293,7 @@ class Operations:
         events = with_places(self.events.table(request["events"]), int(request.get("first", 0)))
         found = self.stream.push_batch(events)
         number = 0
-        for match in found.filter(pc.is_in(found["query"], pa.array([DRAFT, DEPLOYED]))).to_pylist():
+        for match in python_rows(found.filter(pc.is_in(found["query"], pa.array([DRAFT, DEPLOYED])))):
             deployed = match["query"] == DEPLOYED
             number += not deployed
             (row,) = with_numbers([match_of({**match, "query": self.name}, self.name)])
@@ -371,7 +372,7 @@ def _of_kind(table: pa.Table, kind: str | None, type: str) -> Iterator[tuple[int
     """The events of a type, or all, with their places."""
     place = 0
     for batch in table.to_batches(max_chunksize=4096):
-        for event in batch.to_pylist():
+        for event in python_rows(batch):
             shown = plain(event)
             if kind is None or shown.get(type) == kind:
                 yield place, shown

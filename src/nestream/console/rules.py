@@ -22,7 +22,6 @@ from nestream.job.rules import folded
 
 MOST_VERSIONS = 50
 """How many of the last versions are listed."""
-AGAIN = 5.0
 KAFKA = "kafka://"
 
 
@@ -40,8 +39,6 @@ class Seen:
 
     rules: Mapping[str, Rule]
     versions: tuple[Version, ...] = ()
-    forgets: bool = False
-    """Whether earlier versions may be gone, so that nothing can be rolled back."""
 
     def json(self) -> dict[str, Any]:
         """The rules and their versions for the browser, newest version first."""

@@ -13,7 +13,7 @@ import os
 import time as clock
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,6 +31,7 @@ from nestream.job.progress import FILE, Progress, State
 from nestream.model.by_rule import matches_by_rule
 from nestream.model.diagnostics import QueryError
 from nestream.model.lengths import length_of_time
+from nestream.model.python_rows import python_rows
 from nestream.model.schema import EventError
 from nestream.model.time import Duration
 from nestream.sink import Sink, SinkError, plain
@@ -244,7 +245,7 @@ class Job:
                 if isinstance(problem, QueryError) and self._suspended(problem):
                     self._push(events)
                 else:
-                    self._dead(events.to_pylist()[0], str(problem))
+                    self._dead(_event(events, 0), str(problem))
                 return
             half = events.num_rows // 2
             self._push(events.slice(0, half))
@@ -440,5 +441,4 @@ def _ahead(given: str | timedelta) -> timedelta:
 
 
 def _event(events: pa.Table, row: int) -> dict[str, Any]:
-    found: Sequence[dict[str, Any]] = events.slice(row, 1).to_pylist()
-    return found[0]
+    return python_rows(events.slice(row, 1))[0]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.model.columns import computable, to_table
+from nestream.model.python_rows import python_rows
 from nestream.model.schema import Schema
 from nestream.show.moments import Moments, parsed
 from nestream.why.matches import FoundMatch, MatchEvidence
@@ -52,7 +53,7 @@ class Around:
         low, high = (int(np.searchsorted(self._sorted, at, side)) for side in ("left", "right"))
         rows = [int(row) for row in self._order[low : min(high, low + MOST_ALIKE)]]
         known = [name for name in event if name in self.table.column_names and name != self.time]
-        held = self.table.select(known).take(pa.array(rows, pa.int64())).to_pylist()
+        held = python_rows(self.table.select(known).take(pa.array(rows, pa.int64())))
         for row, found in zip(rows, held, strict=True):
             if row not in taken and all(_same(found[name], event[name]) for name in known):
                 return row
@@ -60,7 +61,7 @@ class Around:
 
     def events(self, rows: Sequence[int]) -> list[dict[str, Any]]:
         """The events of some rows."""
-        return list(self.table.take(pa.array(rows, pa.int64())).to_pylist())
+        return python_rows(self.table.take(pa.array(rows, pa.int64())))
 
     def between(self, low: int, high: int, kinds: Collection[str]) -> list[int]:
         """The rows of the events of some types between two times, in time order."""

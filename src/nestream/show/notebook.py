@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from nestream.model.counting import counted, counted_matches, showing_matches
 from nestream.model.output import EventColumn
+from nestream.model.python_rows import python_rows
 from nestream.model.text import RESERVED_WORDS
 from nestream.show.around import Around
 from nestream.show.drawing import cut
@@ -91,7 +92,7 @@ class Shown:
         head = "".join(f"<th>{escape(name)}</th>" for name in names)
         body = "".join(
             f"<tr>{''.join(f'<td>{self._cell(row[name])}</td>' for name in names)}</tr>"
-            for row in self.table.slice(0, FIRST_ROWS).to_pylist()
+            for row in python_rows(self.table.slice(0, FIRST_ROWS))
         )
         rows = self.table.num_rows
         rest = f"<p>{showing_matches(FIRST_ROWS, rows)}</p>" if rows > FIRST_ROWS else ""

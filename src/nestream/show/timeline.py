@@ -13,6 +13,7 @@ from typing import Any
 from nestream.model.columns import to_table
 from nestream.model.counting import showing, showing_matches
 from nestream.model.output import CompositeColumn, EventColumn, GroupColumn, ValueColumn
+from nestream.model.python_rows import python_rows
 from nestream.show.around import Around
 from nestream.show.gathering import Gathering, Reading
 from nestream.show.moments import Moments
@@ -107,7 +108,7 @@ def timeline(
             "match_end": row["match_end"],
             "events": [entry for column in shown for entry in _entries(column, row[column.name])],
         }
-        for row in table.slice(0, most_matches).to_pylist()
+        for row in python_rows(table.slice(0, most_matches))
     ]
     around = None
     if events is not None:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.model.diagnostics import Span
+from nestream.model.python_rows import python_rows
 from nestream.model.schema import Schema
 from nestream.model.text import print_name
 from nestream.reference import Event
@@ -99,7 +100,7 @@ class Why:
             rows |= {event.row for evidence in alternative.evidence for event in evidence.events}
         rows |= {event.row for event in (self.match or {}).values()}
         ordered = sorted(rows)
-        taken = self.table.take(pa.array(ordered, pa.int64())).to_pylist()
+        taken = python_rows(self.table.take(pa.array(ordered, pa.int64())))
         return {
             row: {name: plain(value) for name, value in event.items()}
             for row, event in zip(ordered, taken, strict=True)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from nestream.logical.nodes import Plan, target_variables
+from nestream.model.python_rows import python_value
 from nestream.model.schema import EventError
 from nestream.model.text import print_name
 from nestream.reference import Event, Meaning
@@ -130,7 +131,7 @@ def _rows_by(
         raise EventError(
             f"the events have no column `{column}` to pick them by\n  their columns are: {known}"
         )
-    texts = np.array([str(plain(value)) for value in table.column(column).to_pylist()], dtype=object)
+    texts = np.array([str(plain(python_value(value))) for value in table.column(column)], dtype=object)
 
     def row(value: Any) -> int:
         found = np.flatnonzero(texts == str(plain(value)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nestream.logical.nodes import Plan
 from nestream.model.keep import Kept
@@ -155,10 +156,7 @@ class Output:
         plan = replace(plan, output=output, limit=limit)
         asked = replace(self.query, bound=replace(self.query.bound, plan=plan))
         matches = asked.match(numbered, **self._read)
-        columns = [
-            [None if event is None else event[name] for event in matches.column(kept).to_pylist()]
-            for kept in plan.output.kept
-        ]
+        columns = [pc.struct_field(matches.column(kept), name).to_pylist() for kept in plan.output.kept]
         return list(zip(*columns, strict=True))
 
 
