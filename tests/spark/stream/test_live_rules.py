@@ -185,7 +185,7 @@ class Killed:
         assert shown == wanted
         assert told["late"] == 0
         assert sum(wanted.values()) > 10 * kills
-        assert len(told["changes"]) >= kills // 2
+        assert len(told["changes"]) >= kills // 4  # of those that were killed only some were committed
 
 
 @pytest.mark.slow
