@@ -148,14 +148,14 @@ def test_a_folder_of_rules_tells_the_rule_of_each_match(tmp_path: Path) -> None:
     [
         (["--from", "events.jsonl"], "add --local"),
         (["--from", "-", "--to", "out"], "add --local"),
-        (["--local", "--master", "local[1]", "--from", "events.jsonl"], "runs without"),
+        (["--local", "--master", "local[1]", "--from", "events.jsonl"], "leave it out with --local"),
         (["--local", "--from", "events.jsonl", "--to", "out.csv"], "cannot hold csv that grows"),
         (["--local", "--from", "events.jsonl", "--watermark", "soon"], "--watermark"),
         (["--local", "--from", "events.jsonl", "--future", "7"], "--future"),
         (["--local", "--from", "missing.jsonl"], "no such file"),
         (["--from", "rules", "--to", "out", "--future", "7"], "--future"),
         (["--from", "rules", "--to", "out", "--watermark", "soon"], "--watermark"),
-        (["--local", "--from", "events.jsonl", "--partitions", "1"], "runs without"),
+        (["--local", "--from", "events.jsonl", "--partitions", "1"], "leave it out with --local"),
     ],
 )
 def test_arguments_that_do_not_go_together_are_refused(

@@ -175,7 +175,7 @@ def planned(*plan: Any, **settings: Any) -> Program:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"memory": True}, "the option memory is a number"),
+        ({"memory": True}, "the option memory must be a number"),
         ({"memory": 1, "bound": True}, "unknown option 'bound': use one of bounds, "),
         ({"bounds": 1}, "the option bounds is True or False"),
     ],

@@ -168,5 +168,5 @@ def test_options_are_named_and_an_unknown_name_lists_the_known() -> None:
         chosen.stream(options={"bound": False})
     with pytest.raises(ValueError, match="the option bounds is True or False"):
         chosen.match(events("a1 b2"), options={"bounds": 0})
-    with pytest.raises(ValueError, match="the option memory is a number"):
+    with pytest.raises(ValueError, match="the option memory must be a number"):
         chosen.match(events("a1 b2"), options={"memory": True})

@@ -352,5 +352,5 @@ def test_a_stream_of_files_without_timestamps_is_refused_with_a_sentence(
 ) -> None:
     (tmp_path / "in").mkdir()
     written(tmp_path / "in", "a.csv", "ts,type\n1,A\n2,B\n")
-    with pytest.raises(nestream.EventError, match=r"`ts` holds bigint, and Spark streams need.*\n  hint: "):
+    with pytest.raises(nestream.EventError, match=r"`ts` holds bigint, but Spark streams need.*\n  hint: "):
         run(spark, tmp_path)

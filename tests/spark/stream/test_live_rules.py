@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+import nestream
 from nestream.job import RuleFolder
 from tests.job.test_changed_and_killed import change, expected, random_rule
 from tests.spark.stream.cases import START
@@ -77,6 +78,42 @@ def test_a_job_on_spark_takes_the_changes_of_a_folder_of_rules(folder: Folder, t
         ["unsplit"],
     )
     assert {one["version"] for one in said["changes"]} | {3} == {2, 3, 4}
+
+
+def test_a_job_of_your_own_program_takes_changes_and_describes_itself_for_the_console(
+    folder: Folder, tmp_path: Path
+) -> None:
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    (rules / "pair.neel").write_text(PAIR)
+    folder.add(events((0, "A", 1), (1, "A", 2), (2, "B", 1)))
+    places = [str(folder.path / "in"), str(folder.path / "out")]
+    with nestream.job(tmp_path / "job", rules, title="Pairs") as job:
+        running = job.stream_files(folder.spark, *places, watermark="0 seconds", files=1)
+
+        def wait_for(reached: Callable[[], bool]) -> None:
+            end = time.monotonic() + PATIENCE
+            while not reached():
+                assert time.monotonic() < end, running.progress
+                running.wait(0.05)
+
+        try:
+            wait_for(lambda: running.progress.events == 3)
+            RuleFolder(rules).change("add", lambda _: {"quick": QUICK}, lambda *_: None)
+            wait_for(lambda: "quick" in running.progress.rules)
+            folder.add(events((3, "B", 2), (4, "B", 1)))
+            wait_for(lambda: running.progress.events == 5)
+        finally:
+            running.stop()
+    rows = [row for file in files(folder.path / "out") for row in pq.read_table(file).to_pylist()]
+    shown = sorted((row["query"], row["version"], dict(row["values"])["id"]) for row in rows)
+    assert shown == [("pair", 1, "1"), ("pair", 1, "1"), ("pair", 1, "2"), ("quick", 2, "2")]
+    described = json.loads((tmp_path / "job" / "job.json").read_text())
+    assert (described["title"], described["runtime"], described["live_rules"]) == ("Pairs", "spark", True)
+    assert [described["events"], described["matches"]] == places
+    said = json.loads((tmp_path / "job" / "progress.json").read_text())
+    assert (said["state"], said["events"], said["matches"]) == ("finished", 5, 4)
+    assert said["rules"] == {"pair": 1, "quick": 2}
 
 
 def test_a_job_on_spark_whose_rules_change_at_random_finds_what_an_embedded_stream_does(
