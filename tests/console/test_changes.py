@@ -215,3 +215,25 @@ def test_a_program_with_a_folder_of_rules_takes_what_is_deployed(
     assert {(row["query"], row["version"]) for row in rows} == {("pair", 2)}
     with nestream.job(tmp_path / "job", {"pair": before}):
         assert not Job.read(tmp_path / "job").about.live_rules
+
+
+def test_a_rule_with_line_ends_of_windows_keeps_no_other_from_being_deployed(tmp_path: Path) -> None:
+    folder = live_folder(tmp_path / "job")
+    text = OTHER.replace("\n", "\r\n").encode("utf-8-sig")
+    (folder.path / "rules" / "other.neel").write_bytes(text)
+    with serving(folder.path) as console, console.client() as client:
+        wait(lambda: len(seen(client)["job"]["rules"]) == 2, 60)
+        answer = ask(client, "deploy", name="dirty", text=LAXER, before=RULE)
+        assert answer["ok"] is True, answer
+
+
+def test_a_draft_that_was_saved_after_the_one_deployed_stays(tmp_path: Path) -> None:
+    folder = live_folder(tmp_path / "job")
+    with serving(folder.path) as console, console.client() as client:
+        first = ask(client, "draft/save", name="dirty", text=LAXER, revision=0, base=RULE)["draft"]
+        newer = {"name": "dirty", "text": OTHER, "revision": first["revision"], "base": RULE}
+        second = ask(client, "draft/save", **newer)["draft"]
+        deployed = {"name": "dirty", "text": LAXER, "before": RULE, "revision": first["revision"]}
+        assert ask(client, "deploy", **deployed)["ok"] is True
+        (left,) = seen(client)["job"]["drafts"]
+        assert (left["text"], left["revision"]) == (OTHER, second["revision"])

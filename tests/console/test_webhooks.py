@@ -167,6 +167,20 @@ def test_a_console_that_is_started_again_goes_on_where_it_was(tmp_path: Path) ->
         assert receiver.numbers == [1, 2, 3]
 
 
+def test_a_console_that_is_started_from_another_folder_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Receiver().listening() as receiver:
+        folder = hooked(tmp_path / "job", {"url": f"http://127.0.0.1:{receiver.port}/"})
+        monkeypatch.chdir(tmp_path)
+        with serving(Path("job")), _after_the_first_look(folder):
+            pass
+        folder.matches(found("dirty", 1))
+        monkeypatch.chdir(folder.path)
+        with serving(Path()):
+            wait(lambda: receiver.numbers == [1], 60)
+
+
 def test_a_redirect_is_a_failure_as_it_would_lose_the_matches(tmp_path: Path) -> None:
     with Receiver().listening() as receiver:
         receiver.status = 302
@@ -193,6 +207,7 @@ def test_there_are_none_unless_job_json_names_them(tmp_path: Path) -> None:
         {"url": "ftp://x/"},
         {"url": 7},
         {"address": "http://x/"},
+        {"url": "https://host:port/x"},
         {"url": "http://x/", "severities": ["huge"]},
         {"url": "http://x/", "severities": []},
         {"url": "http://x/", "severities": [["high"]]},

@@ -93,16 +93,17 @@ def application(watch: Watch, asked: Asked) -> Starlette:
         return Plain(watch.counters())
 
     async def export(request: Request) -> Response:
-        try:
-            if request.method == "POST":
+        format, ids = request.query_params.get("format"), None
+        if request.method == "POST":
+            try:
                 body = json.loads(await request.body())
                 format, ids = body.get("format"), body.get("ids")
-            else:
-                format, ids = request.query_params.get("format"), None
+            except (ValueError, TypeError, AttributeError, RecursionError):
+                return Plain({"ok": False, "error": "The body is not JSON."}, status_code=400)
+        try:
             return await exported(watch, format, ids)
-        except (ValueError, TypeError, AttributeError) as error:
-            said = str(error) if isinstance(error, AskedError) else "The body is not JSON."
-            return Plain({"ok": False, "error": said}, status_code=400)
+        except AskedError as error:
+            return Plain({"ok": False, "error": str(error)}, status_code=400)
         except (ExportError, OSError) as error:
             return Plain({"ok": False, "error": str(error)}, status_code=500)
 
@@ -162,7 +163,7 @@ def application(watch: Watch, asked: Asked) -> Starlette:
 
 async def exported(watch: Watch, format: Any, ids: Any) -> Response:
     """The matches of the job as a file: all of them, or those with some identities."""
-    if format not in FORMATS:
+    if not isinstance(format, str) or format not in FORMATS:
         raise AskedError(f"The format must be {' or '.join(FORMATS)}.")
     if ids is not None and not (isinstance(ids, list) and all(isinstance(one, str) for one in ids)):
         raise AskedError("The matches must be a list of their identities.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from nestream.console.annotations import LONGEST_COMMENT, STATUSES
@@ -60,6 +61,7 @@ class Changes:
     async def deploy(self, body: dict[str, Any]) -> dict[str, Any]:
         """Make a query the rule that the job runs."""
         name, text, before = _rule_name(body), query_text(body), body.get("before")
+        revision = _number(body, "revision") if "revision" in body else None
         if before is not None and not isinstance(before, str):
             raise AskedError("The text before must be text.")
         text = text if text.endswith("\n") else f"{text}\n"
@@ -74,7 +76,8 @@ class Changes:
             answer = await self._changed(rules.deploy, name, text, before, others)
         if answer["ok"]:
             await self._asked.stop_trial({"name": name})
-            await asyncio.to_thread(self._watch.drafts.discard, name)
+            with suppress(DraftError):  # one that was saved since then stays
+                await asyncio.to_thread(self._watch.drafts.discard, name, revision)
             self._told()
         return answer
 

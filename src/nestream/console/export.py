@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from nestream.console.follow import Follower, match_row
 from nestream.console.live import identity
+from nestream.source import SourceError
 
 FORMATS = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 MOST_COLUMNS = 500
@@ -67,7 +68,7 @@ class Export:
     def _rows(self) -> Iterator[dict[str, Any]]:
         sink = Follower(self._place, "match_end", None)
         try:
-            while rows := sink.new():
+            for rows in sink.everything():
                 for given in rows:
                     row = match_row(given, self._only)
                     name = identity(row)
@@ -75,8 +76,8 @@ class Export:
                         about = self._about(str(row.get("query", "")))
                         if about is not None:
                             yield self._flat(row, name, *about)
-            if sink.failed is not None:
-                raise ExportError(f"The matches cannot be read: {sink.failed}")
+        except (SourceError, OSError) as error:
+            raise ExportError(f"The matches cannot be read: {error}") from None
         finally:
             sink.close()
 
@@ -100,7 +101,7 @@ class Export:
         members: dict[str, list[Any]] = {}
         events = row.get("events")
         for part in events if isinstance(events, list) else ():
-            for key, value in part.get("event", {}).items():
+            for key, value in (part.get("event") or {}).items():
                 members.setdefault(f"{part.get('variable', '')}.{key}", []).append(value)
         values |= {key: held[0] if len(held) == 1 else held for key, held in members.items()}
         return {key: self._noted(key, value) for key, value in values.items() if self._fits(key)}
@@ -127,7 +128,8 @@ class Export:
         text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
         rows = csv.DictWriter(text, list(self._columns))
         rows.writeheader()
-        rows.writerows(json.loads(line) for line in spool)
+        for line in spool:
+            rows.writerow({name: _harmless(value) for name, value in json.loads(line).items()})
         text.flush()
         text.detach()
 
@@ -150,6 +152,11 @@ def _chunks(spool: IO[str]) -> Iterator[list[dict[str, Any]]]:
             yield rows
             rows = []
     yield rows
+
+
+def _harmless(value: Any) -> Any:
+    """A value for CSV: text that a spreadsheet would compute as a formula begins with an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else value
 
 
 def _kind(value: Any) -> str:
@@ -176,6 +183,8 @@ def _fitted(value: Any, kind: pa.DataType) -> Any:
         return None
     if kind == MOMENT:
         return _moment(value)
+    if pa.types.is_floating(kind):
+        return float(value)
     return str(value) if pa.types.is_string(kind) else value
 
 

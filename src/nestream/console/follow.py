@@ -22,6 +22,9 @@ from nestream.source import Batch, Source, SourceError, open_source
 MANY = 10_000
 """The maximum number of rows of one look, or one batch more; the rest waits for the next."""
 
+LOOK = 0.2
+"""The seconds to wait for rows when all of them are read."""
+
 
 class Follower:
     """The rows of one place as they arrive, from a position on; `how` are more settings of `open_source`."""
@@ -67,6 +70,17 @@ class Follower:
             self.failed = error
         return found
 
+    def everything(self) -> Iterator[list[dict[str, Any]]]:
+        """All rows that are there now, in pieces; waits for brokers, and raises if they cannot be read."""
+        if self.is_missing:
+            return
+        self._check()
+        self._how["once"] = True
+        source = self._source = self._open()
+        while not source.ended:
+            if (batch := source.read(LOOK)) is not None:
+                yield list(self._rows(batch))
+
     def position(self) -> dict[str, Any] | None:
         """The position after what was read, to continue from later; None before anything was there."""
         return self._begin if self._source is None else self._source.position()
@@ -91,9 +105,12 @@ class Follower:
             source.seek(self._begin)
         return source
 
-    def _open_aside(self) -> Source | None:
-        if not self.place.startswith("kafka://"):
+    def _check(self) -> None:
+        if "://" in self.place and not self.place.startswith("kafka://"):
             raise SourceError(f"{self.place} cannot be read again. Write to files or to Kafka to see it here")
+
+    def _open_aside(self) -> Source | None:
+        self._check()
         if self._opening is None:
             thread = ThreadPoolExecutor(1)
             self._opening = thread.submit(self._open)

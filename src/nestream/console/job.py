@@ -92,7 +92,8 @@ class Job:
 
 def _rule(path: Path) -> Rule:
     with path.open("rb") as file:
-        text = file.read(LARGEST).decode(errors="replace")
+        text = file.read(LARGEST).decode("utf-8-sig", errors="replace")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")  # as the rules are read when they change
         if not file.read(1):
             return rule_of(path.stem, text)
     problem = f"{path.name} is larger than {LARGEST >> 20} MB and is not read; the first lines are shown"

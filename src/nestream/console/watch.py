@@ -163,10 +163,14 @@ class Watch:
             return held
         sink, end = Follower(self.job.about.matches, "match_end", None), time.monotonic() + FINDING
         try:
-            while (rows := sink.new()) and time.monotonic() < end:
+            for rows in sink.everything():
                 for row in (match_row(one, self.only) for one in rows):
                     if identity(row) == wanted:
                         return {**self.live.shown(row), "number": 0}
+                if time.monotonic() > end:
+                    break
+        except (SourceError, OSError):  # the page of the sink says so
+            return None
         finally:
             sink.close()
         return None

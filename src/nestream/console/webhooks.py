@@ -9,6 +9,7 @@ not sent.
 from __future__ import annotations
 
 import hashlib
+import http.client
 import json
 import threading
 import time
@@ -44,7 +45,8 @@ class Sender:
     def __init__(
         self, hook: Webhook, job: str, place: str, only: Callable[[], str | None], about: About, kept: Path
     ) -> None:
-        self._hook, self._job, self._place, self._only, self._about = hook, job, place, only, about
+        self._hook, self._job, self._only, self._about = hook, job, only, about
+        self._place = place if "://" in place else str(Path(place).absolute())
         name = hashlib.sha256(f"{hook.address} {hook.severities}".encode()).hexdigest()[:16]
         self._path = kept / FOLDER / f"{name}.json"
         parts = urlsplit(hook.address)
@@ -58,8 +60,6 @@ class Sender:
         self.error: str | None = None
         self.since: float | None = None
         self._position: dict[str, Any] | None = None
-        self._done = 0
-        """How many rows after the position are done."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nestream webhook", daemon=True)
 
@@ -108,9 +108,9 @@ class Sender:
         """The sink from the saved position on; at the first start, from now on."""
         kept = json.loads(self._path.read_bytes()) if self._path.exists() else None
         if kept is not None and kept["matches"] == self._place:
-            self._position, self._done, self.sent = kept["position"], kept["done"], kept["sent"]
+            self._position, self.sent = kept["position"], kept["sent"]
         else:
-            self._position, self._done = self._end(), 0
+            self._position = self._end()
             self._save()
         self._recovered()
         return Follower(self._place, "match_end", None, position=self._position)
@@ -121,7 +121,9 @@ class Sender:
             return None
         source = open_source(self._place, "match_end", None, moments=(), once=True)
         try:
-            while not source.ended and not self._stop.is_set():
+            while not source.ended:
+                if self._stop.is_set():
+                    raise InterruptedError("the console was stopped before it had read the sink")
                 source.read(0.2)
             return source.position()
         finally:
@@ -137,23 +139,20 @@ class Sender:
             if self.failures:
                 self._recovered()
             return False
-        waiting = rows[self._done :]
-        while waiting and not self._stop.is_set():
+        waiting = rows
+        while waiting:
             some, waiting = waiting[:MOST_IN_REQUEST], waiting[MOST_IN_REQUEST:]
             matches = [one for row in some if (one := self._match(row)) is not None]
             self.waiting = len(matches) + len(waiting)
             if matches and not self._deliver(matches):
                 return False
             self.sent += len(matches)
-            self._done += len(some)
-            self._save()
-        if not waiting and self._done >= len(rows):
-            self._position, self._done, self.waiting = sink.position(), 0, 0
-            self._save()
+        self._position, self.waiting = sink.position(), 0
+        self._save()
         return True
 
     def _save(self) -> None:
-        told = {"matches": self._place, "position": self._position, "done": self._done, "sent": self.sent}
+        told = {"matches": self._place, "position": self._position, "sent": self.sent}
         self._path.parent.mkdir(exist_ok=True)
         replace_file(self._path, json.dumps(told).encode() + b"\n", durable=False)
 
@@ -200,7 +199,7 @@ class Sender:
         try:
             with _OPENER.open(request, timeout=TIMEOUT) as answer:
                 answer.read(1 << 16)
-        except (urllib.error.URLError, OSError, ValueError) as problem:
+        except (OSError, ValueError, http.client.HTTPException) as problem:
             return problem
         return None
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from nestream.job.checkpoint import replace_file
 from nestream.model.lengths import seconds_of
@@ -211,10 +212,18 @@ def _webhooks(read: dict[str, Any]) -> list[Any]:
     return given
 
 
+def _is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # its port is not a number
+        return False
+
+
 def _webhook(given: Any) -> Webhook:
     severities = given.get("severities", list(SEVERITIES)) if isinstance(given, dict) else None
     address = given.get("url") if isinstance(given, dict) else None
-    if not isinstance(address, str) or not address.startswith(("http://", "https://")):
+    if not isinstance(address, str) or not _is_web_address(address):
         raise JobError(f"{FILE}: a webhook is {_shown(given)}\n  hint: write {_WEBHOOK}")
     if not isinstance(severities, list) or not severities or not all(one in SEVERITIES for one in severities):
         raise JobError(

@@ -19,7 +19,7 @@ def python_rows(table: pa.Table) -> list[dict[str, Any]]:
     """The rows of a table, each a dictionary; a time that Python cannot hold is text, as in JSON."""
     try:
         rows: list[dict[str, Any]] = table.to_pylist()
-    except ValueError:
+    except (ValueError, OverflowError):
         names = table.column_names
         return [{name: python_value(table.column(name)[row]) for name in names} for row in range(len(table))]
     return rows
@@ -29,7 +29,7 @@ def python_value(scalar: pa.Scalar) -> Any:
     """The Python value of a scalar; a time that Python cannot hold is text, as in JSON."""
     try:
         return scalar.as_py()
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     if isinstance(scalar, pa.StructScalar):
         return {field.name: python_value(scalar[place]) for place, field in enumerate(scalar.type)}

@@ -104,9 +104,8 @@ export async function discard() {
   return answer;
 }
 
-export async function deploy() {
-  const text = bench.text;
-  const answer = await ask("deploy", { name: bench.name, text, before: ruleOf(bench.name)?.text ?? null });
+export async function deploy(text, before, revision) {
+  const answer = await ask("deploy", { name: bench.name, text, before, revision });
   if (answer.ok) {
     const deployed = text.endsWith("\n") ? text : `${text}\n`;
     state.drafts.delete(bench.name);

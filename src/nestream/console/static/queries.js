@@ -172,9 +172,10 @@ export function queries(page, address) {
       h("p", {}, rule ? "The job goes on with the new text, from the next events on." : "The job runs the new rule from the next events on.", " ",
         tried && tried.text === bench.text ? ["On trial: ", h("strong", {}, differenceOf(tried)), ` in ${number(tried.events)} events.`] : "It was not tried in this form."),
       sideBySide(rule?.text ?? null, bench.text, ["Deployed now", "To be deployed"])];
+    const shown = [bench.text, rule?.text ?? null, bench_.draftOf(bench.name)?.revision ?? 0];  // what is confirmed is deployed
     let version = 0;
     const isDone = await confirmed(`Deploy ${bench_.titleOf(bench.name)}?`, content, "Deploy", async () => {
-      const answer = await bench_.deploy();
+      const answer = await bench_.deploy(...shown);
       version = answer.version;
       return answer.ok ? null : answer.error;
     });
