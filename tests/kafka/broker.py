@@ -132,8 +132,12 @@ class Broker:
         return name
 
     def grow(self, topic: str, partitions: int) -> None:
-        """Give a topic more partitions."""
+        """Give a topic more partitions, and wait until everybody is told of them."""
         self.admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+        end = time.monotonic() + PATIENCE
+        while len(self.admin.list_topics(topic, timeout=30).topics[topic].partitions) < partitions:
+            assert time.monotonic() < end
+            time.sleep(0.05)
 
     def remove_before(self, topic: str, offset: int, partition: int = 0) -> None:
         """Remove the first messages, as retention does."""
