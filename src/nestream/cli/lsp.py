@@ -44,6 +44,16 @@ def lsp(
 
 
 def _schema(file: EventFile) -> Schema:
+    """The columns and types of a file; raises a ValueError if it cannot be read."""
+    from nestream.source import SourceError
+
+    try:
+        return _first_events(file)
+    except SourceError as problem:
+        raise ValueError(str(problem)) from None
+
+
+def _first_events(file: EventFile) -> Schema:
     """The columns of a file, and the types in its first events with the attributes that each has."""
     import pyarrow as pa
 

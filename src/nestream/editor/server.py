@@ -22,7 +22,6 @@ from nestream.editor.hover import hover
 from nestream.editor.protocol import action_of, diagnostic_of, item_of, offset_at, range_of
 from nestream.model.diagnostics import QueryError
 from nestream.model.schema import Schema
-from nestream.source import SourceError
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class KnownEvents:
                     return None
                 self._seen = seen
                 self.schema = self._read(self.file)
-            except (OSError, ValueError, SourceError) as problem:
+            except (OSError, ValueError) as problem:
                 missing = self.file, -1.0
                 known = self._seen == missing
                 if not Path(self.file.path).exists():
