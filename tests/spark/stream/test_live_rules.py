@@ -98,11 +98,11 @@ def test_a_job_of_your_own_program_takes_changes_and_describes_itself_for_the_co
                 running.wait(0.05)
 
         try:
-            wait_for(lambda: running.progress.events == 3)
+            wait_for(lambda: running.progress.batch == 0)
             RuleFolder(rules).change("add", lambda _: {"quick": QUICK}, lambda *_: None)
             wait_for(lambda: "quick" in running.progress.rules)
             folder.add(events((3, "B", 2), (4, "B", 1)))
-            wait_for(lambda: running.progress.events == 5)
+            wait_for(lambda: running.progress.batch == 1)
         finally:
             running.stop()
     rows = [row for file in files(folder.path / "out") for row in pq.read_table(file).to_pylist()]
@@ -112,7 +112,7 @@ def test_a_job_of_your_own_program_takes_changes_and_describes_itself_for_the_co
     assert (described["title"], described["runtime"], described["live_rules"]) == ("Pairs", "spark", True)
     assert [described["events"], described["matches"]] == places
     said = json.loads((tmp_path / "job" / "progress.json").read_text())
-    assert (said["state"], said["events"], said["matches"]) == ("finished", 5, 4)
+    assert (said["state"], said["events"], said["matches"]) == ("stopped", 5, 4)
     assert said["rules"] == {"pair": 1, "quick": 2}
 
 

@@ -47,6 +47,8 @@ from nestream.runtime.spark.stream_source import Files
 from nestream.runtime.spark.stream_task import StreamTask
 
 SCHEMA_FILE = "nestream-schema.json"
+SHORTEST = 0.001
+"""Spark refuses to wait for no time at all."""
 STOPPING = 10.0
 """How many seconds to wait for a running micro-batch when a stream is stopped."""
 TICK = 1.0
@@ -84,7 +86,7 @@ class RunningStream:
     def wait(self, seconds: float) -> bool:
         """Wait that long; return whether the stream has ended. Raises an `EventError` if it failed."""
         try:
-            ended = bool(self.query.awaitTermination(seconds))
+            ended = bool(self.query.awaitTermination(max(seconds, SHORTEST)))
             if ended and self.ends and self.progress.state is not State.FINISHED:
                 self.job.finish(flush=self.flush)
                 self.progress.state = State.FINISHED
