@@ -90,6 +90,11 @@ def test_two_pages_do_not_overwrite_each_others_draft_unseen(client: httpx.Clien
     assert ask(client, "draft/discard", name="mine", revision=1)["ok"] is False
     assert ask(client, "draft/discard", name="mine", revision=2)["ok"] is True
     assert seen(client)["job"]["drafts"] == []
+    # A page that still shows the discarded draft must not take the next one for it.
+    again = ask(client, "draft/save", name="mine", text=LAXER, revision=0, base=None)["draft"]
+    assert again["revision"] == 3
+    assert ask(client, "draft/discard", name="mine", revision=2)["ok"] is False
+    assert ask(client, "draft/discard", name="mine", revision=3)["ok"] is True
 
 
 @pytest.mark.parametrize("name", ["", "../job", "a/b", ".hidden", "_x", "a\nb", "n" * 201, 7, None])
@@ -142,21 +147,23 @@ def test_what_is_deployed_is_the_rule_of_the_folder_with_a_version_and_can_be_ro
     assert {rule["name"]: rule["text"] for rule in seen(client)["job"]["rules"]} == {"dirty": RULE}
 
 
-def test_a_rule_that_was_changed_by_hand_is_reported_and_not_overwritten_unseen(
-    client: httpx.Client, folder: JobFolder
-) -> None:
+def test_a_rule_that_was_changed_by_hand_is_reported_and_not_overwritten_unseen(tmp_path: Path) -> None:
+    folder = live_folder(tmp_path / "job")
     path = folder.path / "rules" / "dirty.neel"
-    before = path.read_text()
-    by_hand = before + "// a remark\n"
-    path.write_text(by_hand)
-    wait(lambda: "by hand" in str(seen(client)["job"]["rules"][0]["note"]), 60)
-    late = ask(client, "deploy", name="dirty", text=LAXER, before=before)
-    assert (late["ok"], late["conflict"]["text"]) == (False, by_hand)
-    assert path.read_text() == by_hand
-    noted = "The file dirty.neel was changed by hand: version "  # the change that was refused has noted it
-    wait(lambda: str(seen(client)["job"]["rules"][0]["note"]).startswith(noted), 60)
-    assert ask(client, "deploy", name="dirty", text=before, before=by_hand)["ok"] is True
-    assert seen(client)["job"]["rules"][0]["note"] is None
+    by_hand = LAXER + "// a remark\n"
+    with serving(folder.path) as console, console.client() as client:
+        assert ask(client, "deploy", name="dirty", text=LAXER, before=RULE)["version"] == 2
+        path.write_text(by_hand)
+        wait(lambda: "by hand" in str(seen(client)["job"]["rules"][0]["note"]), 60)
+        late = ask(client, "deploy", name="dirty", text=RULE, before=LAXER)
+        assert (late["ok"], late["conflict"]["text"]) == (False, by_hand)
+        assert path.read_text() == by_hand
+        noted = (
+            "The file dirty.neel was changed by hand: version "  # the change that was refused has noted it
+        )
+        wait(lambda: str(seen(client)["job"]["rules"][0]["note"]).startswith(noted), 60)
+        assert ask(client, "deploy", name="dirty", text=RULE, before=by_hand)["ok"] is True
+        assert seen(client)["job"]["rules"][0]["note"] is None
 
 
 def test_a_job_whose_rules_stay_says_so_and_takes_none(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from nestream.console.export import Export
+from nestream.console.export import MOST_COLUMNS, REST, Export
 
 
 def exported(place: Path | str, folder: Path, format: str) -> Path:
@@ -39,3 +39,13 @@ def test_text_that_a_spreadsheet_would_compute_is_made_harmless(tmp_path: Path) 
     with exported(tmp_path / "matches.jsonl", tmp_path, "csv").open(newline="") as file:
         found = list(csv.DictReader(file))
     assert [(one["x"], one["y"]) for one in found] == [("'=HYPERLINK(1)", "-5"), ("'@SUM", "3")]
+
+
+def test_values_beyond_the_most_columns_are_in_one_column(tmp_path: Path) -> None:
+    values = {f"x{number}": number for number in range(MOST_COLUMNS)}
+    (tmp_path / "matches.jsonl").write_text(json.dumps(row(1, **values, more="own")) + "\n")
+    table = pq.read_table(exported(tmp_path / "matches.jsonl", tmp_path, "parquet"))
+    (found,) = table.to_pylist()
+    rest = json.loads(found.pop(REST))
+    assert table.num_columns == MOST_COLUMNS + 1
+    assert {**found, **rest}.items() >= {**values, "values.more": "own", "a.id": 1}.items()

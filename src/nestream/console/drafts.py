@@ -56,6 +56,8 @@ class Drafts:
         self._lock = Lock()
         self._looked: Any = None
         self.held: dict[str, Draft] = {}
+        self._discarded: dict[str, int] = {}
+        """The last revisions of discarded drafts: a page that knows one must not take a new draft for it."""
         self.problem: str | None = None
         """Which file cannot be used, if any."""
 
@@ -103,7 +105,8 @@ class Drafts:
                 raise DraftError(f"There are {MOST_DRAFTS} drafts; discard one first.")
             title = title_of(text) or title or name
             saved = datetime.now(UTC).isoformat(timespec="seconds")
-            draft = Draft(name, text, title[:200], revision + 1, saved, base)
+            last = revision if there else self._discarded.get(name, 0)
+            draft = Draft(name, text, title[:200], last + 1, saved, base)
             kept = {key: value for key, value in draft.json().items() if key != "name"}
             try:
                 self.folder.mkdir(exist_ok=True)
@@ -129,6 +132,7 @@ class Drafts:
                 (self.folder / f"{name}.json").unlink(missing_ok=True)
             except OSError as error:
                 raise DraftError(f"The draft cannot be removed: {error.strerror}.") from None
+            self._discarded[name] = there.revision
             self.held = {other: draft for other, draft in self.held.items() if other != name}
 
     def json(self) -> list[dict[str, Any]]:

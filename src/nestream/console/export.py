@@ -25,6 +25,8 @@ from nestream.source import SourceError
 
 FORMATS = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 MOST_COLUMNS = 500
+REST = "more"
+"""The column with the values beyond these columns, as one JSON object."""
 CHUNK = 5_000
 OWN = ("id", "rule", "title", "severity", "match_start", "match_end", "version", "status", "comments")
 MOMENT = pa.timestamp("us", "UTC")
@@ -48,8 +50,6 @@ class Export:
         self._place, self._only, self._about, self._said, self._wanted = place, only, about, said, wanted
         self._columns: dict[str, set[str]] = {name: set() for name in OWN}
         """The columns in the order of their first values, each with the kinds of its values."""
-        self.left_out = 0
-        """How many values were in columns beyond the limit."""
 
     def write(self, path: Path, format: str) -> int:
         """Write the file; return the number of matches in it."""
@@ -97,20 +97,20 @@ class Export:
         }
         given = row.get("values")
         for key, value in (given if isinstance(given, dict) else {}).items():
-            values.setdefault(key if key not in OWN else f"values.{key}", value)
+            values.setdefault(f"values.{key}" if key in (*OWN, REST) else key, value)
         members: dict[str, list[Any]] = {}
         events = row.get("events")
         for part in events if isinstance(events, list) else ():
             for key, value in (part.get("event") or {}).items():
                 members.setdefault(f"{part.get('variable', '')}.{key}", []).append(value)
         values |= {key: held[0] if len(held) == 1 else held for key, held in members.items()}
-        return {key: self._noted(key, value) for key, value in values.items() if self._fits(key)}
-
-    def _fits(self, key: str) -> bool:
-        if key in self._columns or len(self._columns) < MOST_COLUMNS:
-            return True
-        self.left_out += 1
-        return False
+        rest = {}
+        for key in list(values):
+            if key not in self._columns and len(self._columns) >= MOST_COLUMNS:
+                rest[key] = values.pop(key)
+            else:
+                values[key] = self._noted(key, values[key])
+        return {**values, REST: self._noted(REST, rest)} if rest else values
 
     def _noted(self, key: str, value: Any) -> Any:
         if isinstance(value, list | dict):

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.console.tables import match_of, plain
+from nestream.model.python_rows import python_rows
 from nestream.source import Batch, Source, SourceError, open_source
 
 MANY = 10_000
@@ -140,25 +141,7 @@ def rows_of_table(table: pa.Table) -> Iterator[dict[str, Any]]:
             coarser = pc.cast(table.column(place), pa.timestamp("us", field.type.tz), safe=False)
             table = table.set_column(place, field.name, coarser)
     for batch in table.to_batches():
-        try:
-            rows = batch.to_pylist()
-        except (ValueError, OverflowError):  # beyond the years that Python supports
-            rows = [row for at in range(batch.num_rows) for row in _row_as_text(batch.slice(at, 1))]
-        yield from (plain(row) for row in rows)
-
-
-def _row_as_text(row: pa.RecordBatch) -> list[dict[str, Any]]:
-    try:
-        whole: list[dict[str, Any]] = row.to_pylist()
-        return whole
-    except (ValueError, OverflowError):
-        found = {}
-        for name, column in zip(row.schema.names, row.columns, strict=True):
-            try:
-                found[name] = column[0].as_py()
-            except (ValueError, OverflowError):
-                found[name] = "(a time beyond all years)"
-        return [found]
+        yield from (plain(row) for row in python_rows(batch))
 
 
 def match_row(row: dict[str, Any], only: str | None) -> dict[str, Any]:

@@ -65,6 +65,8 @@ class JobRules:
         self._reading: Future[Seen] | None = None
         self._thread = ThreadPoolExecutor(1)
         self.seen = Seen({} if job is None else job.read_rules())
+        self.are_known = not self._is_topic
+        """Whether the rules were read: those of a topic are once its brokers have answered."""
 
     @property
     def refusal(self) -> str | None:
@@ -93,6 +95,7 @@ class JobRules:
             return False
         was_live, self._is_live = self._is_live, self._takes_changes(self._job.about)
         found = self._from_topic() if self._is_topic else self._from_files()
+        self.are_known = self.are_known or found is not None
         if found is None or found == self.seen:
             return was_live != self._is_live
         self.seen = found

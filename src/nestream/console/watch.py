@@ -69,10 +69,13 @@ class Watch:
 
     async def run(self) -> None:
         """Look, publish, wait, forever."""
-        for sender in self.senders:
-            sender.start()
+        waiting = self.senders
         while True:
             begin = time.monotonic()
+            if self.rules.are_known:  # they tell which matches are to be sent
+                for sender in waiting:
+                    sender.start()
+                waiting = []
             try:
                 message, number, events = await asyncio.to_thread(self.look)
             except Exception as error:  # whatever it is, the next look may succeed
@@ -93,8 +96,8 @@ class Watch:
         self.problems.pop("console", None)
         events = self._part("events", live.take_events)
         late = self._part("late", live.take_late)
-        # Last, so that the events of a match are there when it is.
-        matches = self._part("matches", self._take_matches)
+        # Last, so that the events of a match are there when it is; and once the rules tell what it is.
+        matches = self._part("matches", self._take_matches) if self.rules.are_known else []
         due = time.monotonic() - self._sampled >= 1
         if due:
             self._read_progress()

@@ -46,18 +46,15 @@ def diagnose(text: str, schema: Schema | None = None) -> Sequence[Diagnostic]:
 
 
 def fixes(text: str, diagnostic: Diagnostic, schema: Schema | None = None) -> list[Fix]:
-    """The changes that a diagnostic proposes, of those that leave fewer errors than there were."""
+    """The first change that a diagnostic proposes and that leaves fewer errors than there were, if any."""
     before = _errors(text, schema)
     unseen = diagnostic.severity is Severity.WARNING
-    found: dict[tuple[int, int, str], Fix] = {}
     for start, end, insert in _proposed(text, diagnostic):
-        after = text[:start] + insert + text[end:]
-        left = _errors(after, schema)
+        left = _errors(text[:start] + insert + text[end:], schema)
         if len(left) < len(before) or (unseen and len(left) == len(before)):
             shown = insert if len(insert) <= 60 else f"{insert[:57]}..."
-            found.setdefault((start, end, insert), Fix(f"Write `{shown}`", start, end, insert))
-            break
-    return list(found.values())
+            return [Fix(f"Write `{shown}`", start, end, insert)]
+    return []
 
 
 def _errors(text: str, schema: Schema | None) -> list[Diagnostic]:
@@ -82,11 +79,9 @@ def _unseen(text: str, schema: Schema) -> Iterator[Diagnostic]:
     tokens = tokens_of(text)
     variables = declared(tokens).values()
     wanted = {kind for variable in variables for kind in variable.types}
-    absent = [kind for kind in wanted if kind not in schema.types]
-    for sentence in sentences(wanted, absent, schema.types):
-        message, _, hint = sentence.partition("; ")
-        kind = next(kind for kind in absent if repr(kind) in message)
-        for token in tokens:
-            if token.strip("`") == kind:
-                yield Diagnostic("unseen-type", message, span_of(token), Severity.WARNING, hint=hint)
-                break
+    for kind in wanted - schema.types.keys():
+        message = f"no event has type {kind!r}"
+        places = [span_of(token) for token in tokens if token.strip("`") == kind]
+        for sentence, place in zip(sentences(wanted, [kind], schema.types), places, strict=False):
+            hint = sentence.removeprefix(f"{message}; ")
+            yield Diagnostic("unseen-type", message, place, Severity.WARNING, hint=hint)

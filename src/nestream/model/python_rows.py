@@ -15,13 +15,15 @@ from typing import Any
 import pyarrow as pa
 
 
-def python_rows(table: pa.Table) -> list[dict[str, Any]]:
+def python_rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     """The rows of a table, each a dictionary; a time that Python cannot hold is text, as in JSON."""
     try:
         rows: list[dict[str, Any]] = table.to_pylist()
     except (ValueError, OverflowError):
         names = table.column_names
-        return [{name: python_value(table.column(name)[row]) for name in names} for row in range(len(table))]
+        return [
+            {name: python_value(table.column(name)[row]) for name in names} for row in range(table.num_rows)
+        ]
     return rows
 
 

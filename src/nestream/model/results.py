@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
@@ -52,7 +53,7 @@ class MatchOptions(TypedDict, total=False):
     sample: Any
 
 
-class Matchable:
+class Matchable(ABC):
     """Matches events; the type of the result depends on the events and on `to`."""
 
     __slots__ = ()
@@ -115,8 +116,8 @@ class Matchable:
         """
         return self._match(events, to=to, **options)
 
-    def _match(self, events: Any, *, to: Form | None = None, **options: Any) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _match(self, events: Any, *, to: Form | None = None, **options: Any) -> Any: ...
 
 
 def known_form(to: Any) -> Form | None:

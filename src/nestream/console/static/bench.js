@@ -95,8 +95,8 @@ export async function save(over = null) {
   return answer;
 }
 
-export async function discard() {
-  const answer = await ask("draft/discard", { name: bench.name, revision: draftOf(bench.name)?.revision ?? 0 });
+export async function discard(revision) {
+  const answer = await ask("draft/discard", { name: bench.name, revision });
   if (answer.ok) {
     state.drafts.delete(bench.name);
     read(ruleOf(bench.name) ? bench.name : "");

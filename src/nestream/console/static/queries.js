@@ -154,9 +154,9 @@ export function queries(page, address) {
   }
 
   async function discardIt() {
-    const { title } = bench_.draftOf(bench.name);
+    const { title, revision } = bench_.draftOf(bench.name);
     if (!await confirmed(`Discard the draft of ${title}?`, sideBySide(bench_.ruleOf(bench.name)?.text ?? null, bench.text, ["Deployed", "Draft"]), "Discard", async () => {
-      const answer = await bench_.discard();
+      const answer = await bench_.discard(revision);
       return answer.ok ? null : answer.error;
     })) return;
     shownText();
