@@ -27,19 +27,40 @@ class TextFile:
     """The lines of a file that were not read before.
 
     With `quoted`, a line ends only outside of quotes, like a CSV record. A followed file stays open, so that
-    it is read to its end when a new one takes its name. A compressed file does not grow.
+    it is read to its end when a new one takes its name. One that was cut back is continued where it was cut.
+    A compressed file does not grow. With `forgiving`, a position in a file that was replaced or cut back
+    since is no error: the file is read as if it had been followed.
     """
 
-    def __init__(self, path: str, *, quoted: bool = False, follows: bool = False) -> None:
+    __slots__ = (
+        "_compression",
+        "_done",
+        "_file",
+        "_follows",
+        "_forgiving",
+        "_head",
+        "_mark",
+        "line",
+        "offset",
+        "path",
+        "quoted",
+    )  # a folder may have many thousands of files
+
+    def __init__(
+        self, path: str, *, quoted: bool = False, follows: bool = False, forgiving: bool = False
+    ) -> None:
         self.path = path
         self.quoted = quoted
         self.offset = 0
         self.line = 1
         """The number of the next line."""
         self._compression = compression_of(path)
-        self._follows = follows
+        self._follows, self._forgiving = follows, forgiving
         self._file: IO[bytes] | None = None
         self._head = b""
+        """The first bytes, as long as they are needed."""
+        self._mark: str | None = None
+        """The hash of the first bytes, once there are enough of them."""
         self._done = False
         """Whether a file that cannot grow was read to its end."""
 
@@ -50,7 +71,8 @@ class TextFile:
 
     def position(self) -> dict[str, Any]:
         """The position, and how the file begins."""
-        place = {"offset": self.offset, "line": self.line, "mark": _mark(self._head)}
+        mark = self._mark or _hash(self._head)
+        place = {"offset": self.offset, "line": self.line, "mark": mark}
         return {**place, "done": True} if self._done else place
 
     def seek(self, position: dict[str, Any]) -> None:
@@ -59,16 +81,23 @@ class TextFile:
         self._done = position.get("done", False)
         if self._done:
             return
-        self._head, size = b"", -1
+        head, size = b"", -1
         try:
             with self._opened() as file:
                 file.seek(0)
-                self._head = file.read(min(self.offset, _MARKED))
+                head = file.read(min(self.offset, _MARKED))
                 file.seek(0, os.SEEK_END)
                 size = file.tell()
         except OSError:
             pass
-        if size < self.offset or _mark(self._head) != position["mark"]:
+        is_same = _hash(head) == position["mark"]
+        if is_same:
+            self._begins_with(head)
+        if size >= self.offset and is_same:
+            return
+        if self._forgiving and size >= 0:
+            self._go_back(size if is_same else 0)
+        else:
             raise SourceError(
                 f"{self.path} is not the file of the checkpoint: it was replaced, truncated or removed. "
                 "Put the old file back, or start over without the checkpoint"
@@ -80,7 +109,7 @@ class TextFile:
             return
         with self._opened() as file:
             file.seek(0)
-            self._head = file.read(_MARKED)
+            self._begins_with(file.read(_MARKED))
             file.seek(offset - 1)
             while data := file.read(BLOCK):
                 end = data.find(b"\n") + 1
@@ -109,7 +138,7 @@ class TextFile:
                 size *= 4
         found = data[:whole]
         if self.offset < _MARKED:
-            self._head += found[: _MARKED - self.offset]
+            self._begins_with(self._head + found[: _MARKED - self.offset])
         self.offset += whole
         self.line += found.count(b"\n")
         self._done = self.is_fixed and not found
@@ -160,13 +189,41 @@ class TextFile:
         except OSError:  # the new one does not exist yet
             return
         held = os.fstat(self._file.fileno())
-        replaced = (held.st_dev, held.st_ino) != (there.st_dev, there.st_ino)
-        if replaced or there.st_size < self.offset:
-            what = "replaced" if replaced else "cut"
-            warnings.warn(f"{self.path} was {what}; it is read again from its beginning", stacklevel=2)
+        if (held.st_dev, held.st_ino) != (there.st_dev, there.st_ino):
             self.close()
-            self.offset, self.line, self._head = 0, 1, b""
+            self._go_back(0)
+        elif there.st_size < self.offset:
+            self._file.seek(0)
+            head = self._file.read(min(there.st_size, _MARKED))
+            self._go_back(there.st_size if self._head.startswith(head) else 0)
+
+    def _go_back(self, size: int) -> None:
+        """Continue after the last whole line of the first bytes: of 0 for a new file."""
+        offset, line, head = 0, 1, b""
+        if size and not self.quoted:  # whether a quote is open there is known only from the beginning
+            with self._opened() as file:
+                file.seek(0)
+                passed = 0
+                while passed < size and (data := file.read(min(BLOCK, size - passed))):
+                    line += data.count(b"\n")
+                    if b"\n" in data:
+                        offset = passed + data.rfind(b"\n") + 1
+                    passed += len(data)
+                file.seek(0)
+                head = file.read(min(offset, _MARKED))
+        where = "where it was cut" if offset else "from its beginning"
+        warnings.warn(
+            f"{self.path} was {'cut back' if size else 'replaced'}; it is read on {where}", stacklevel=2
+        )
+        self.offset, self.line, self._mark = offset, line, None
+        self._begins_with(head)
+
+    def _begins_with(self, head: bytes) -> None:
+        """Note the first bytes. A followed file keeps them, to compare them when it is cut back."""
+        self._head = head
+        if len(head) == _MARKED and not self._follows:
+            self._head, self._mark = b"", _hash(head)
 
 
-def _mark(head: bytes) -> str:
+def _hash(head: bytes) -> str:
     return hashlib.sha256(head).hexdigest()[:16]
