@@ -1,8 +1,8 @@
 """Places in a file that was read, by which a reader finds where the file was cut back.
 
 A place is the end of a line with a hash of the bytes before it. The places are dense near the end and sparser
-towards the beginning, so there are few. Reading continues before the cut by at most about as many bytes as are
-missing after it.
+towards the beginning, so there are few. Reading continues before the cut by at most about as many bytes as
+are missing after it.
 """
 
 from __future__ import annotations
