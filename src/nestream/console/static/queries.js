@@ -236,7 +236,13 @@ export function queries(page, address) {
 
   refresh();
   beginNew();
-  const silence = listen(refresh);
+  let hasEvents = state.totals.events > 0;
+  const silence = listen(() => {
+    refresh();
+    if (hasEvents || !state.totals.events) return;
+    hasEvents = true; // the first ones tell which types there are
+    beginNew();
+  });
   return () => { silence(); editor.close(); trial?.close(); };
 }
 
