@@ -8,6 +8,7 @@ import pytest
 
 import nestream
 from nestream.console.first_query import EXAMPLES, first_query
+from nestream.data import sample
 
 PAYMENTS: list[dict[str, Any]] = [
     {"ts": "2026-01-05T07:00:00Z", "type": kind, "note": f"n{number}", "user": f"u{number % 3}", "in": "EUR"}
@@ -42,4 +43,4 @@ def test_whatever_the_events_are_it_is_a_query(events: list[dict[str, Any]]) -> 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_example_of_a_data_set_finds_something_in_it(name: str) -> None:
-    assert nestream.query(EXAMPLES[name]).count(nestream.data.sample(name)) > 0
+    assert nestream.query(EXAMPLES[name]).count(sample(name)) > 0
