@@ -12,7 +12,7 @@ import typer
 from typer.main import get_command
 
 from nestream.cli.main import app
-from tests.docs.pages import ROOT
+from tests.cli.commands import ROOT
 
 PAGES = [
     *(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"),
