@@ -26,7 +26,7 @@ else:
 
 OWN = frozenset({"memory"})
 """The options of the core itself. All others are switches of the papers' engine."""
-SWITCHED = "nestream.papers.planner:bounds"
+SWITCHED = "nestream_papers.planner:bounds"
 """Runs `native` with a switch off: the papers' engine, which has the switches."""
 NATIVE = "nestream.physical.planner:plan_native"
 """The planner of the core."""
@@ -34,11 +34,11 @@ PLANNERS: Mapping[str, str] = {
     "auto": NATIVE,
     "native": NATIVE,
     "bounds": NATIVE,  # an older name
-    "nested": "nestream.papers.planner:nested",
-    "flat": "nestream.papers.planner:flat",
-    "views-aggressive": "nestream.papers.planner:views_aggressive",
-    "views-passive": "nestream.papers.planner:views_passive",
-    "views-balanced": "nestream.papers.planner:views_balanced",
+    "nested": "nestream_papers.planner:nested",
+    "flat": "nestream_papers.planner:flat",
+    "views-aggressive": "nestream_papers.planner:views_aggressive",
+    "views-passive": "nestream_papers.planner:views_passive",
+    "views-balanced": "nestream_papers.planner:views_balanced",
 }
 _NATIVE = frozenset(name for name, target in PLANNERS.items() if target == NATIVE)
 STRATEGIES = (*PLANNERS, "reference")
@@ -133,7 +133,7 @@ def switches() -> tuple[str, ...]:
 
 def tool(name: str) -> Any:
     """A function of the papers' planner that is not a strategy: it rewrites, estimates or explains plans."""
-    return _found(f"nestream.papers.planner:{name}")
+    return _found(f"nestream_papers.planner:{name}")
 
 
 def _is_own(options: Options | None) -> bool:

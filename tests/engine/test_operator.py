@@ -21,8 +21,8 @@ from nestream.engine.program import Decided, LeafSpec, Measure, Outline, Program
 from nestream.engine.query_set import Matchers
 from nestream.engine.windowed_events import WindowedEvents
 from nestream.model.schema import Schema
-from nestream.papers.options import Options
 from nestream.strategies import STRATEGIES, program_of
+from nestream_papers.options import Options
 
 TABLE = pa.table({"ts": [1, 2, 3, 4, 6, 9], "type": list("ABABBB"), "id": [1, 2, 1, 1, 2, 1]})
 QUERY = "SEQ(A a, B b) WITHIN 3"

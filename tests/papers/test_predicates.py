@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nestream.papers.engine.context import Bindings, Round
-from nestream.papers.engine.join import Join
-from nestream.papers.engine.stack import before, places
-from nestream.papers.nested import shortcut
-from nestream.papers.nested.shortcut import ValueCache
-from nestream.papers.options import Options, options_of
 from nestream.query import query
 from nestream.strategies import switches
+from nestream_papers.engine.context import Bindings, Round
+from nestream_papers.engine.join import Join
+from nestream_papers.engine.stack import before, places
+from nestream_papers.nested import shortcut
+from nestream_papers.nested.shortcut import ValueCache
+from nestream_papers.options import Options, options_of
 from tests.papers.tools import compiled, events, program, round_over
 from tests.papers.tools import rows as numbers
 from tests.property.harness import assert_same_matches

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from nestream import StateError
-from nestream.papers.engine.context import Bindings, Mask, Ranges
-from nestream.papers.engine.join import Join
 from nestream.query import query
 from nestream.runtime.spark.partitioning import common_key
 from nestream.strategies import STRATEGIES
+from nestream_papers.engine.context import Bindings, Mask, Ranges
+from nestream_papers.engine.join import Join
 from tests.papers.sharing.unions import dense_history, rows
 from tests.papers.tools import compiled, events, program
 
