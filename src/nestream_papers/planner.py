@@ -25,7 +25,7 @@ from nestream_papers.rewrite.normalise import normalise
 from nestream_papers.sase.explain import explain_sase, explain_sase_json
 
 
-def _blocks(
+def blocks(
     plan: Plan,
     schema: Schema | None,
     *,
@@ -36,17 +36,18 @@ def _blocks(
     nested: bool = False,
     views: Views | None = None,
 ) -> BlockProgram:
-    """The blocks of a plan as it is written, whatever the events."""
+    """The blocks of a plan as it is written, whatever the events.
+
+    Chains and joins, with negations as bounds where they can be.
+    """
     return compile_plan(plan, schema, options_of(options), nested=nested, views=views, leaves=leaves)
 
 
-bounds = _blocks
-"""Chains and joins, with negations as bounds where they can be."""
-nested = partial(_blocks, nested=True)
+nested = partial(blocks, nested=True)
 """Iterative nested execution."""
-views_aggressive = partial(_blocks, nested=True, views=Views.AGGRESSIVE)
-views_passive = partial(_blocks, nested=True, views=Views.PASSIVE)
-views_balanced = partial(_blocks, nested=True, views=Views.BALANCED)
+views_aggressive = partial(blocks, nested=True, views=Views.AGGRESSIVE)
+views_passive = partial(blocks, nested=True, views=Views.PASSIVE)
+views_balanced = partial(blocks, nested=True, views=Views.BALANCED)
 
 
 def flat(
@@ -64,8 +65,8 @@ def flat(
     found = flat_plan(plan, schema, events, whole=whole, objective=objective)
     groups = found.shared.plan.groups
     program = compile_plan(found.normal.plan, schema, chosen, groups=groups, leaves=leaves)
-    blocks = blocks_of_expressions(found.normal.plan)
-    return replace(program, sharing=replace(found.shared, blocks=blocks))
+    expressions = blocks_of_expressions(found.normal.plan)
+    return replace(program, sharing=replace(found.shared, blocks=expressions))
 
 
 def switches() -> tuple[str, ...]:
