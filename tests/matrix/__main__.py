@@ -1,6 +1,6 @@
-"""`./scripts/matrix`: builds the wheels, installs them for each Python and PySpark, and runs the checks there.
+"""`./scripts/matrix`: builds the wheels, installs them for each Python and PySpark, and runs checks there.
 
-Environments and the wheels are under .cache/matrix. A Python is looked for by `uv python find`, then installed
+Environments and wheels are under .cache/matrix. A Python is looked for by `uv python find`, then installed
 by uv where it can reach its downloads. Name another with MATRIX_PYTHON_3_14=/path/to/python.
 """
 
@@ -105,7 +105,7 @@ def _run(folder: Path, wheels: list[Path], spark: str) -> dict[str, Any]:
     """Install the wheels with a PySpark and run the checks; the versions, the checks, or an error."""
     python = folder / "bin" / "python"
     nestream, papers = wheels
-    wanted = [f"{nestream}[spark]", papers, f"pyspark=={spark}.*"]
+    wanted = [f"{nestream}[spark]", str(papers), f"pyspark=={spark}.*"]
     anew = [f"--reinstall-package={name}" for name in ("nestream", "nestream-papers")]
     installed = _uv("pip", "install", "-q", "--python", python, *wanted, *anew)
     if installed.returncode:

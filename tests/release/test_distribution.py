@@ -157,7 +157,7 @@ def alone(built: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> d
     folder = tmp_path_factory.mktemp("alone")
     zipfile.ZipFile(built["nestream.whl"]).extractall(folder)
     plan = nestream.query("SEQ(A a, B b) WITHIN 10").plan
-    function = shipped(partial(map, program_of(plan, None, "nested").explain))  # type: ignore[arg-type]
+    function = shipped(partial(map, program_of(plan, None, "nested").explain))
     (folder / "function").write_bytes(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
     paths = [str(folder), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     environment = {
