@@ -23,7 +23,7 @@ class Options:
     - shortcut: nested execution asks whether an outer value occurs inside before it looks at what is inside.
     - cost_in_time: the Plan-Finder groups flat expressions by time; off, by rows, as in its paper.
 
-    Those of SASE's plans; a sequence for which one of them, or `reach`, is off is run by `nestream_papers/sase`:
+    Those of SASE's plans; the package `sase` runs a sequence for which one of them, or `reach`, is off:
 
     - stacks: sequences are constructed from active instance stacks (AIS), not from all that came in a window.
     - composite: several equivalence tests partition the stacks together; without, one does.
