@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nestream
-from nestream.papers.engine.chain import Chain, is_chain
-from nestream.papers.options import Options
+from nestream_papers.engine.chain import Chain, is_chain
+from nestream_papers.options import Options
 from tests.papers.tools import SCHEMA, program, round_over
 
 QUERIES = {

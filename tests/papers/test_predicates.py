@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nestream.papers.engine.context import Bindings, Round
-from nestream.papers.engine.join import Join
-from nestream.papers.engine.stack import before, places
-from nestream.papers.nested import shortcut
-from nestream.papers.nested.shortcut import ValueCache
-from nestream.papers.options import Options, options_of
 from nestream.query import query
 from nestream.strategies import switches
+from nestream_papers.engine.context import Bindings, Round
+from nestream_papers.engine.join import Join
+from nestream_papers.engine.stack import before, places
+from nestream_papers.nested import shortcut
+from nestream_papers.nested.shortcut import ValueCache
+from nestream_papers.options import Options, options_of
 from tests.papers.tools import compiled, events, program, round_over
 from tests.papers.tools import rows as numbers
 from tests.property.harness import assert_same_matches
@@ -45,7 +45,7 @@ def test_without_push_in_nothing_is_filtered_in_leaves_and_there_is_no_key() -> 
     assert len(late.blocks[0].predicates) == 2
 
 
-@pytest.mark.parametrize("strategy", ["bounds", "nested", "flat"])
+@pytest.mark.parametrize("strategy", ["native", "nested", "flat"])
 def test_push_in_tests_predicates_on_fewer_variables(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tested: list[int] = []
     satisfied = Round.satisfied
@@ -116,7 +116,7 @@ def test_shortcuts_are_those_of_nested_execution_and_follow_through_equalities()
     (negation,) = block.negations
     assert {(cut.outer[0], cut.inner[0]) for cut in negation.block.shortcuts} == {("a", "b"), ("a", "c")}
     assert {cut.leaf for cut in negation.block.shortcuts} == {block.leaves["a"]}
-    assert not compiled(query(text).plan, "bounds").blocks[0].shortcuts
+    assert not compiled(query(text).plan, "blocks").blocks[0].shortcuts
     assert not compiled(query(text).plan, "nested", options={"shortcut": False}).blocks[0].shortcuts
 
 

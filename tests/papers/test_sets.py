@@ -6,10 +6,10 @@ import pyarrow as pa
 
 import nestream
 from nestream.model.schema import Schema
-from nestream.papers.engine.chain import Chain
-from nestream.papers.execution import round_of
-from nestream.papers.options import Options
 from nestream.runtime.query_set import SetRun
+from nestream_papers.engine.chain import Chain
+from nestream_papers.execution import round_of
+from nestream_papers.options import Options
 from tests.papers.tools import in_blocks
 from tests.sets.test_queries import EVENTS, TEXTS
 

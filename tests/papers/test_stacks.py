@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.papers.engine.join import _pieces, _split
-from nestream.papers.engine.stack import Stack, by_number, expand
+from nestream_papers.engine.join import _pieces, _split
+from nestream_papers.engine.stack import Stack, by_number, expand
 from tests.papers.tools import SCHEMA, events, round_over
 
 few = settings(max_examples=100, deadline=None)

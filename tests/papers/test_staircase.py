@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nestream
-from nestream.papers.engine.staircase import NONE
+from nestream_papers.engine.staircase import NONE
 from tests.papers.tools import SCHEMA, events, only_negation, round_over
 
 INNER = {

@@ -17,14 +17,14 @@ from nestream.logical.nodes import Component, Leaf, Plan, WinAnd, WinSeq
 from nestream.logical.nodes import Witness as LogicalWitness
 from nestream.model.expression import Attribute, Comparison
 from nestream.model.schema import Schema
-from nestream.papers.engine.context import Bindings, Round
-from nestream.papers.engine.program import Block, BlockProgram, Witness
-from nestream.papers.engine.runs import BlockRun
-from nestream.papers.engine.witness import NONE, gap_attributes, gap_range, witnessed
-from nestream.papers.options import Options
-from nestream.papers.plan.compile import compile_plan
 from nestream.query import query
 from nestream.reference import Order, evaluate
+from nestream_papers.engine.context import Bindings, Round
+from nestream_papers.engine.program import Block, BlockProgram, Witness
+from nestream_papers.engine.runs import BlockRun
+from nestream_papers.engine.witness import NONE, gap_attributes, gap_range, witnessed
+from nestream_papers.options import Options
+from nestream_papers.plan.compile import compile_plan
 from tests.papers.tools import SCHEMA, events
 from tests.property.meaning import events_of
 

@@ -14,13 +14,13 @@ from nestream.engine.program import Program
 from nestream.engine.windowed_events import WindowedEvents
 from nestream.logical.nodes import Plan
 from nestream.model.schema import Schema
-from nestream.papers import planner as planners
-from nestream.papers.engine.context import Round
-from nestream.papers.engine.program import BlockProgram, Negation
-from nestream.papers.execution import BlockExecution
-from nestream.papers.options import Options
-from nestream.papers.plan.compile import compile_plan
 from nestream.query import query
+from nestream_papers import planner as planners
+from nestream_papers.engine.context import Round
+from nestream_papers.engine.program import BlockProgram, Negation
+from nestream_papers.execution import BlockExecution
+from nestream_papers.options import Options
+from nestream_papers.plan.compile import compile_plan
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64()), ("x", pa.int64())])
 

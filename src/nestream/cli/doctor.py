@@ -20,6 +20,7 @@ import nestream
 from nestream.cli.arguments import AnswerFormat, AnswerOption
 from nestream.cli.terminal import output
 from nestream.model.extras import EXTRAS, install, install_extra, requirements, satisfies
+from nestream.query import install_papers, papers_problem
 
 _NEWEST = (3, 14)
 """The newest Python that the support matrix has run."""
@@ -74,6 +75,7 @@ def _findings() -> Iterator[Finding]:
         yield _extra(extra, purpose)
         if extra == "spark":
             yield _java()
+    yield _papers()
 
 
 def _python() -> Finding:
@@ -129,6 +131,14 @@ def _extra(extra: str, purpose: str) -> Finding:
     if not found:  # sources that are not installed tell nothing of their extras
         return Finding(extra, State.MISSING, "not installed", purpose, install_extra(extra))
     return Finding(extra, State.OK, ", ".join(found), purpose)
+
+
+def _papers() -> Finding:
+    """Whether the strategies of the papers are there, in the version of nestream."""
+    problem, purpose = papers_problem(), "the strategies and switches of the papers"
+    if problem is None:
+        return Finding("papers", State.OK, f"nestream-papers {nestream.__version__}", purpose)
+    return Finding("papers", State.MISSING, f"nestream-papers is {problem}", purpose, install_papers())
 
 
 def _java() -> Finding:

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 import nestream
-from nestream.papers.engine.context import Bindings
-from nestream.papers.options import Options
-from nestream.papers.sase import basic
-from nestream.papers.sase.plan import BASIC, PAPER, is_planned
-from nestream.papers.sase.run import SequenceRun
+from nestream_papers.engine.context import Bindings
+from nestream_papers.options import Options
+from nestream_papers.sase import basic
+from nestream_papers.sase.plan import BASIC, PAPER, is_planned
+from nestream_papers.sase.run import SequenceRun
 from tests.papers.tools import program, round_over
 
 ATTRIBUTES = ("attr1", "attr2", "attr4")

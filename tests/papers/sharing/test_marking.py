@@ -18,14 +18,14 @@ from nestream.engine.event_buffer import EventBuffer, Ints
 from nestream.engine.program import Interval
 from nestream.engine.windowed_events import WindowedEvents
 from nestream.model.schema import Schema
-from nestream.papers.engine.context import Bindings, Mask, Round
-from nestream.papers.engine.program import BlockProgram, Group, Sharing, Witness, WitnessStep
-from nestream.papers.engine.runs import BlockRun
-from nestream.papers.plan import groups as groups_module
-from nestream.papers.sharing.marked_chain import MarkedChain
-from nestream.papers.sharing.marked_run import MarkingRun
-from nestream.papers.sharing.marking import EMap, Facts, mask_of
 from nestream.query import query
+from nestream_papers.engine.context import Bindings, Mask, Round
+from nestream_papers.engine.program import BlockProgram, Group, Sharing, Witness, WitnessStep
+from nestream_papers.engine.runs import BlockRun
+from nestream_papers.plan import groups as groups_module
+from nestream_papers.sharing.marked_chain import MarkedChain
+from nestream_papers.sharing.marked_run import MarkingRun
+from nestream_papers.sharing.marking import EMap, Facts, mask_of
 from tests.papers.sharing.unions import dense_history, flat_program, local, rows
 
 few = settings(max_examples=60, deadline=None)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.papers.engine.program import Sharing
-from nestream.papers.sharing.prefix import PreCache
-from nestream.papers.sharing.steps import SharingChain
 from nestream.query import query
+from nestream_papers.engine.program import Sharing
+from nestream_papers.sharing.prefix import PreCache
+from nestream_papers.sharing.steps import SharingChain
 from tests.papers.sharing.unions import Chosen, compiled, flat_program, local, random_union, rows
 from tests.papers.tools import at_work, events
 
