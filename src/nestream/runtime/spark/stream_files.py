@@ -171,7 +171,7 @@ def stream_files(
     if builtins.type(spark).__module__.startswith("pyspark.sql.connect"):
         raise EventError(
             "a job of files or topics runs in the driver of Spark, and this is a session of Spark Connect\n"
-            "  hint: give nestream stream the --master of the cluster, or write what query.match(df) gives "
+            "  hint: run nestream stream with the --master of the cluster, or write query.match(df) "
             "with writeStream"
         )
     if output not in FORMATS:
