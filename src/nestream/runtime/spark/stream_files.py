@@ -290,7 +290,7 @@ def _source(source: str, format: str | None, schemas: Sequence[str], time: str, 
         return Topics.at(source, time, type, format, schemas)
     if schemas:
         raise EventError(
-            f"a schema is for messages of Avro in Kafka, and {source} is a folder: Avro files have their own"
+            f"only Avro messages in Kafka need a schema, and {source} is a folder: Avro files have their own"
         )
     return Files.of(source, format, time, type)
 
