@@ -5,7 +5,7 @@ from __future__ import annotations
 from nestream.engine.operator import EvaluationCache, Execution
 from nestream.engine.program import Decided
 from nestream.engine.windowed_events import WindowedEvents
-from nestream_papers.engine.context import Round, Shared
+from nestream_papers.engine.context import Evaluation, Shared
 from nestream_papers.engine.program import BlockProgram, SharedSteps, Sharing, Use
 from nestream_papers.engine.runs import BlockRun, OwnRun
 from nestream_papers.sase.plan import is_planned
@@ -37,24 +37,24 @@ class BlockExecution(Execution):
 
     def operators(self, cache: EvaluationCache, *, at_once: bool, first: int = 0) -> list[BlockRun]:
         """A run for each block; that of the first block of a group runs the whole group."""
-        program, round = self.program, round_of(self.program, cache)
+        program, evaluation = self.program, evaluation_of(self.program, cache)
         leaders = {group.members[0].block: number for number, group in enumerate(program.groups)}
         led = {member.block for group in program.groups for member in group.members[1:]}
         runs: list[BlockRun] = []
         for number, (block, decided) in enumerate(zip(program.blocks, program.decided, strict=True)):
             by_last = at_once or decided is not Decided.WINDOW
             if block.viewed:
-                runs.append(ViewRun(round, block, self.limit, self.view_sets[number], by_last=by_last))
+                runs.append(ViewRun(evaluation, block, self.limit, self.view_sets[number], by_last=by_last))
             elif number in leaders:
-                runs.append(self._group_run(round, leaders[number], by_last=by_last))
+                runs.append(self._group_run(evaluation, leaders[number], by_last=by_last))
             elif number in led:
-                runs.append(InGroup(round, block, self.limit, by_last=by_last))
+                runs.append(InGroup(evaluation, block, self.limit, by_last=by_last))
             elif steps := self._steps_of(number):
-                runs.append(SharingJoinRun(round, block, self.limit, steps, by_last=by_last))
+                runs.append(SharingJoinRun(evaluation, block, self.limit, steps, by_last=by_last))
             elif is_planned(block, program.options):
-                runs.append(SequenceRun(round, block, self.limit, by_last=by_last))
+                runs.append(SequenceRun(evaluation, block, self.limit, by_last=by_last))
             else:
-                runs.append(OwnRun(round, block, self.limit, by_last=by_last))
+                runs.append(OwnRun(evaluation, block, self.limit, by_last=by_last))
             runs[-1].alone = block
         return runs
 
@@ -66,17 +66,17 @@ class BlockExecution(Execution):
                 found.append((steps, uses, self.kept_steps.setdefault(place, PreCache(steps.core))))
         return found
 
-    def _group_run(self, round: Round, number: int, *, by_last: bool) -> BlockRun:
+    def _group_run(self, evaluation: Evaluation, number: int, *, by_last: bool) -> BlockRun:
         group, blocks = self.program.groups[number], self.program.blocks
         match group.operator:
             case Sharing.MARKING:
-                return MarkingRun(round, group, self.limit, by_last=by_last)
+                return MarkingRun(evaluation, group, self.limit, by_last=by_last)
             case Sharing.SUFFIX:
-                return SuffixRun(round, group, blocks, self.limit, by_last=by_last)
+                return SuffixRun(evaluation, group, blocks, self.limit, by_last=by_last)
             case Sharing.PREFIX | Sharing.MIDDLE:
                 cache = self.caches.setdefault(number, PreCache(group.core))
                 run = PrefixRun if group.operator is Sharing.PREFIX else MiddleRun
-                return run(round, group, blocks, self.limit, cache, by_last=by_last)
+                return run(evaluation, group, blocks, self.limit, cache, by_last=by_last)
 
     def counters(self) -> list[tuple[tuple[str, ...], Counters]]:
         """What each view did, with the variables of its inner query."""
@@ -84,14 +84,14 @@ class BlockExecution(Execution):
         return [(view.inner.names, view.counters) for view in views]
 
 
-def round_of(program: BlockProgram, cache: EvaluationCache) -> Round:
-    """The round of a program; programs with the same window share it, and all share its stacks and keys."""
+def evaluation_of(program: BlockProgram, cache: EvaluationCache) -> Evaluation:
+    """The evaluation of a program; those of the same window share it, and all share stacks and keys."""
     shared = cache.once(Shared, lambda: Shared(cache.events, cache.key_classes))
 
-    def new_round() -> Round:
-        found = Round(WindowedEvents(cache.events, program), shared)
+    def new_evaluation() -> Evaluation:
+        found = Evaluation(WindowedEvents(cache.events, program), shared)
         found.prefixes = {} if cache.several else None
         return found
 
-    window = (Round, program.measure, program.window, program.exclusive)
-    return cache.once(window, new_round).for_program(program)
+    window = (Evaluation, program.measure, program.window, program.exclusive)
+    return cache.once(window, new_evaluation).for_program(program)

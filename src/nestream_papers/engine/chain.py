@@ -17,7 +17,7 @@ import numpy as np
 
 from nestream.engine.event_buffer import Ints
 from nestream.model.expression import variables
-from nestream_papers.engine.context import Bindings, Mask, Round, needed
+from nestream_papers.engine.context import Bindings, Evaluation, Mask, needed
 from nestream_papers.engine.join import Join, _pieces, _split
 from nestream_papers.engine.program import Block, Constraint, Negation, Witness
 from nestream_papers.engine.stack import Stack, before, expand, places
@@ -47,15 +47,15 @@ def is_chain(block: Block) -> bool:
 class Chain:
     """The steps of a sequence over the events, ready to find the matches of any of its last events."""
 
-    def __init__(self, round: Round, block: Block, limit: int, since: int = 0) -> None:
+    def __init__(self, evaluation: Evaluation, block: Block, limit: int, since: int = 0) -> None:
         """Prepare the steps for the triggers from the position `since` on."""
         assert block.chain is not None
         self.since = since
-        self.round = round
+        self.evaluation = evaluation
         self.block = block
         self.names = block.chain
         self.limit = limit
-        self.join = Join(round, block, block, None, limit)
+        self.join = Join(evaluation, block, block, None, limit)
         self.gaps: dict[tuple[str, str], list[Constraint]] = {}
         self.late: list[Constraint] = []
         for constraint in block.constraints:
@@ -101,9 +101,9 @@ class Chain:
         if isinstance(constraint, Witness):
             attributes = gap_attributes(constraint, *gap, self.block.key)
             assert attributes is not None
-            return gap_range(self.round, constraint, attributes, stack.rows)
+            return gap_range(self.evaluation, constraint, attributes, stack.rows)
         start = self._key_start(constraint, stack)
-        latest = self.round.staircases.of(constraint).latest_low(start, stack.low - stack.start)
+        latest = self.evaluation.staircases.of(constraint).latest_low(start, stack.low - stack.start)
         latest[start < 0] = -1
         return latest, None
 
@@ -111,7 +111,7 @@ class Chain:
 
     def _steps(self) -> list[Step]:
         steps: list[Step] = []
-        shared = self.round.prefixes if self.since <= 0 else None
+        shared = self.evaluation.prefixes if self.since <= 0 else None
         prefix: tuple[Hashable, ...] | None = ()
         for place, name in enumerate(self.names):
             pair = (self.names[place - 1], name) if place else None
@@ -126,7 +126,7 @@ class Chain:
 
     def _made(self, name: str, pair: tuple[str, str] | None, before: list[Step]) -> Step:
         stack = self._stack(name)
-        if self.round.prefixes is None:  # what others use too is not made for the rarest leaf of one
+        if self.evaluation.prefixes is None:  # what others use too is not made for the rarest leaf of one
             stack = self.narrowed(stack)
         if pair is None:
             empty = np.zeros(len(stack), np.int64)
@@ -139,7 +139,7 @@ class Chain:
         """What the steps up to this one depend on, whatever the variables are called; None if on more."""
         if prefix is None:
             return None
-        gap: list[Hashable] = [self.round.program.options.reach]
+        gap: list[Hashable] = [self.evaluation.program.options.reach]
         for constraint in self.gaps.get(pair, ()) if pair else ():
             if isinstance(constraint, Witness):
                 return None
@@ -154,27 +154,27 @@ class Chain:
         key = self.block.key[name] if self.block.key else None
         leaf = self.block.leaves[name]
         if self.since <= 0:
-            return self.round.stack(leaf, key)
-        store = self.round.store
+            return self.evaluation.stack(leaf, key)
+        store = self.evaluation.store
         rows = store.leaf_rows[leaf]
         if name == self.names[-1]:
             rows = self._new_triggers
         elif key is None:
             rows = rows[np.searchsorted(rows, self._oldest) :]
         else:
-            rows = rows[self._wanted_keys[self.round.keys.numbers(key)[rows]]]
-        return Stack(store, rows, self.round.keys.numbers(key) if key else None, self.round.stride)
+            rows = rows[self._wanted_keys[self.evaluation.keys.numbers(key)[rows]]]
+        return Stack(store, rows, self.evaluation.keys.numbers(key) if key else None, self.evaluation.stride)
 
     @cached_property
     def _new_triggers(self) -> Ints:
         """The rows of the last step from the first wanted position on."""
-        rows = self.round.store.leaf_rows[self.block.leaves[self.names[-1]]]
-        return rows[np.searchsorted(rows, np.searchsorted(self.round.store.pos, self.since)) :]
+        rows = self.evaluation.store.leaf_rows[self.block.leaves[self.names[-1]]]
+        return rows[np.searchsorted(rows, np.searchsorted(self.evaluation.store.pos, self.since)) :]
 
     @cached_property
     def _oldest(self) -> int:
         """The first row in the window of a new trigger."""
-        store = self.round.store
+        store = self.evaluation.store
         reach = store.reach(self._new_triggers[:1])
         return int(np.searchsorted(store.pos, reach[0])) if len(reach) else len(store)
 
@@ -183,16 +183,16 @@ class Chain:
         """Which key numbers a new trigger has; the last place, for NULL, stays false."""
         assert self.block.key is not None
         key = self.block.key[self.names[-1]]
-        numbers = self.round.keys.numbers(key)
-        wanted = np.zeros(self.round.keys.size(key) + 1, bool)
+        numbers = self.evaluation.keys.numbers(key)
+        wanted = np.zeros(self.evaluation.keys.size(key) + 1, bool)
         wanted[numbers[self._new_triggers]] = True
         wanted[-1] = False
         return wanted
 
     def narrowed(self, stack: Stack) -> Stack:
         """The stack without the events that have no event of the rarest leaf within a window."""
-        store = self.round.store
-        if not self.round.program.options.narrowing:
+        store = self.evaluation.store
+        if not self.evaluation.program.options.narrowing:
             return stack
         rarest = min((store.leaf_rows[leaf] for leaf in self.block.leaves.values()), key=len)
         if len(rarest) * 8 > len(stack):
@@ -225,7 +225,7 @@ class Chain:
                 possible &= end > lowest
         if lowest is None:
             lowest = np.zeros(len(stack), np.int64)
-        if self.round.program.options.reach:
+        if self.evaluation.program.options.reach:
             kept = np.flatnonzero(possible)
             if len(kept) < len(stack):
                 stack, end, lowest = stack.only(kept), end[kept], lowest[kept]
@@ -247,7 +247,7 @@ class Chain:
             return np.zeros(len(stack), np.int64)
         if self._by_key(negation.link):
             return stack.start
-        return self.round.keys.numbers(negation.link[1])[stack.rows] * self.round.stride
+        return self.evaluation.keys.numbers(negation.link[1])[stack.rows] * self.evaluation.stride
 
     # -- backward ------------------------------------------------------------------------------------------
 
@@ -259,10 +259,10 @@ class Chain:
     @cached_property
     def _in_order(self) -> tuple[Ints, Ints]:
         """The places of the last stack by position, for events that have a match of the sequence."""
-        step, store = self.steps[-1], self.round.store
+        step, store = self.steps[-1], self.evaluation.store
         stack = step.stack
         places: Ints = np.arange(len(stack))
-        if len(self.names) > 1 and self.round.program.options.reach:
+        if len(self.names) > 1 and self.evaluation.program.options.reach:
             places = places[step.start >= stack.reach]
         if stack.keyed:  # put them back into the order of their rows
             place_of = np.full(len(store), -1, np.int32)
@@ -308,7 +308,7 @@ class Chain:
         """For each event of the last step, the first place of a step in its window."""
         if level not in self._starts:
             last, step = self.steps[-1].stack, self.steps[level]
-            measure = step.start if self.round.program.options.reach else step.stack.pos
+            measure = step.start if self.evaluation.program.options.reach else step.stack.pos
             self._starts[level] = np.searchsorted(measure, last.reach, "left")
         return self._starts[level]
 
@@ -317,7 +317,7 @@ class Chain:
         name = self.names[level]
         bound = set(self.names[level:])
         due = [p for p in self.block.predicates if name in variables(p) and variables(p) <= bound]
-        if not self.round.program.options.push_in:
+        if not self.evaluation.program.options.push_in:
             due = [p for p in self.block.predicates if variables(p)] if level == 0 else []
         constant = [p for p in self.block.predicates if not variables(p)] if level == 0 else []
         late = [constraint for constraint in self.late if self._level(constraint) == level]
@@ -326,7 +326,7 @@ class Chain:
         bindings = self.bindings(places, level)
         kept = np.arange(bindings.count)
         for predicate in (*due, *constant):
-            held = self.round.satisfied(predicate, bindings)
+            held = self.evaluation.satisfied(predicate, bindings)
             kept, bindings = kept[held], bindings.only(held)
         for constraint in late:
             if bindings.count:
@@ -336,7 +336,7 @@ class Chain:
 
     def _level(self, constraint: Constraint) -> int:
         """The step at which a late constraint is checked: the first possible one, unless tests follow."""
-        options = self.round.program.options
+        options = self.evaluation.program.options
         if not (options.once and options.push_in):
             return 0
         root = self.block

@@ -1,4 +1,4 @@
-"""What the joins of one round share: the events, the stacks of their leaves, the keys and the staircases."""
+"""What the joins of one evaluation share: events, the stacks of their leaves, keys and staircases."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Bindings(Matches):
 
 
 class Shared:
-    """What all queries of a round share, whatever their windows: the numbers of keys, and stacks."""
+    """What all queries of an evaluation share, whatever their windows: the numbers of keys, and stacks."""
 
     def __init__(self, events: EventBuffer, key_classes: Mapping[str, str]) -> None:
         self.events = events
@@ -72,10 +72,10 @@ class Shared:
         return stack if stack.store is store else stack.seen_through(store)
 
 
-class Round:
+class Evaluation:
     """One evaluation over the events. Everything in it is built on first use and shared by all blocks.
 
-    Programs with the same window may share one round: `for_program` returns it with another program's
+    Programs with the same window may share one evaluation: `for_program` returns it with another program's
     options.
     """
 
@@ -91,8 +91,8 @@ class Round:
         self.prefixes: dict[Hashable, Any] | None = None
         """The steps of sequences that several programs may share, if there are several."""
 
-    def for_program(self, program: BlockProgram) -> Round:
-        """The same round for another program with the same window."""
+    def for_program(self, program: BlockProgram) -> Evaluation:
+        """The same evaluation for another program with the same window."""
         same = copy(self)
         same.program = program
         return same

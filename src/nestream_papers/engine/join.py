@@ -23,7 +23,7 @@ from nestream.engine.event_buffer import Ints
 from nestream.engine.operators.alike import alike
 from nestream.engine.program import Edge, Equality
 from nestream.model.expression import Expression, variables
-from nestream_papers.engine.context import Bindings, Mask, Ranges, Round, needed
+from nestream_papers.engine.context import Bindings, Evaluation, Mask, Ranges, needed
 from nestream_papers.engine.program import Block, Constraint, Negation, Witness
 from nestream_papers.engine.stack import Stack, by_number, expand, least, places
 from nestream_papers.engine.witness import witnessed
@@ -48,7 +48,7 @@ class Join:
     is the maximum number of partial matches held at once.
     """
 
-    round: Round
+    evaluation: Evaluation
     block: Block
     root: Block
     negation: Negation | None
@@ -68,7 +68,7 @@ class Join:
         """Places ordered by the block's key, so that lookups go through the stacks from end to end."""
         if self.block.key is None or len(found) < _SEVERAL:
             return found
-        return found[by_number(self.round.keys.numbers(self.block.key[name])[stack.rows[found]])]
+        return found[by_number(self.evaluation.keys.numbers(self.block.key[name])[stack.rows[found]])]
 
     def starting_leaf(self, ranges: Ranges) -> str:
         """The leaf to start with: the rarest, or the last of the sequence if ordering is switched off."""
@@ -76,7 +76,7 @@ class Join:
             limited = [name for name in self.block.leaves if name in ranges]
             return self.outermost_leaf(limited or list(self.block.leaves))
         sizes = {name: len(self.within(self.stack(name, None), name, ranges)) for name in self.choosable}
-        if not self.round.program.options.ordering:
+        if not self.evaluation.program.options.ordering:
             return min(reversed(sizes), key=lambda name: name not in ranges)
         least = min(sizes.values())
         linked = {name for e in self.block.equalities for name in (e.left[0], e.right[0]) if name in sizes}
@@ -90,18 +90,18 @@ class Join:
 
     def stack(self, name: str, key: tuple[str, ...] | None) -> Stack:
         """The stack that a variable is bound from, ordered by the key's attributes first."""
-        return self.round.stack(self.block.leaves[name], key)
+        return self.evaluation.stack(self.block.leaves[name], key)
 
     def within(self, stack: Stack, name: str, ranges: Ranges) -> Ints:
         """The places of a stack, by position, whose events lie in the range of a variable."""
         if name not in ranges:
             return np.arange(len(stack))
-        first, end = np.searchsorted(stack.rows, np.searchsorted(self.round.store.pos, ranges[name]))
+        first, end = np.searchsorted(stack.rows, np.searchsorted(self.evaluation.store.pos, ranges[name]))
         return np.arange(first, end)
 
     def in_range(self, rows: Ints, name: str, ranges: Ranges) -> Mask:
         first, end = ranges[name]
-        positions = self.round.store.pos[rows]
+        positions = self.evaluation.store.pos[rows]
         return (positions >= first) & (positions < end)
 
     def extended(self, bindings: Bindings, ranges: Ranges, found: Mask | None) -> Iterator[Bindings]:
@@ -161,7 +161,7 @@ class Join:
             return remaining[0]
         if self.block.levels is not None:
             return self.outermost_leaf(remaining)
-        if not self.round.program.options.ordering:
+        if not self.evaluation.program.options.ordering:
             return remaining[-1]
         step = max(1, bindings.count // _SAMPLE)
         sample = bindings.only(np.arange(0, bindings.count, step))
@@ -193,12 +193,14 @@ class Join:
                 if mine[0] == name and theirs[0] in bindings.rows and mine[1] not in own:
                     own.append(mine[1])
                     other.append(theirs)
-        round = self.round
+        evaluation = self.evaluation
         if not own:
             return self.stack(name, None), np.zeros(bindings.count, np.int64)
-        parts = [round.keys.numbers((attribute,))[bindings.rows[variable]] for variable, attribute in other]
-        numbers, _ = round.keys.combine(tuple(own), parts)
-        return self.stack(name, tuple(own)), numbers * round.stride
+        parts = [
+            evaluation.keys.numbers((attribute,))[bindings.rows[variable]] for variable, attribute in other
+        ]
+        numbers, _ = evaluation.keys.combine(tuple(own), parts)
+        return self.stack(name, tuple(own)), numbers * evaluation.stride
 
     @cached_property
     def order(self) -> frozenset[tuple[str, str]]:
@@ -221,7 +223,7 @@ class Join:
                             yield Equality((left, a), (right, b))
 
     def lower(self, name: str, bindings: Bindings, stack: Stack, start: Ints) -> Ints:
-        store = self.round.store
+        store = self.evaluation.store
         earlier = [store.pos[bindings.rows[x]] for x, y in self.order if y == name and x in bindings.rows]
         if earlier:
             return places(stack.low, start + np.maximum.reduce(earlier), "right")
@@ -229,11 +231,11 @@ class Join:
         if self.negation is None:
             since = store.reach(np.maximum.reduce(list(bindings.rows.values())))
         elif self.negation.interval.after is Edge.WINDOW_START:
-            since = store.reach(self.round.last(bindings, self.root))
+            since = store.reach(self.evaluation.last(bindings, self.root))
         return places(stack.pos, start if since is None else start + since, "left")
 
     def upper(self, name: str, bindings: Bindings, stack: Stack, start: Ints) -> Ints:
-        store = self.round.store
+        store = self.evaluation.store
         later = [store.low[bindings.rows[y]] for x, y in self.order if x == name and y in bindings.rows]
         ends: list[Ints] = []
         if later:
@@ -243,13 +245,13 @@ class Join:
                 first = np.minimum.reduce(list(bindings.rows.values()))
                 ends.append(places(stack.reach, start + store.pos[first], "right"))
         elif self.negation.interval.before is Edge.WINDOW_END:
-            first = self.round.first(bindings, self.root)
+            first = self.evaluation.first(bindings, self.root)
             ends.append(places(stack.reach, start + store.pos[first], "right"))
         elif self.negation.interval.before is Edge.MATCH_END:
-            last = self.round.last(bindings, self.root)
+            last = self.evaluation.last(bindings, self.root)
             ends.append(places(stack.low, start + store.pos[last], "right"))
         if not ends:
-            ends.append(places(stack.pos, start + self.round.stride, "left"))
+            ends.append(places(stack.pos, start + self.evaluation.stride, "left"))
         return least(ends)
 
     # -- filters -------------------------------------------------------------------------------------------
@@ -266,7 +268,7 @@ class Join:
                 bindings = bindings.only(bindings.rows[x] != bindings.rows[y])
         for predicate in self.due(name, bound):
             if bindings.count:
-                bindings = bindings.only(self.round.satisfied(predicate, bindings))
+                bindings = bindings.only(self.evaluation.satisfied(predicate, bindings))
         for equality in self.same_variable_twice(name, bound):
             bindings = self.equal_terms(bindings, equality)
         bindings = without_hopeless(self, name, bindings)
@@ -275,7 +277,7 @@ class Join:
     def due(self, name: str, bound: set[str]) -> list[Expression]:
         """The predicates to test once `name` is bound; without push-in, when the whole block is bound."""
         own = set(self.block.leaves)
-        if not self.round.program.options.push_in:
+        if not self.evaluation.program.options.push_in:
             return list(self.block.predicates) if own <= bound else []
         read = [(predicate, variables(predicate)) for predicate in self.block.predicates]
         return [p for p, names in read if names <= bound and (name in names or not names & own)]
@@ -295,7 +297,7 @@ class Join:
     def equal_terms(self, bindings: Bindings, equality: Equality) -> Bindings:
         sides = []
         for variable, attribute in (equality.left, equality.right):
-            sides.append(self.round.keys.numbers((attribute,))[bindings.rows[variable]])
+            sides.append(self.evaluation.keys.numbers((attribute,))[bindings.rows[variable]])
         return bindings.only((sides[0] == sides[1]) & (sides[0] >= 0))
 
     def without_negated(self, bindings: Bindings, name: str) -> Bindings:
@@ -322,7 +324,7 @@ class Join:
     def satisfies(self, constraint: Constraint, bindings: Bindings) -> Mask:
         """Which partial matches satisfy a constraint whose variables are all bound."""
         if isinstance(constraint, Witness):
-            return witnessed(self.round, constraint, bindings, self.root, self.limit)
+            return witnessed(self.evaluation, constraint, bindings, self.root, self.limit)
         return ~self.drops(constraint, bindings)
 
     def waits(self, negation: Negation) -> bool:
@@ -330,15 +332,17 @@ class Join:
 
         Nested execution does so; without push-in, predicates must be tested first.
         """
-        late = negation.block.levels is not None or not self.round.program.options.push_in
+        late = negation.block.levels is not None or not self.evaluation.program.options.push_in
         return late and negation.stair is None
 
     def drops(self, negation: Negation, bindings: Bindings) -> Mask:
         """Which partial matches have a match of the negation in its interval."""
         if negation.stair is not None:
-            return self.round.occurs(negation, bindings, self.root)
-        if negation.block.levels is None and self.round.program.options.once:
-            some = alike(bindings.rows, bindings.count, needed(negation, self.root), len(self.round.store))
+            return self.evaluation.occurs(negation, bindings, self.root)
+        if negation.block.levels is None and self.evaluation.program.options.once:
+            some = alike(
+                bindings.rows, bindings.count, needed(negation, self.root), len(self.evaluation.store)
+            )
             if some is not None:
                 return self.joins(negation, bindings.only(some.first))[some.number]
         return self.joins(negation, bindings)
@@ -346,11 +350,11 @@ class Join:
     def joins(self, negation: Negation, bindings: Bindings) -> Mask:
         """Which partial matches have a match of the negation, found by a lateral join."""
         found = np.zeros(bindings.count, bool)
-        inner = Join(self.round, negation.block, self.root, negation, self.limit)
+        inner = Join(self.evaluation, negation.block, self.root, negation, self.limit)
         around = Bindings(dict(bindings.rows), bindings.count, np.arange(bindings.count))
         for predicate in negation.block.predicates:
             if not variables(predicate) & set(negation.block.leaves):
-                around = around.only(self.round.satisfied(predicate, around))
+                around = around.only(self.evaluation.satisfied(predicate, around))
         around = with_possible_matches(inner, around)
         early = None if negation.block.levels is not None else found
         for match in inner.extended(around, {}, early):

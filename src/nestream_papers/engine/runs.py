@@ -8,7 +8,7 @@ import numpy as np
 
 from nestream.engine.operator import Operator, Span
 from nestream_papers.engine.chain import Chain, is_chain
-from nestream_papers.engine.context import Bindings, Round
+from nestream_papers.engine.context import Bindings, Evaluation
 from nestream_papers.engine.join import Join, ranges_of
 from nestream_papers.engine.program import Block
 
@@ -23,12 +23,12 @@ _MANY_TRIGGERS = 16384
 class BlockRun(Operator):
     """One block over the events: a chain if it is one, otherwise a general join."""
 
-    def __init__(self, round: Round, block: Block, limit: int, *, by_last: bool) -> None:
-        self.round = round
+    def __init__(self, evaluation: Evaluation, block: Block, limit: int, *, by_last: bool) -> None:
+        self.evaluation = evaluation
         self.block = block
         self.by_last = by_last
         self.limit = limit
-        self.length = int(round.store.pos[-1]) + 1 if len(round.store) else 0
+        self.length = int(evaluation.store.pos[-1]) + 1 if len(evaluation.store) else 0
         """The position after the last event."""
         self.alone = block
         """The block that the operator represents, if it runs a group of them."""
@@ -41,7 +41,7 @@ class BlockRun(Operator):
             for name, (since, until) in spans.items():
                 low, high = ranges.get(name, (since, until))
                 narrowed[name] = max(since, low), min(until, high)
-            join = Join(self.round, self.alone, self.alone, None, self.limit)
+            join = Join(self.evaluation, self.alone, self.alone, None, self.limit)
             yield from join.from_start(narrowed)
 
     def chain(self, first: int, end: int) -> Chain | None:
@@ -56,17 +56,17 @@ class BlockRun(Operator):
 
     def new_chain(self, since: int) -> Chain:
         """The block as a chain, for the triggers from a position on."""
-        return Chain(self.round, self.block, self.limit, since)
+        return Chain(self.evaluation, self.block, self.limit, since)
 
     def new_join(self) -> Join:
         """The block as a general join."""
-        return Join(self.round, self.block, self.block, None, self.limit)
+        return Join(self.evaluation, self.block, self.block, None, self.limit)
 
     def _has_rare_leaf(self, first: int, end: int) -> bool:
         """Whether so few events can be part of a match that scanning all others does not pay off."""
-        if not self.round.program.options.ordering:
+        if not self.evaluation.program.options.ordering:
             return False
-        store = self.round.store
+        store = self.evaluation.store
         sizes = [len(store.leaf_rows[leaf]) for leaf in self.block.leaves.values()]
         assert self.block.chain is not None
         last = store.leaf_rows[self.block.leaves[self.block.chain[-1]]]

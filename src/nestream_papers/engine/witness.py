@@ -14,7 +14,7 @@ import numpy as np
 
 from nestream.engine.event_buffer import Ints
 from nestream.engine.program import Edge, Interval
-from nestream_papers.engine.context import Bindings, Mask, Round
+from nestream_papers.engine.context import Bindings, Evaluation, Mask
 from nestream_papers.engine.program import Block, Witness, WitnessStep
 from nestream_papers.engine.stack import Stack, expand, greatest, least, places
 
@@ -28,25 +28,27 @@ Inside = Callable[[Ints, Ints], Mask]
 """Whether rows lie after the left end of the intervals of some partial matches."""
 
 
-def witnessed(round: Round, witness: Witness, bindings: Bindings, root: Block, limit: int) -> Mask:
+def witnessed(evaluation: Evaluation, witness: Witness, bindings: Bindings, root: Block, limit: int) -> Mask:
     """Which partial matches have the witness in its interval."""
-    store = round.store
-    upto, inside = limits(round, witness.interval, bindings, root)
+    store = evaluation.store
+    upto, inside = limits(evaluation, witness.interval, bindings, root)
     found = np.ones(bindings.count, bool)
     for step in reversed(witness.chain):
-        rows = _latest(round, step, bindings, upto, inside, limit)
+        rows = _latest(evaluation, step, bindings, upto, inside, limit)
         found &= rows != NONE
         upto = "before", store.low[rows]
     if witness.absent is not None:
-        found &= _latest(round, witness.absent, bindings, upto, inside, limit) == NONE
+        found &= _latest(evaluation, witness.absent, bindings, upto, inside, limit) == NONE
     return found
 
 
-def limits(round: Round, interval: Interval, bindings: Bindings, root: Block) -> tuple[Upto, Inside]:
+def limits(
+    evaluation: Evaluation, interval: Interval, bindings: Bindings, root: Block
+) -> tuple[Upto, Inside]:
     """The right end of the interval of each match, and a test whether rows lie after its left end."""
-    store = round.store
+    store = evaluation.store
     if isinstance(interval.after, Edge):
-        coordinate, least_position = store.pos, store.reach(round.last(bindings, root))
+        coordinate, least_position = store.pos, store.reach(evaluation.last(bindings, root))
     else:
         coordinate = store.low
         least_position = greatest([store.pos[bindings.rows[name]] for name in interval.after]) + 1
@@ -56,14 +58,14 @@ def limits(round: Round, interval: Interval, bindings: Bindings, root: Block) ->
         return held
 
     if interval.before is Edge.WINDOW_END:
-        return ("reach", store.pos[round.first(bindings, root)]), inside
+        return ("reach", store.pos[evaluation.first(bindings, root)]), inside
     if interval.before is Edge.MATCH_END:
-        return ("low", store.pos[round.last(bindings, root)]), inside
+        return ("low", store.pos[evaluation.last(bindings, root)]), inside
     return ("before", least([store.low[bindings.rows[name]] for name in interval.before])), inside
 
 
 def _latest(
-    round: Round,
+    evaluation: Evaluation,
     step: WitnessStep,
     bindings: Bindings,
     upto: Upto,
@@ -71,11 +73,11 @@ def _latest(
     limit: int,
 ) -> Ints:
     """The row of the latest event of a step in the rest of each interval; NONE if there is none."""
-    numbers = [round.keys.numbers((name,))[bindings.rows[variable]] for variable, name in step.equal_to]
-    stack, start = keyed(round, step, numbers, bindings.count)
+    numbers = [evaluation.keys.numbers((name,))[bindings.rows[variable]] for variable, name in step.equal_to]
+    stack, start = keyed(evaluation, step, numbers, bindings.count)
     last = _last_place(stack, start, upto)
     if step.predicates:
-        return _latest_satisfying(round, step, bindings, stack, start, last, inside, limit)
+        return _latest_satisfying(evaluation, step, bindings, stack, start, last, inside, limit)
     for _ in step.apart:  # each event of the match is skipped at most once
         for name in step.apart:
             last = last - ((last >= 0) & (stack.rows[last] == bindings.rows[name])) if len(stack) else last
@@ -83,12 +85,12 @@ def _latest(
     return np.where((rows != NONE) & inside(rows, np.arange(bindings.count)), rows, NONE)
 
 
-def keyed(round: Round, step: WitnessStep, numbers: list[Ints], count: int) -> tuple[Stack, Ints]:
+def keyed(evaluation: Evaluation, step: WitnessStep, numbers: list[Ints], count: int) -> tuple[Stack, Ints]:
     """The stack of a step and where the key of each match begins in it; negative if that is NULL."""
     if not step.attributes:
-        return round.stack(step.leaf, None), np.zeros(count, np.int64)
-    number, _ = round.keys.combine(step.attributes, numbers)
-    return round.stack(step.leaf, step.attributes), number * round.stride
+        return evaluation.stack(step.leaf, None), np.zeros(count, np.int64)
+    number, _ = evaluation.keys.combine(step.attributes, numbers)
+    return evaluation.stack(step.leaf, step.attributes), number * evaluation.stride
 
 
 def _last_place(stack: Stack, start: Ints, upto: Upto) -> Ints:
@@ -110,7 +112,7 @@ def _rows(stack: Stack, start: Ints, last: Ints) -> Ints:
 
 
 def _latest_satisfying(
-    round: Round,
+    evaluation: Evaluation,
     step: WitnessStep,
     bindings: Bindings,
     stack: Stack,
@@ -139,7 +141,7 @@ def _latest_satisfying(
             kept = rows != bindings.rows[name][which]
             which, rows, candidates = which[kept], rows[kept], candidates.only(kept)
         for predicate in step.predicates:
-            kept = round.satisfied(predicate, candidates)
+            kept = evaluation.satisfied(predicate, candidates)
             which, rows, candidates = which[kept], rows[kept], candidates.only(kept)
         found[which[::-1]] = rows[::-1]  # of each match, the first comes last and is the latest
         last = last - size
@@ -173,16 +175,16 @@ def gap_attributes(
 
 
 def gap_range(
-    round: Round, witness: Witness, attributes: list[tuple[str, ...]], right: Ints
+    evaluation: Evaluation, witness: Witness, attributes: list[tuple[str, ...]], right: Ints
 ) -> tuple[Ints, Ints]:
     """For each event after the gap, the range of positions that its left neighbour may have."""
-    store = round.store
+    store = evaluation.store
     low = store.low[right]
     names = dict(zip((id(step) for step in witness.steps), attributes, strict=True))
 
     def latest(step: WitnessStep, low: Ints) -> Ints:
-        numbers = [round.keys.numbers((name,))[right] for name in names[id(step)]]
-        stack, start = keyed(round, step, numbers, len(right))
+        numbers = [evaluation.keys.numbers((name,))[right] for name in names[id(step)]]
+        stack, start = keyed(evaluation, step, numbers, len(right))
         return _rows(stack, start, _last_place(stack, start, ("before", low)))
 
     found = np.ones(len(right), bool)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nestream.engine.event_buffer import Ints
-from nestream_papers.engine.context import Bindings, Mask, Round
+from nestream_papers.engine.context import Bindings, Evaluation, Mask
 from nestream_papers.engine.program import Shortcut
 from nestream_papers.engine.stack import Stack
 
@@ -49,12 +49,12 @@ class ValueCache:
         return (start >= 0) & (entry >= first)
 
 
-def pays(round: Round, shortcut: Shortcut, leaf: int) -> bool:
+def pays(evaluation: Evaluation, shortcut: Shortcut, leaf: int) -> bool:
     """Whether the inner variable, of this leaf, has few values compared with the outer one."""
     if shortcut.leaf < 0:
         return True
-    outer = round.shared.domain(shortcut.leaf, shortcut.outer[1])
-    return round.shared.domain(leaf, shortcut.inner[1]) <= PAYS * outer
+    outer = evaluation.shared.domain(shortcut.leaf, shortcut.outer[1])
+    return evaluation.shared.domain(leaf, shortcut.inner[1]) <= PAYS * outer
 
 
 def without_hopeless(join: Join, name: str, bindings: Bindings) -> Bindings:
@@ -76,12 +76,14 @@ def with_possible_matches(inner: Join, around: Bindings) -> Bindings:
 def _possible(join: Join, shortcut: Shortcut, bindings: Bindings) -> Mask:
     """For which partial matches the value of the outer variable is among those of the inner one."""
     name, attribute = shortcut.inner
-    round, leaf = join.round, join.block.leaves[name]
-    scanned = join.negation is not None and not round.program.options.negation_index
-    if scanned or not pays(round, shortcut, leaf):
+    evaluation, leaf = join.evaluation, join.block.leaves[name]
+    scanned = join.negation is not None and not evaluation.program.options.negation_index
+    if scanned or not pays(evaluation, shortcut, leaf):
         return np.ones(bindings.count, bool)
-    cache = ValueCache(round.stack(leaf, (attribute,)))
-    start = round.keys.numbers((shortcut.outer[1],))[bindings.rows[shortcut.outer[0]]] * round.stride
+    cache = ValueCache(evaluation.stack(leaf, (attribute,)))
+    start = (
+        evaluation.keys.numbers((shortcut.outer[1],))[bindings.rows[shortcut.outer[0]]] * evaluation.stride
+    )
     first = join.lower(name, bindings, cache.stack, start)
     end = join.upper(name, bindings, cache.stack, start)
     return cache.holds(start, first, end)

@@ -15,7 +15,7 @@ import numpy as np
 
 from nestream.engine.event_buffer import Ints
 from nestream.engine.program import Equality
-from nestream_papers.engine.context import Bindings, Mask, Round
+from nestream_papers.engine.context import Bindings, Evaluation, Mask
 from nestream_papers.engine.join import _pieces, _split
 from nestream_papers.engine.program import Block
 from nestream_papers.engine.stack import expand, places
@@ -43,10 +43,10 @@ class Construction:
     """All sequences of accepting instances, built from the stacks."""
 
     def __init__(
-        self, round: Round, block: Block, plan: SequencePlan, states: list[State], limit: int
+        self, evaluation: Evaluation, block: Block, plan: SequencePlan, states: list[State], limit: int
     ) -> None:
         assert block.chain is not None
-        self.round = round
+        self.evaluation = evaluation
         self.block = block
         self.plan = plan
         self.states = states
@@ -102,7 +102,7 @@ class Construction:
     def _pruned(self, level: int) -> Ints:
         """For each accepting instance, how far a stack was pruned when an event last looked into it."""
         name = self.names[level + 1]
-        looking = self.round.stack(self.block.leaves[name], attributes_of(self.plan.partition, name))
+        looking = self.evaluation.stack(self.block.leaves[name], attributes_of(self.plan.partition, name))
         last = places(looking.pos, self.states[-1].stack.pos, "right") - 1
         return looking.reach[last]
 
@@ -123,12 +123,12 @@ class Construction:
 
     def _numbers(self, partial: Partial, level: int, term: tuple[str, str]) -> Ints:
         rows = partial.rows[self.names.index(term[0]) - level]
-        return self.round.keys.numbers((term[1],))[rows]
+        return self.evaluation.keys.numbers((term[1],))[rows]
 
 
-def equal(round: Round, test: Equality, bindings: Bindings) -> Mask:
+def equal(evaluation: Evaluation, test: Equality, bindings: Bindings) -> Mask:
     """Which sequences satisfy an equality."""
     (left, one), (right, other) = test.left, test.right
-    mine = round.keys.numbers((one,))[bindings.rows[left]]
-    found: Mask = (mine == round.keys.numbers((other,))[bindings.rows[right]]) & (mine >= 0)
+    mine = evaluation.keys.numbers((one,))[bindings.rows[left]]
+    found: Mask = (mine == evaluation.keys.numbers((other,))[bindings.rows[right]]) & (mine >= 0)
     return found

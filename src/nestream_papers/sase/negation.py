@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 def is_scanned(join: Join) -> bool:
     """Whether the events of a join are those of a negation without an index."""
-    return join.negation is not None and not join.round.program.options.negation_index
+    return join.negation is not None and not join.evaluation.program.options.negation_index
 
 
 def all_events(join: Join, name: str, bindings: Bindings) -> tuple[Stack, Ints, Ints]:
     """The range of a leaf for each partial match: everything."""
-    stack = join.round.stack(join.block.leaves[name], None)
+    stack = join.evaluation.stack(join.block.leaves[name], None)
     return stack, np.zeros(bindings.count, np.int64), np.full(bindings.count, len(stack))
 
 
 def in_interval(join: Join, name: str, bindings: Bindings) -> Bindings:
     """The partial matches whose event of a variable lies in its interval and has the required values."""
     assert join.negation is not None
-    store, rows = join.round.store, bindings.rows
+    store, rows = join.evaluation.store, bindings.rows
     kept = np.ones(bindings.count, bool)
     for x, y in join.order:
         if name in (x, y) and x in rows and y in rows:
@@ -41,13 +41,13 @@ def in_interval(join: Join, name: str, bindings: Bindings) -> Bindings:
     bindings = bindings.only(kept)
     interval, root = join.negation.interval, join.root
     if interval.after is Edge.WINDOW_START:
-        since = store.reach(join.round.last(bindings, root))
+        since = store.reach(join.evaluation.last(bindings, root))
         bindings = bindings.only(store.pos[bindings.rows[name]] >= since)
     if interval.before is Edge.WINDOW_END:
-        first = store.pos[join.round.first(bindings, root)]
+        first = store.pos[join.evaluation.first(bindings, root)]
         bindings = bindings.only(store.reach(bindings.rows[name]) <= first)
     elif interval.before is Edge.MATCH_END:
-        last = store.pos[join.round.last(bindings, root)]
+        last = store.pos[join.evaluation.last(bindings, root)]
         bindings = bindings.only(store.low[bindings.rows[name]] <= last)
     for equality in join.equalities:
         terms = (equality.left[0], equality.right[0])

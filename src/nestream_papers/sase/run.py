@@ -30,21 +30,21 @@ class SequenceRun(BlockRun):
     @cached_property
     def plan(self) -> SequencePlan:
         """What each operator does; the test with the most values is the most selective."""
-        return sequence_plan(self.block, self.round.program.options, self._values)
+        return sequence_plan(self.block, self.evaluation.program.options, self._values)
 
     def _values(self, test: Equivalence) -> int:
-        return max(self.round.keys.size((attribute,)) for attribute in test.values())
+        return max(self.evaluation.keys.size((attribute,)) for attribute in test.values())
 
     @cached_property
     def states(self) -> list[State]:
         """The states after the scan."""
-        return scanned(self.round, self.block, self.plan, self.limit)
+        return scanned(self.evaluation, self.block, self.plan, self.limit)
 
     @cached_property
     def construction(self) -> Construction:
         """Finds the sequences that end with an event."""
         kind = Construction if self.plan.stacks else BasicConstruction
-        return kind(self.round, self.block, self.plan, self.states, self.limit)
+        return kind(self.evaluation, self.block, self.plan, self.states, self.limit)
 
     def chain(self, first: int, end: int) -> Chain | None:
         """None: it does not run as the engine's own chain."""
@@ -77,24 +77,24 @@ class SequenceRun(BlockRun):
     def accepting(self, first: int, end: int) -> Ints:
         """The places of the accepting instances with positions in a range, in order."""
         stack = self.states[-1].stack
-        positions = self.round.store.pos[stack.rows]
+        positions = self.evaluation.store.pos[stack.rows]
         places = np.flatnonzero((positions >= first) & (positions < end))
         return places[np.argsort(positions[places], kind="stable")]
 
     def selection(self, sequences: Bindings) -> Bindings:
         """The sequences that satisfy the equalities and predicates left to it."""
         for test in self.plan.selection:
-            sequences = sequences.only(equal(self.round, test, sequences))
+            sequences = sequences.only(equal(self.evaluation, test, sequences))
         for predicate in self.block.predicates:
             if sequences.count:
-                sequences = sequences.only(self.round.satisfied(predicate, sequences))
+                sequences = sequences.only(self.evaluation.satisfied(predicate, sequences))
         return sequences
 
     def window(self, sequences: Bindings) -> Bindings:
         """The sequences within the window, if the construction did not ensure it."""
         if self.plan.window_construction or not sequences.count:
             return sequences
-        names, store = self.construction.names, self.round.store
+        names, store = self.construction.names, self.evaluation.store
         fits = store.pos[sequences.rows[names[0]]] >= store.reach(sequences.rows[names[-1]])
         return sequences.only(fits)
 

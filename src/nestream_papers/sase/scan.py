@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nestream.engine.event_buffer import Ints
-from nestream_papers.engine.context import Mask, Round
+from nestream_papers.engine.context import Evaluation, Mask
 from nestream_papers.engine.join import _pieces
 from nestream_papers.engine.program import Block
 from nestream_papers.engine.stack import Stack, before, expand, places
@@ -33,12 +33,12 @@ class State:
     bottom: Ints
 
 
-def scanned(round: Round, block: Block, plan: SequencePlan, limit: int) -> list[State]:
+def scanned(evaluation: Evaluation, block: Block, plan: SequencePlan, limit: int) -> list[State]:
     """The states of a sequence after all events."""
     assert block.chain is not None
     states: list[State] = []
     for place, name in enumerate(block.chain):
-        stack = round.stack(block.leaves[name], attributes_of(plan.partition, name))
+        stack = evaluation.stack(block.leaves[name], attributes_of(plan.partition, name))
         if place == 0:
             nothing = np.zeros(len(stack), np.int64)
             states.append(State(stack, nothing, nothing))
@@ -50,7 +50,7 @@ def scanned(round: Round, block: Block, plan: SequencePlan, limit: int) -> list[
         if plan.multiple:
             pair = (block.chain[place - 1], name)
             made = np.flatnonzero(makes)
-            crossing = _Crossing(round, plan, pair, earlier, stack.only(made), limit)
+            crossing = _Crossing(evaluation, plan, pair, earlier, stack.only(made), limit)
             makes[made] = crossing.found((oldest[made], recent[made]))
         kept = np.flatnonzero(makes)
         states.append(State(stack.only(kept), recent[kept], bottom[kept]))
@@ -62,14 +62,14 @@ class _Crossing:
 
     def __init__(
         self,
-        round: Round,
+        evaluation: Evaluation,
         plan: SequencePlan,
         pair: tuple[str, str],
         earlier: Stack,
         stack: Stack,
         limit: int,
     ) -> None:
-        self.round = round
+        self.evaluation = evaluation
         self.plan = plan
         self.pair = pair
         self.stack = stack
@@ -77,8 +77,8 @@ class _Crossing:
         self.partitioned = [earlier]
         rows = np.sort(earlier.rows)
         for test in plan.multiple:  # every instance is kept once for each equivalence attribute
-            numbers = round.keys.numbers((test[pair[0]],))
-            self.partitioned.append(Stack(round.store, rows, numbers, round.stride))
+            numbers = evaluation.keys.numbers((test[pair[0]],))
+            self.partitioned.append(Stack(evaluation.store, rows, numbers, evaluation.stride))
 
     def found(self, leading: tuple[Ints, Ints]) -> Mask:
         """Which events have an instance in the stacks of all attributes, given those of the first."""
@@ -98,9 +98,9 @@ class _Crossing:
 
     def _range(self, partitioned: Stack, test: Equivalence) -> tuple[Ints, Ints]:
         """For each event, the places of the instances that have its value and come before it."""
-        own, store = self.stack.rows, self.round.store
-        number = self.round.keys.numbers((test[self.pair[1]],))[own]
-        start = number * self.round.stride
+        own, store = self.stack.rows, self.evaluation.store
+        number = self.evaluation.keys.numbers((test[self.pair[1]],))[own]
+        start = number * self.evaluation.stride
         since = store.reach(own) if self.plan.window_scan else np.zeros(len(own), np.int64)
         first = places(partitioned.pos, start + since, "left")
         end = before(partitioned, start + store.low[own])
@@ -115,4 +115,4 @@ class _Crossing:
 
     def _numbers(self) -> Iterator[tuple[Ints, Ints]]:
         for test in (*self.plan.partition, *self.plan.multiple):
-            yield tuple(self.round.keys.numbers((test[name],)) for name in self.pair)  # type: ignore[misc]
+            yield tuple(self.evaluation.keys.numbers((test[name],)) for name in self.pair)  # type: ignore[misc]

@@ -13,7 +13,7 @@ import numpy as np
 
 from nestream.engine.event_buffer import Ints
 from nestream.engine.windowed_events import WindowedEvents
-from nestream_papers.engine.context import Bindings, Ranges, Round
+from nestream_papers.engine.context import Bindings, Evaluation, Ranges
 from nestream_papers.engine.join import Join, ranges_of
 from nestream_papers.engine.program import Block, SharedSteps, Use
 from nestream_papers.engine.runs import RARE, OwnRun
@@ -55,9 +55,11 @@ class SharingJoin(Join):
         if name not in self.taken_by:
             return super().stack(name, key)
         if (name, key) not in self._stacks:
-            numbers = self.round.keys.numbers(key) if key else None
+            numbers = self.evaluation.keys.numbers(key) if key else None
             columns = self.taken_by[name][1]
-            self._stacks[name, key] = RowStack(self.round.store, columns, numbers, self.round.stride)
+            self._stacks[name, key] = RowStack(
+                self.evaluation.store, columns, numbers, self.evaluation.stride
+            )
         return self._stacks[name, key]
 
     def bound(self, bindings: Bindings, name: str, stack: Stack, here: Ints, ranges: Ranges) -> Bindings:
@@ -78,7 +80,7 @@ class SharingJoin(Join):
 
         The range of the last event ensures that only for itself.
         """
-        store, rows = self.round.store, bindings.rows
+        store, rows = self.evaluation.store, bindings.rows
         every = list(rows.values())
         held = store.pos[np.minimum.reduce(every)] >= store.reach(np.maximum.reduce(every))
         for earlier, later in self.order:
@@ -97,14 +99,14 @@ class SharingJoinRun(OwnRun):
 
     def __init__(
         self,
-        round: Round,
+        evaluation: Evaluation,
         block: Block,
         limit: int,
         steps: Sequence[tuple[SharedSteps, list[Use], PreCache]],
         *,
         by_last: bool,
     ) -> None:
-        super().__init__(round, block, limit, by_last=by_last)
+        super().__init__(evaluation, block, limit, by_last=by_last)
         self.steps = steps
 
     def run(self, first: int, end: int) -> Iterator[Bindings]:
@@ -114,7 +116,7 @@ class SharingJoinRun(OwnRun):
             for steps, uses, cache in self.steps:
                 core = None
                 if not self._is_dear(steps):
-                    core = cache.prepare(self.round, first, end, self.limit)
+                    core = cache.prepare(self.evaluation, first, end, self.limit)
                 if core is not None:
                     columns = _by_last_event(core)
                     taken_by |= {use.names[-1]: (use, columns) for use in uses}
@@ -126,12 +128,12 @@ class SharingJoinRun(OwnRun):
             witnesses=tuple(w for w in self.block.witnesses if w not in tested),
         )
         for ranges in ranges_of(self.block, first, end, by_last=self.by_last, length=self.length):
-            join = SharingJoin(self.round, rest, rest, None, self.limit, taken_by)
+            join = SharingJoin(self.evaluation, rest, rest, None, self.limit, taken_by)
             yield from join.from_start(ranges)
 
     def _is_dear(self, steps: SharedSteps) -> bool:
         """Whether another leaf is so rare that joining around its events costs less than building rows."""
-        rows = self.round.store.leaf_rows
+        rows = self.evaluation.store.leaf_rows
         least = min(len(rows[leaf]) for leaf in self.block.leaves.values())
         return least * RARE < max(len(rows[leaf]) for leaf in steps.core.leaves.values())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from nestream_papers.engine.context import Bindings, Round
+from nestream_papers.engine.context import Bindings, Evaluation
 from nestream_papers.engine.program import Block, Group
 from nestream_papers.engine.runs import BlockRun
 from nestream_papers.sharing.steps import SharingChain
@@ -17,11 +17,11 @@ class SharedRun(BlockRun):
     """
 
     def __init__(
-        self, round: Round, group: Group, blocks: Sequence[Block], limit: int, *, by_last: bool
+        self, evaluation: Evaluation, group: Group, blocks: Sequence[Block], limit: int, *, by_last: bool
     ) -> None:
-        super().__init__(round, group.core, limit, by_last=by_last)
+        super().__init__(evaluation, group.core, limit, by_last=by_last)
         self.group = group
-        self.members = [BlockRun(round, blocks[m.block], limit, by_last=by_last) for m in group.members]
+        self.members = [BlockRun(evaluation, blocks[m.block], limit, by_last=by_last) for m in group.members]
         self._chains: list[SharingChain] = []
 
     def promising(self, first: int, end: int) -> int:
@@ -39,7 +39,7 @@ class SharedRun(BlockRun):
         if not self._chains:
             size = len(self.group.core.leaves)
             self._chains = [
-                SharingChain(self.round, run.block, self.limit, (member.start, size), member.own, since)
+                SharingChain(self.evaluation, run.block, self.limit, (member.start, size), member.own, since)
                 for run, member in zip(self.members, self.group.members, strict=True)
             ]
         return self._chains

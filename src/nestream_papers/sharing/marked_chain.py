@@ -8,7 +8,7 @@ import numpy as np
 
 from nestream.engine.event_buffer import Ints
 from nestream_papers.engine.chain import Chain, Step
-from nestream_papers.engine.context import Bindings, Round
+from nestream_papers.engine.context import Bindings, Evaluation
 from nestream_papers.engine.join import _pieces, _split
 from nestream_papers.engine.program import Block, Witness
 from nestream_papers.engine.stack import Stack, expand
@@ -22,11 +22,11 @@ Range = tuple[Ints, Ints | None]
 class MarkedChain(Chain):
     """The steps that the blocks of a group share, with marks that distinguish the blocks."""
 
-    def __init__(self, round: Round, block: Block, limit: int, emap: EMap, since: int = 0) -> None:
+    def __init__(self, evaluation: Evaluation, block: Block, limit: int, emap: EMap, since: int = 0) -> None:
         """Prepare the steps for the triggers from the position `since` on."""
         self.emap = emap
         self._allowed: dict[Gap, dict[int, Range]] = {}
-        super().__init__(round, block, limit, since)
+        super().__init__(evaluation, block, limit, since)
         self.looked_at = [mask_of(self._columns_of(gap)) for gap in self._gaps()]
         self.late_columns = [n for n, part in enumerate(emap.columns) if self.gap(part) is None]
 
@@ -68,7 +68,7 @@ class MarkedChain(Chain):
         if not uppers:
             return lower, None
         upper = np.minimum.reduce(uppers)
-        nowhere = self.round.stride  # beyond every position
+        nowhere = self.evaluation.stride  # beyond every position
         return np.where(upper > np.maximum(lower, 0), lower, nowhere), upper
 
     def _step(self, previous: Step, stack: Stack, pair: Gap) -> Step:
@@ -123,7 +123,7 @@ class MarkedChain(Chain):
         columns = self._allowed[self.names[level - 1], self.names[level]]
         if not columns:
             return facts
-        position = self.round.store.pos[self.steps[level - 1].stack.rows[places[0]]]
+        position = self.evaluation.store.pos[self.steps[level - 1].stack.rows[places[0]]]
         for column, (lower, upper) in columns.items():
             held = position >= lower[places[1]]
             if upper is not None:

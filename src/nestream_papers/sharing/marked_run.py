@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from nestream_papers.engine.chain import Chain
-from nestream_papers.engine.context import Bindings, Round
+from nestream_papers.engine.context import Bindings, Evaluation
 from nestream_papers.engine.join import Join
 from nestream_papers.engine.program import Group
 from nestream_papers.engine.runs import BlockRun
@@ -18,8 +18,8 @@ from nestream_papers.sharing.marking import EMap, Marked
 class MarkingRun(BlockRun):
     """Blocks that marks distinguish: one chain, or one join, for all of them."""
 
-    def __init__(self, round: Round, group: Group, limit: int, *, by_last: bool) -> None:
-        super().__init__(round, group.core, limit, by_last=by_last)
+    def __init__(self, evaluation: Evaluation, group: Group, limit: int, *, by_last: bool) -> None:
+        super().__init__(evaluation, group.core, limit, by_last=by_last)
         self.emap = EMap.of_group(group)
         order = group.core.chain or tuple(group.core.leaves)
         owned: dict[tuple[str, ...], list[int]] = {}
@@ -43,11 +43,11 @@ class MarkingRun(BlockRun):
 
     def new_chain(self, since: int) -> Chain:
         """The common steps as a chain with marks."""
-        return MarkedChain(self.round, self.block, self.limit, self.emap, since)
+        return MarkedChain(self.evaluation, self.block, self.limit, self.emap, since)
 
     def new_join(self) -> Join:
         """The common leaves as a join with marks."""
-        return MarkedJoin(self.round, self.block, self.block, None, self.limit, self.emap)
+        return MarkedJoin(self.evaluation, self.block, self.block, None, self.limit, self.emap)
 
 
 class InGroup(BlockRun):

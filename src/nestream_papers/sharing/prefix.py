@@ -12,7 +12,7 @@ import numpy as np
 
 from nestream.engine.event_buffer import Ints
 from nestream_papers.engine.chain import Chain
-from nestream_papers.engine.context import Bindings, Round
+from nestream_papers.engine.context import Bindings, Evaluation
 from nestream_papers.engine.program import Block, Group
 from nestream_papers.sharing.group import SharedRun
 from nestream_papers.sharing.steps import CoreRows
@@ -31,7 +31,7 @@ class PreCache:
         self.positions: list[Ints] = []
         self.since = self.until = 0
         """The range of positions in which the rows here start and end."""
-        self._ready: tuple[Round, CoreRows] | None = None
+        self._ready: tuple[Evaluation, CoreRows] | None = None
         self.forget()
 
     def __len__(self) -> int:
@@ -43,21 +43,21 @@ class PreCache:
         self.since = self.until = 0
         self._ready = None
 
-    def prepare(self, round: Round, first: int, end: int, limit: int) -> CoreRows | None:
+    def prepare(self, evaluation: Evaluation, first: int, end: int, limit: int) -> CoreRows | None:
         """The rows that can come before a trigger in a range of positions; None if there are too many."""
-        store = round.store
+        store = evaluation.store
         row = int(np.searchsorted(store.pos, first))
         oldest = int(store.reach(np.array([row]))[0]) if row < len(store) else end
         if oldest + store.base < self.since:
             self.forget()
         self.expire(oldest + store.base)
         begin = max(self.until - store.base, oldest)
-        if begin < end and not self._add(round, begin, end, limit):
+        if begin < end and not self._add(evaluation, begin, end, limit):
             self.forget()
             return None
         self.until = max(self.until, end + store.base)
-        if self._ready is None or self._ready[0] is not round:
-            self._ready = round, self._rows(round)
+        if self._ready is None or self._ready[0] is not evaluation:
+            self._ready = evaluation, self._rows(evaluation)
         return self._ready[1]
 
     def expire(self, oldest: int) -> None:
@@ -68,10 +68,10 @@ class PreCache:
             self.positions = [column[kept] for column in self.positions]
             self._ready = None
 
-    def _add(self, round: Round, begin: int, end: int, limit: int) -> bool:
+    def _add(self, evaluation: Evaluation, begin: int, end: int, limit: int) -> bool:
         """Add the rows that end in a range of positions; return whether there is room for them."""
-        store = round.store
-        chain = Chain(round, self.core, limit, begin)
+        store = evaluation.store
+        chain = Chain(evaluation, self.core, limit, begin)
         parts: list[list[Ints]] = []
         total = len(self)
         for bindings in chain.matches(chain.triggers(begin, end)):
@@ -90,14 +90,14 @@ class PreCache:
             self._ready = None
         return True
 
-    def _rows(self, round: Round) -> CoreRows:
+    def _rows(self, evaluation: Evaluation) -> CoreRows:
         """The rows as rows of events, by the key and the position of their last event."""
-        store = round.store
+        store = evaluation.store
         columns = [np.searchsorted(store.pos, column - store.base) for column in self.positions]
         coordinate = self.positions[-1] - store.base
         if self.core.key:
-            numbers = round.keys.numbers(self.core.key[self.names[-1]])[columns[-1]]
-            coordinate = numbers * round.stride + coordinate
+            numbers = evaluation.keys.numbers(self.core.key[self.names[-1]])[columns[-1]]
+            coordinate = numbers * evaluation.stride + coordinate
             order = np.argsort(coordinate, kind="stable")
             columns, coordinate = [column[order] for column in columns], coordinate[order]
         return CoreRows(columns, coordinate)
@@ -108,7 +108,7 @@ class PrefixRun(SharedRun):
 
     def __init__(
         self,
-        round: Round,
+        evaluation: Evaluation,
         group: Group,
         blocks: Sequence[Block],
         limit: int,
@@ -116,14 +116,14 @@ class PrefixRun(SharedRun):
         *,
         by_last: bool,
     ) -> None:
-        super().__init__(round, group, blocks, limit, by_last=by_last)
+        super().__init__(evaluation, group, blocks, limit, by_last=by_last)
         self.cache = cache
 
     def run(self, first: int, end: int) -> Iterator[Bindings]:
         """The matches decided in a range of positions."""
         core = None
         if self.by_last or (first <= 0 and end >= self.length):
-            core = self.cache.prepare(self.round, first, end, self.limit)
+            core = self.cache.prepare(self.evaluation, first, end, self.limit)
         if core is None:
             yield from self.each_alone(first, end)
             return

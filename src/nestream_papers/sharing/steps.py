@@ -14,7 +14,7 @@ import numpy as np
 
 from nestream.engine.event_buffer import Ints
 from nestream_papers.engine.chain import Chain
-from nestream_papers.engine.context import Bindings, Round
+from nestream_papers.engine.context import Bindings, Evaluation
 from nestream_papers.engine.join import _pieces, _split
 from nestream_papers.engine.program import Block, Constraint
 from nestream_papers.engine.stack import expand, places
@@ -36,7 +36,7 @@ class SharingChain(Chain):
 
     def __init__(
         self,
-        round: Round,
+        evaluation: Evaluation,
         block: Block,
         limit: int,
         shared: tuple[int, int],
@@ -44,7 +44,7 @@ class SharingChain(Chain):
         since: int = 0,
     ) -> None:
         """Prepare the steps; `own` are constraints between shared steps that the core does not have."""
-        super().__init__(round, block, limit, since)
+        super().__init__(evaluation, block, limit, since)
         self.start, length = shared
         self.end = self.start + length
         self.core = CoreRows([], np.empty(0, np.int64))
@@ -57,7 +57,7 @@ class SharingChain(Chain):
         if self.end < len(self.names):
             yield from self.matches(self.triggers(first, end))
             return
-        position = self.round.store.pos[core.columns[-1]]
+        position = self.evaluation.store.pos[core.columns[-1]]
         within = np.flatnonzero((position >= first) & (position < end))
         for piece in range(0, len(within), self.limit):
             chosen = within[piece : piece + self.limit]
@@ -98,7 +98,7 @@ class SharingChain(Chain):
         places = [column[kept] for column in places]
         if not len(kept):
             return
-        measure = step.start if self.round.program.options.reach else step.stack.pos
+        measure = step.start if self.evaluation.program.options.reach else step.stack.pos
         kept = np.flatnonzero(measure[places[0]] >= last.reach[places[-1]])
         places = [column[kept] for column in places]
         for level in range(self.end - 1, self.start - 1, -1):
@@ -110,7 +110,7 @@ class SharingChain(Chain):
     def _places(self, level: int, rows: Ints) -> Ints:
         """The places of rows in the stack of a step; -1 for those that are not in it."""
         if level not in self._place_of:
-            place_of = np.full(len(self.round.store), -1, np.int64)
+            place_of = np.full(len(self.evaluation.store), -1, np.int64)
             stack = self.steps[level].stack
             place_of[stack.rows] = np.arange(len(stack))
             self._place_of[level] = place_of

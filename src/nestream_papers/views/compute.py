@@ -23,7 +23,7 @@ from nestream_papers.views.join import Limits, ViewJoin
 def computed(asker: ViewJoin, inner: Inner, around: Bindings, limits: Limits) -> Iterator[Bindings]:
     """The results of an inner query for each of some outer results, each of which represents an interval."""
     made = InnerJoin(
-        asker.round, inner.block, asker.root, None, asker.limit, asker.view_set, computed, limits=limits
+        asker.evaluation, inner.block, asker.root, None, asker.limit, asker.view_set, computed, limits=limits
     )
     return made.computed(around)
 
@@ -51,14 +51,14 @@ class InnerJoin(ViewJoin):
 
     def _position(self, rows: Ints) -> Ints:
         """The positions of rows; after the last row, that of the next event."""
-        store = self.round.store
+        store = self.evaluation.store
         return np.concatenate([store.pos, [store.pos[-1] + 1]])[np.minimum(rows, len(store))]
 
     def lower(self, name: str, bindings: Bindings, stack: Stack, start: Ints) -> Ints:
         """The first places in a leaf's stack: in the interval, the window, and after what precedes."""
         assert self.limits is not None
         assert bindings.outer is not None
-        store = self.round.store
+        store = self.evaluation.store
         since = self._position(self.limits.since[bindings.outer])
         if name == self.trigger_name:
             since = np.maximum(since, self._position(self.limits.ends_from[bindings.outer]))
@@ -75,7 +75,7 @@ class InnerJoin(ViewJoin):
         """One past the last places: in the interval, the window, and before what follows."""
         assert self.limits is not None
         assert bindings.outer is not None
-        store = self.round.store
+        store = self.evaluation.store
         until = self.limits.until[bindings.outer]
         if name in self.earlier:
             until = np.minimum(until, self.limits.ends_from[bindings.outer])

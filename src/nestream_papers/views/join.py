@@ -105,7 +105,7 @@ class ViewJoin(Join):
         """The partial matches with the results of a nested expression that fit them."""
         view = self.view_set.view(inner, self.block, first=inner is self.inner[0])
         rows = self.query_intervals(inner, bindings)
-        asked = view.load(self.compute, self.round, bindings, rows, self.trigger(bindings))
+        asked = view.load(self.compute, self.evaluation, bindings, rows, self.trigger(bindings))
         if asked is None:
             yield from replace(self, direct=True).extended(bindings, ranges, None)
             return
@@ -116,7 +116,7 @@ class ViewJoin(Join):
             yield from self.extended(self.decided(kept, frozenset(inner.names)), ranges, None)
 
     def _row(self, position: int) -> int:
-        return int(np.searchsorted(self.round.store.pos, position))
+        return int(np.searchsorted(self.evaluation.store.pos, position))
 
     def _ends_from(self, inner: Inner, ranges: Ranges) -> int:
         """The row from which results must end: that of the range of their last event."""
@@ -129,7 +129,7 @@ class ViewJoin(Join):
 
     def query_intervals(self, inner: Inner, bindings: Bindings) -> Intervals:
         """The rows between the outer events on both sides, or as far as windows of the outer events reach."""
-        store = self.round.store
+        store = self.evaluation.store
         bound = [bindings.rows[name] for name in self.block.leaves if name in bindings.rows]
         if inner.after:
             left = self.after(inner.after, bindings)
@@ -138,25 +138,25 @@ class ViewJoin(Join):
         if inner.before:
             right = self.before(inner.before, bindings)
         else:
-            right = np.searchsorted(self.view_set.reach(self.round), store.pos[least(bound)], "right")
+            right = np.searchsorted(self.view_set.reach(self.evaluation), store.pos[least(bound)], "right")
         return Intervals(np.maximum(left, self.first_row), np.minimum(right, self.end_row))
 
     def after(self, names: tuple[str, ...], bindings: Bindings) -> Ints:
         """The first rows after all the events of some variables."""
-        store = self.round.store
+        store = self.evaluation.store
         last = greatest([bindings.rows[name] for name in names])
         return np.searchsorted(store.low, store.pos[last], "right")
 
     def before(self, names: tuple[str, ...], bindings: Bindings) -> Ints:
         """The first rows that are not before all the events of some variables."""
-        store = self.round.store
+        store = self.evaluation.store
         first = least([bindings.rows[name] for name in names])
         return np.searchsorted(store.pos, store.low[first], "left")
 
     def results(self, view: View, asked: Intervals, bindings: Bindings, since: int = 0) -> Iterator[Bindings]:
         """The partial matches with the results of a view in their query-intervals, piece by piece."""
         held = view.results
-        base = asked.left - asked.left % self.round.stride
+        base = asked.left - asked.left % self.evaluation.stride
         first, counts = held.within(Intervals(np.maximum(asked.left, base + since), asked.right))
         least_start = asked.left - base
         if not len(counts):
@@ -183,7 +183,7 @@ class ViewJoin(Join):
 
     def tested(self, bindings: Bindings, inner: Inner, ranges: Ranges) -> Bindings:
         """The partial matches whose inner result fits the outer one; constraints are left aside."""
-        store = self.round.store
+        store = self.evaluation.store
         for name in inner.names:
             if name in ranges and bindings.count:
                 bindings = bindings.only(self.in_range(bindings.rows[name], name, ranges))
@@ -198,12 +198,12 @@ class ViewJoin(Join):
                 bindings = self.equal_terms(bindings, equality)
         for predicate in inner.predicates:
             if bindings.count:
-                bindings = bindings.only(self.round.satisfied(predicate, bindings))
+                bindings = bindings.only(self.evaluation.satisfied(predicate, bindings))
         return bindings
 
     def fits(self, bindings: Bindings) -> Mask:
         """Which partial matches fit into a window."""
-        store = self.round.store
+        store = self.evaluation.store
         bound = [bindings.rows[name] for name in self.block.leaves if name in bindings.rows]
         held: Mask = store.reach(greatest(bound)) <= store.pos[least(bound)]
         return held
@@ -252,21 +252,21 @@ class ViewJoin(Join):
         around = Bindings(bindings.rows, bindings.count, np.arange(bindings.count))
         for predicate in negation.block.predicates:
             if not variables(predicate) & set(negation.block.leaves):
-                around = around.only(self.round.satisfied(predicate, around))
+                around = around.only(self.evaluation.satisfied(predicate, around))
         found = np.zeros(bindings.count, bool)
         if not around.count:
             return found
         assert around.outer is not None
         view = self.view_set.view(inner, self.block, first=self._is_first(negation))
         rows = self.negated_intervals(negation, around)
-        asked = view.load(self.compute, self.round, around, rows, self.trigger(around))
+        asked = view.load(self.compute, self.evaluation, around, rows, self.trigger(around))
         if asked is None:
             return super().drops(negation, bindings)
         if view.facts is not None:
-            found[around.outer] = view.facts.has(asked, self.round.stride)
+            found[around.outer] = view.facts.has(asked, self.evaluation.stride)
             return found
         user = ViewJoin(
-            self.round, negation.block, self.root, negation, self.limit, self.view_set, self.computing
+            self.evaluation, negation.block, self.root, negation, self.limit, self.view_set, self.computing
         )
         for longer in self.results(view, asked, around):
             kept = user.tested(longer, inner, {})
@@ -284,17 +284,17 @@ class ViewJoin(Join):
 
     def negated_intervals(self, negation: Negation, bindings: Bindings) -> Intervals:
         """The rows of a negation's interval."""
-        store, interval = self.round.store, negation.interval
+        store, interval = self.evaluation.store, negation.interval
         if isinstance(interval.after, Edge):
-            reach = store.reach(self.round.last(bindings, self.root))
+            reach = store.reach(self.evaluation.last(bindings, self.root))
             left = np.searchsorted(store.pos, reach, "left")
         else:
             left = self.after(interval.after, bindings)
         if interval.before is Edge.WINDOW_END:
-            first = store.pos[self.round.first(bindings, self.root)]
-            right = np.searchsorted(self.view_set.reach(self.round), first, "right")
+            first = store.pos[self.evaluation.first(bindings, self.root)]
+            right = np.searchsorted(self.view_set.reach(self.evaluation), first, "right")
         elif interval.before is Edge.MATCH_END:
-            last = store.pos[self.round.last(bindings, self.root)]
+            last = store.pos[self.evaluation.last(bindings, self.root)]
             right = np.searchsorted(store.low, last, "right")
         else:
             assert not isinstance(interval.before, Edge)

@@ -1,6 +1,6 @@
-"""The partitions of a view: the values that the outer match must equal, as numbers valid for a round.
+"""The partitions of a view: the values that the outer match must equal, as numbers valid for one evaluation.
 
-To be found again in the next round, a partition remembers events that have its values: those of the last
+To be found again in the next evaluation, a partition remembers events that have its values: those of the last
 outer result that requested it. If one of them is forgotten, so is the partition.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nestream.engine.event_buffer import Ints
-from nestream_papers.engine.context import Bindings, Round
+from nestream_papers.engine.context import Bindings, Evaluation
 from nestream_papers.views.intervals import Mask
 
 Term = tuple[str, str]
@@ -29,15 +29,15 @@ class Partitions:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def numbers(self, round: Round, asking: Bindings) -> Ints:
+    def numbers(self, evaluation: Evaluation, asking: Bindings) -> Ints:
         """The partition that each outer result requests; negative if a value is NULL or does not occur."""
         if not self.attributes:
             return np.zeros(asking.count, np.int64)
-        return self._of_rows(round, [asking.rows[variable] for variable, _ in self.outer])
+        return self._of_rows(evaluation, [asking.rows[variable] for variable, _ in self.outer])
 
-    def _of_rows(self, round: Round, rows: list[Ints]) -> Ints:
-        parts = [round.keys.numbers((a,))[own] for (_, a), own in zip(self.outer, rows, strict=True)]
-        return round.keys.combine(self.attributes, parts)[0]
+    def _of_rows(self, evaluation: Evaluation, rows: list[Ints]) -> Ints:
+        parts = [evaluation.keys.numbers((a,))[own] for (_, a), own in zip(self.outer, rows, strict=True)]
+        return evaluation.keys.combine(self.attributes, parts)[0]
 
     def note(self, numbers: Ints, asking: Bindings, which: Mask) -> None:
         """Remember, for each requested partition, the events of the last outer result that requested it."""
@@ -55,15 +55,15 @@ class Partitions:
         """Forget all partitions."""
         self._numbers, self._rows = self._numbers[:0], self._rows[:, :0]
 
-    def renumbered(self, round: Round, shift: int) -> Callable[[Ints], tuple[Mask, Ints]]:
-        """Move to another round; return a function: which old numbers are known, and new ones."""
+    def renumbered(self, evaluation: Evaluation, shift: int) -> Callable[[Ints], tuple[Mask, Ints]]:
+        """Move to another evaluation; return a function: which old numbers are known, and new ones."""
         if not self.attributes:
             return lambda old: (np.ones(len(old), bool), old)
         before = self._numbers
         self._rows = self._rows - shift
         alive = (self._rows >= 0).all(axis=0)
         numbers = np.full(len(before), -1, np.int64)
-        numbers[alive] = self._of_rows(round, list(self._rows[:, alive]))
+        numbers[alive] = self._of_rows(evaluation, list(self._rows[:, alive]))
         kept = numbers >= 0
         order = np.argsort(numbers[kept])
         self._numbers, self._rows = numbers[kept][order], self._rows[:, kept][:, order]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from nestream.engine.program import Measure
-from nestream_papers.engine.context import Bindings, Round
+from nestream_papers.engine.context import Bindings, Evaluation
 from nestream_papers.engine.join import ranges_of
 from nestream_papers.engine.program import Block
 from nestream_papers.engine.runs import BlockRun
@@ -23,13 +23,15 @@ _SAMPLE = 64
 class ViewRun(BlockRun):
     """A block that runs by nested execution with views."""
 
-    def __init__(self, round: Round, block: Block, limit: int, view_set: ViewSet, *, by_last: bool) -> None:
-        super().__init__(round, block, limit, by_last=by_last)
+    def __init__(
+        self, evaluation: Evaluation, block: Block, limit: int, view_set: ViewSet, *, by_last: bool
+    ) -> None:
+        super().__init__(evaluation, block, limit, by_last=by_last)
         self.view_set = view_set
 
     def promising(self, first: int, end: int) -> int:
         """About as many positions as a window has."""
-        store = self.round.store
+        store = self.evaluation.store
         if store.program.measure is Measure.NONE or end - first <= FEWEST:
             return end - first
         sample = np.arange(0, len(store), max(1, len(store) // _SAMPLE))
@@ -44,21 +46,21 @@ class ViewRun(BlockRun):
 
     def _slide(self, first: int, end: int) -> Iterator[Bindings]:
         """The matches of some triggers, after purging what no later ones can request."""
-        store = self.round.store
+        store = self.evaluation.store
         first_row, end_row = (int(row) for row in np.searchsorted(store.pos, (first, end)))
         if first_row == end_row:
             return
         reach = int(store.reach(np.array([first_row]))[0])
         oldest = int(np.searchsorted(store.pos, reach))
-        self.view_set.attach(self.round)
+        self.view_set.attach(self.evaluation)
         self.view_set.purge(oldest)
         if not self.by_last:
             oldest = first_row
             last = int(store.pos[end_row - 1])
-            end_row = int(np.searchsorted(self.view_set.reach(self.round), last, "right"))
+            end_row = int(np.searchsorted(self.view_set.reach(self.evaluation), last, "right"))
         for ranges in ranges_of(self.block, first, end, by_last=self.by_last, length=self.length):
             join = ViewJoin(
-                self.round,
+                self.evaluation,
                 self.block,
                 self.block,
                 None,

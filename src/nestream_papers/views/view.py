@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from nestream.engine.event_buffer import Ints
-from nestream_papers.engine.context import Bindings, Round
+from nestream_papers.engine.context import Bindings, Evaluation
 from nestream_papers.engine.program import Views
 from nestream_papers.engine.stack import greatest, least
 from nestream_papers.views.counters import Counters
@@ -49,7 +49,7 @@ class View:
         self.index = Index()
         self.counters = Counters()
         self.oldest = 0
-        self._round: Round | None = None
+        self._evaluation: Evaluation | None = None
         self._forgotten = 0
         self._stride = 1
         self._trigger = -1
@@ -57,14 +57,14 @@ class View:
     # -- usage ---------------------------------------------------------------------------------------------
 
     def load(
-        self, compute: Compute, round: Round, asking: Bindings, rows: Intervals, trigger: Ints
+        self, compute: Compute, evaluation: Evaluation, asking: Bindings, rows: Intervals, trigger: Ints
     ) -> Intervals | None:
         """Make sure that the view can answer query-intervals, given in rows, of some outer results.
 
         Returns their coordinates in the view; None if it would have to hold too much.
         """
-        self.attach(round)
-        part = self.parts.numbers(round, asking)
+        self.attach(evaluation)
+        part = self.parts.numbers(evaluation, asking)
         base = np.maximum(part, 0) * self._stride
         right = np.where(part < 0, rows.left, np.maximum(rows.left, rows.right))
         queries = Intervals(base + rows.left, base + right)
@@ -181,14 +181,14 @@ class View:
         self.parts.forget()
         self.counters.hold(0)
 
-    def attach(self, round: Round) -> None:
-        """Move to the rows and the partitions of a round."""
-        if self._round is round:
+    def attach(self, evaluation: Evaluation) -> None:
+        """Move to the rows and the partitions of an evaluation."""
+        if self._evaluation is evaluation:
             return
-        forgotten = round.store.events.forgotten
+        forgotten = evaluation.store.events.forgotten
         shift, self._forgotten = forgotten - self._forgotten, forgotten
         self.purge(shift)
-        before, self._stride, self._round = self._stride, round.stride, round
+        before, self._stride, self._evaluation = self._stride, evaluation.stride, evaluation
         if not len(self.index) and not len(self.results) and not (self.facts and len(self.facts)):
             self.oldest -= shift
             self._trigger -= shift
@@ -201,7 +201,7 @@ class View:
         intervals = self.index.intervals
         parts = intervals.left // before
         left, right = intervals.left - parts * before - shift, intervals.right - parts * before - shift
-        renumbered = self.parts.renumbered(round, shift)
+        renumbered = self.parts.renumbered(evaluation, shift)
         kept, numbers = renumbered(held.part)
         held.only(kept)
         held.place(numbers[kept], self._stride)

@@ -6,7 +6,7 @@ import numpy as np
 
 from nestream.engine.event_buffer import Ints
 from nestream.engine.program import Measure
-from nestream_papers.engine.context import Round
+from nestream_papers.engine.context import Evaluation
 from nestream_papers.engine.program import Block, BlockProgram, Negation
 from nestream_papers.views.counters import Counters, total
 from nestream_papers.views.inner import Inner, inner_queries, is_steady, negated_query, spans_two_windows
@@ -25,7 +25,7 @@ class ViewSet:
         self._nested: dict[int, list[Inner]] = {}
         self._negated: dict[int, Inner | None] = {}
         self._views: dict[int, View] = {}
-        self._reach: tuple[Round, Ints] | None = None
+        self._reach: tuple[Evaluation, Ints] | None = None
 
     def inner_queries(self, block: Block, root: Block) -> list[Inner]:
         """The nested expressions of a block."""
@@ -59,15 +59,15 @@ class ViewSet:
         for view in self._views.values():
             view.purge(oldest)
 
-    def attach(self, round: Round) -> None:
-        """Move to another round."""
+    def attach(self, evaluation: Evaluation) -> None:
+        """Move to another evaluation."""
         for view in self._views.values():
-            view.attach(round)
+            view.attach(evaluation)
 
-    def reach(self, round: Round) -> Ints:
+    def reach(self, evaluation: Evaluation) -> Ints:
         """For each row, the first position in a window that ends with it."""
-        if self._reach is None or self._reach[0] is not round:
-            self._reach = round, round.store.reach(np.arange(len(round.store)))
+        if self._reach is None or self._reach[0] is not evaluation:
+            self._reach = evaluation, evaluation.store.reach(np.arange(len(evaluation.store)))
         return self._reach[1]
 
     @property

@@ -88,9 +88,9 @@ def test_a_cached_prefix_is_built_once_and_kept_until_its_window_has_passed(
     built: list[int] = []
     add = PreCache._add
 
-    def counting(self: PreCache, round: object, begin: int, end: int, limit: int) -> bool:
+    def counting(self: PreCache, evaluation: object, begin: int, end: int, limit: int) -> bool:
         before = len(self)
-        room = add(self, round, begin, end, limit)  # type: ignore[arg-type]
+        room = add(self, evaluation, begin, end, limit)  # type: ignore[arg-type]
         built.append(len(self) - before)
         return room
 
