@@ -20,9 +20,9 @@ from benchmarks.suites import SUITES
 from nestream.data import generate
 from nestream.logical.nodes import Negation, leaves, walk
 from nestream.model.expression import variables
-from nestream.papers.options import Options
-from nestream.papers.sase import plan
 from nestream.strategies import PLANNERS
+from nestream_papers.options import Options
+from nestream_papers.sase import plan
 
 FIGURE = Figure("7", "window", "milliseconds", "it is faster", "No reason.", slower="nested", faster="views")
 ONE_OF_EACH = {

@@ -241,6 +241,22 @@ PROBLEMS = [
         "write it in a SEQ, after a positive component: `SEQ(A a, NEXT B b)`",
     ),
     Problem(
+        "SEQ(A{3,} a, NEXT B b) WITHIN 9",
+        "misplaced-step",
+        "NEXT B b",
+        "NEXT has no event on its left",
+        "put an event before the group: `SEQ(A a, A+ more, NEXT B b)`",
+    ),
+    Problem(
+        "SEQ(A a, B b, a.note.id = 1) WITHIN 9",
+        "unknown-field",
+        "a.note.id",
+        "`a.note` has no fields: it is a string",
+        "an object in JSON lines is read as text: write its fields as columns, or read the file with "
+        "Polars or DuckDB; quote a column with a dot in its name with backticks",
+        events=(("ts", 1), ("type", "A"), ("note", '{"id": 1}')),
+    ),
+    Problem(
         "OR(A a, DIRECTLY B b) WITHIN 9",
         "misplaced-step",
         "DIRECTLY B b",
@@ -497,7 +513,7 @@ PROBLEMS = [
         "wrong-type",
         "1 < 'x'",
         "cannot compare an integer with a string",
-        hint="put the number in quotes, or convert the column",
+        hint="put the number in quotes to compare text; one value that is not a number makes a column text",
     ),
     Problem(
         "SEQ(A a, B b, TRUE < FALSE) WITHIN 9",

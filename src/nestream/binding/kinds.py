@@ -76,7 +76,7 @@ def text_hint(left: Kind, right: Kind) -> str | None:
     if Kind.STRING in (left, right) and {left, right} & TIMES:
         return "write the time as TIMESTAMP '2026-01-31 12:00:00', or convert the column"
     if Kind.STRING in (left, right) and (left.is_number or right.is_number):
-        return "put the number in quotes, or convert the column"
+        return "put the number in quotes to compare text; one value that is not a number makes a column text"
     return None
 
 

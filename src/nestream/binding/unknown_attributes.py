@@ -12,7 +12,7 @@ from nestream.model.diagnostics import Diagnostic
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import PATH_MARK, Attribute, column_name
 from nestream.model.lazy import Lazy
-from nestream.model.schema import Schema, kind_of
+from nestream.model.schema import Kind, Schema, kind_of
 from nestream.model.text import print_name
 
 if TYPE_CHECKING:
@@ -64,7 +64,13 @@ def _unknown_field(attribute: Attribute, schema: Schema) -> Diagnostic | None:
         shown = f"{print_name(attribute.variable or '')}.{print_name(PATH_MARK.join(path[:length]))}"
         if not pa.types.is_struct(owner):
             message = f"`{shown}` has no fields: it is {a_kind(kind_of(owner))}"
-            hint = f"write `{shown}`; quote a column with a dot in its name with backticks"
+            hint = f"write `{shown}`"
+            if kind_of(owner) is Kind.STRING:
+                hint = (
+                    "an object in JSON lines is read as text: write its fields as columns, or read the file "
+                    "with Polars or DuckDB"
+                )
+            hint = f"{hint}; quote a column with a dot in its name with backticks"
             return Diagnostic("unknown-field", message, attribute.span, hint=hint)
         fields = [owner.field(place).name for place in range(owner.num_fields)]
         if path[length] not in fields:
