@@ -119,7 +119,7 @@ def test_messages_cannot_be_read_as_another_format(options: list[str]) -> None:
         "stream", "SEQ(A a, B b) WITHIN 10 s", "--from", "kafka://h/o", "--input-format", "csv", *options
     )
     assert done.exit_code == 1
-    assert "messages are JSON or Avro, and kafka://h/o cannot be read as csv" in done.stderr
+    assert "kafka://h/o cannot be read as csv: messages are JSON or Avro" in done.stderr
 
 
 @pytest.mark.parametrize("local", [["--local"], []], ids=["local", "spark"])

@@ -37,7 +37,9 @@ class Partition:
             raise PartitionError(f"no group holds the expressions {sorted(missing)}")
         if len(members) != self.size:
             several = sorted({member for member in members if members.count(member) > 1})
-            raise PartitionError(f"several groups hold the expressions {several}, or one that there is not")
+            raise PartitionError(
+                f"expressions {several} are in several groups, or a group has an unknown expression"
+            )
         if frozenset() in self.groups:
             raise PartitionError("a group without expressions")
 

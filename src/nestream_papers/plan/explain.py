@@ -73,7 +73,7 @@ def _group(group: Group) -> str:
     text = f"Shared by {blocks}: {group.operator} of ({steps})"
     if group.operator is Sharing.MARKING:
         columns = EMap.of_group(group).columns
-        return f"{text}, {len(group.members)} expressions told apart by {len(columns)} constraints"
+        return f"{text}, {len(group.members)} expressions that differ in {len(columns)} constraints"
     return text
 
 
