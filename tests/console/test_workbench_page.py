@@ -307,7 +307,7 @@ def test_ctrl_enter_runs_format_lays_out_and_results_of_an_earlier_text_say_so(p
     area.press("Control+Enter")
     status = page.get_by_role("region", name="Results").get_by_role("status").first
     expect(status).to_contain_text("matches in", timeout=PATIENCE)
-    stale = page.get_by_text("These results are of an earlier text")
+    stale = page.get_by_text("These results are from an earlier text")
     expect(stale).to_be_hidden()
     area.press("End")
     area.press_sequentially(" ")

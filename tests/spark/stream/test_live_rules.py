@@ -262,6 +262,7 @@ def test_twenty_kills_at_any_moment_of_a_job_whose_rules_change_lose_nothing(tmp
             assert time.monotonic() < end, (job.progress, job.said)
             time.sleep(0.05)
 
+    wait_for(partial(job.has_read_more_than, 0))  # so that it has begun with the first version of the rules
     for _ in range(20):
         before = job.progress["events"]
         for _ in range(3):
