@@ -248,10 +248,10 @@ def _speeds(results: Results) -> list[Part]:
 
     queries = [{**results[name], "name": name} for name in PATTERNS if name in results]
     foot = (
-        f"Arrow reads the five columns in one thread in {time(read) if read else '-'}. Polars and DuckDB: "
-        "the time of the best formulation as a multiple of nestream's, measured in turns; above 1 they "
-        "are slower. All of them start from events in memory in their own form and build all five columns "
-        "of every event of every match; nestream also sorts the matches by their end."
+        f"Arrow reads the five columns in one thread in {time(read) if read else '-'}. For Polars and DuckDB "
+        "the table shows the time of the best formulation as a multiple of nestream's, measured in turns; "
+        "above 1 they are slower. All of them start from events in memory in their own form and build all "
+        "five columns of every event of every match; nestream also sorts the matches by their end."
     )
     columns: Columns = {
         "query": "`{query}`",
@@ -282,7 +282,7 @@ def _formulations(results: Results) -> list[Part]:
     }
     foot = (
         "The formulations are in `benchmarks/peers/`. Memory is the peak beyond the events and the matches, "
-        "which each program holds in its own form. nestream has as many threads as the peer where it can."
+        "which each program holds in its own form. If it can, nestream uses as many threads as the peer."
     )
     return table("Every formulation", columns, tried, foot)
 
@@ -355,11 +355,12 @@ ENGINE = Suite(
     tuple(_targets()),
     _parts,
     text="""
-Generated events of 20 types and 1,000 ids in five columns, beside Arrow's read of them and beside Polars and
-DuckDB. The peers run each query as you would write it first and in the best formulations found; all are in
-`benchmarks/peers`. The best ones do what the engine does: a negation as a bound, by
-window functions, and buckets of one window, so that a range join becomes an equality join.""",
-    conditions="Programs that find the matches of a query find the same ones.",
+The events are generated: 20 types and 1,000 ids, in five columns. The engine is compared with the time in
+which Arrow reads them, and with Polars and DuckDB. These peers run each query as you would write it
+first, and in the best formulations found; all are in `benchmarks/peers`. The best ones do what the engine
+does: a negation as a bound, by window functions, and buckets of one window, so that a range join becomes
+an equality join.""",
+    conditions="All programs find the same matches.",
     repeats=5,
     limit=60,
 )

@@ -20,9 +20,9 @@ from benchmarks.turns import ENOUGH
 
 ORDER = ("rewriting", "analytics", "views", "predicates", "sase")
 CONDITIONS = (
-    f"Times are processor times. The ways take turns in one process; one that has taken {ENOUGH:.0f} s "
-    "takes no more turns. Ratios are those of the median turn, with the least and the greatest in "
-    "parentheses. All ways find the same matches."
+    f"Times are processor times. The strategies take turns in one process; after {ENOUGH:.0f} s a strategy "
+    "takes no more turns. Ratios are from the median turn, with the least and the greatest in "
+    "parentheses. All strategies find the same matches."
 )
 VIEWS = ("computed", "kept", "used", "reused", "unused", "peak")
 
@@ -146,7 +146,9 @@ class Paper:
         columns |= {"events": "{events:,}", "matches": "{matches:,}"}
         columns |= {way: cell(way) for way in own[0]["ways"]}
         reports = f"The paper reports: {experiment['reports']}. " if "reports" in experiment else ""
-        several = f"A factor is the time of {base} as a multiple." if len(own[0]["ways"]) > 1 else ""
+        several = (
+            f"A factor is the time of {base} divided by the other time." if len(own[0]["ways"]) > 1 else ""
+        )
         blocks: list[Any] = [(reports + several).strip()]
         for one in self.figures(experiment):
             title = f"{experiment['title'].partition(' (')[0]}, as figure {one.number}"
@@ -168,7 +170,7 @@ class Paper:
             tuple(self.targets()),
             self.parts,
             text=f"The experiments of *{self.title}*. {declared['about'].strip()}\n\n"
-            f"The paper leaves some things open. These are assumed here:\n\n{assumed}",
+            f"The paper does not say everything. The benchmarks assume:\n\n{assumed}",
             conditions=CONDITIONS,
             repeats=declared.get("repeats", 3),
         )

@@ -163,14 +163,14 @@ def _found(figure: Figure, own: list[Result]) -> str:
     text = f"Here {figure.slower} {verb} {_listed(factors)} times as much as {figure.faster}"
     behind = sum(factor < 1 for factor in factors)
     if all(1 / ALIKE < factor < ALIKE for factor in factors):
-        order = "so they are alike"
+        order = "about the same"
     else:
-        order = f"in {behind} of {len(factors)} cases less" if behind else "so the order is the paper's"
+        order = f"less in {behind} of {len(factors)} cases" if behind else "in the paper's order"
     several = isinstance(figure.factor, Sequence)
     wanted = list(figure.factor) if isinstance(figure.factor, Sequence) else [figure.factor] * len(factors)
     if len(wanted) == len(factors) and (several or figure.factor):
         reached = sum(have >= want for have, want in zip(factors, wanted, strict=True))
-        return f"{text}, {order}; {reached} of {len(factors)} reach its factor."
+        return f"{text}, {order}; {reached} of {len(factors)} reach the paper's factor."
     return f"{text}, {order}."
 
 
@@ -179,7 +179,7 @@ def _course(figure: Figure, lines: Mapping[str, Points]) -> str:
     ends = [
         f"{name} from {_value(line[0][1])} to {_value(line[-1][1])}" for name, line in lines.items() if line
     ]
-    return f"Here, {figure.y}, from the least to the greatest: {', '.join(ends)}." if ends else ""
+    return f"Here, in {figure.y}, from the first case to the last: {', '.join(ends)}." if ends else ""
 
 
 def _listed(factors: list[float]) -> str:

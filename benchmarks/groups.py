@@ -82,8 +82,8 @@ DIFFERENT = (
     "For `B{3,}` Esper, Siddhi and Flink CEP wait for three B and take every C after them. That finds the "
     "same pairs, but not the other members: none of them can show or sum up the whole group. `KEEP FIRST PER "
     "a` is what they do when no step says `every` or `followedByAny`, and what `MATCH_RECOGNIZE` does with "
-    "`SKIP TO NEXT ROW`. Ten A in a row are one match for each start there and one for each end here, which "
-    "are as many."
+    "`SKIP TO NEXT ROW`. For ten A in a row they return one match for each start, and nestream one for each "
+    "end, which is the same number."
 )
 
 ONE_PASS = (
@@ -239,9 +239,9 @@ GROUPS = Suite(
     tuple(_targets()),
     _parts,
     text="""
-A group takes all the events between its neighbours. Counting them is two searches an event, so a group should
-cost what a negation costs, and an aggregate about what an attribute costs, whatever the number of members.
-`KEEP` on the first or last event builds only what is kept.""",
+A group has all events between its neighbours as members. Counting them takes two searches for each event,
+so a group should cost as much as a negation, and an aggregate as much as an attribute, for any number of
+members. `KEEP` on the first or last event builds only the matches that it keeps.""",
     conditions="What is compared takes turns in one process, or each peer with nestream on the same events. "
     "All find the same matches, by number and by a checksum of their times and whole numbers.",
     repeats=5,

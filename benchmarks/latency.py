@@ -91,7 +91,7 @@ def _parts(results: Results) -> list[Part]:
         f"`{QUERY}`. The median of the repeats, with the least in parentheses. Lines are written every "
         f"{WAYS['pipe'][1] * 1e3:.0f} ms and files every {WAYS['job'][1] * 1e3:.0f} ms, and an event waits "
         f"for the next write: half of that is part of each median. The first {WARM:.0%} of the time, in "
-        "which everything starts, does not count."
+        "which everything warms up, do not count."
     )
     backlog_foot = "The median of the repeats, with the greatest in parentheses; without the time to start."
     return [
@@ -110,9 +110,9 @@ LATENCY = Suite(
     tuple(_targets()),
     _parts,
     text="""
-A feed in a process of its own writes events of 20 types at a steady rate. The time of an event is when it
-falls due, and that of its match is when a reader finds it in the sink. The feed, the stream and the reader
-share the cores.""",
-    conditions="Every match that a table of the same events has must come, but for `query.match(df)`, whose "
-    "last matches wait for a later event.",
+A feed in a process of its own writes events of 20 types at a steady rate. Latency is measured from the
+moment at which an event is due until a reader finds its match in the sink. The feed, the stream and the
+reader share the cores.""",
+    conditions="A run must find every match that `query.match` finds in a table of the same events; only the "
+    "last matches of a streaming `query.match(df)` wait for a later event.",
 )

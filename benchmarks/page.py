@@ -18,8 +18,8 @@ PLOTS = "plots"
 Kept = Mapping[str, Mapping[str, Any]]
 """The results of each suite."""
 CLAIMS = (
-    ("most nested negations cost what a flat query costs", "engine", r"against the flat query$"),
-    ("gives them within a memory budget", "engine", r"^20 matches an event"),
+    ("most nested negations cost about as much as a flat query", "engine", r"against the flat query$"),
+    ("returns them in batches within a memory budget", "engine", r"^20 matches an event"),
     ("Hundreds of rules run over one pass of the same events", "queries", r"rules together to one alone"),
 )
 """What README claims: its words, the suite, and a pattern of the titles of the targets that decide it."""
@@ -32,16 +32,16 @@ SPEAKS_OF_SPEED = re.compile(
 INTRODUCTION = """\
 # Performance
 
-`scripts/bench report` measures all of this and writes this page; nothing in it is typed by hand. The results
-are in `benchmarks/results`, and `scripts/bench report --from-results` makes the page
-of them again. `benchmarks/README.md` has the commands.
+`scripts/bench report` runs every benchmark and writes this page; nothing in it is typed by hand. The
+results are in `benchmarks/results`, and `scripts/bench report --from-results` writes the page from them
+without measuring. `benchmarks/README.md` has the commands.
 
-- Ratios say more than seconds: what is compared takes turns, so that whatever else the machine does affects
-  all of them alike. Each time is the best of several.
-- Matches are checked: all ways to run a query that are compared must find the same ones, and prefix sums give
-  the number of matches of three-step queries independently.
-- A target says what should be reached, by our own measure or by what a paper reports. Missed targets stay in
-  the tables."""
+- Ratios say more than seconds. Programs that are compared take turns, so that other load on the machine
+  affects all of them. Each time is the best of several.
+- Matches are checked. All ways to run a query must find the same ones, and prefix sums independently give
+  the number of matches of three-step queries.
+- A target is a number to reach, set by nestream itself or reported by a paper. Missed targets stay in the
+  tables."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def section(suite: Suite, found: Mapping[str, Any], folder: str = "") -> str:
         f"Measured {found['date']} by `scripts/bench {suite.name}` in {found['seconds']:,.0f} s: "
         f"{machine['cores']} cores, {machine['system']}, Python {machine['python']}, {versions}. "
         f"{found['events']:,} events unless a table says otherwise; the best of {found['repeats']} "
-        "repeats, with the excess of the median in parentheses. The load rose up to "
+        "repeats, in parentheses how far the median is above it. The highest load was "
         f"{machine['highest load']}. {suite.conditions}"
     )
     gone = gone_ways(suite, found.get("results", {}))

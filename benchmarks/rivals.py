@@ -153,7 +153,7 @@ def _overview(results: Results) -> Part:
     foot = (
         "The time of the peer in its best formulation, as a multiple of nestream's on the same events; "
         "above 1 it is slower. A slow peer gets fewer events, and nestream as many beside it. Flink SQL "
-        "returns one match for each start, so it runs on events of which every type occurs once for each "
+        "returns one match for each start, so it runs on events in which every type occurs once for each "
         "id: there that is all matches."
     )
     return Part("Beside the peers", (rows(("query", *names), cells), foot))
@@ -209,9 +209,9 @@ def _details(results: Results) -> list[Part]:
     foot = (
         "×: the ratio of the best turns, with the least and the greatest of one turn. Memory: the most "
         "that the process and its children hold during a turn, with the events; beyond: the peak without "
-        "the events and the matches, where the program can tell. Lines: the query alone, as it is in "
-        "`benchmarks/peers`; nestream's as `nestream fmt` lays it out. nestream has as many threads as "
-        "the peer where it can."
+        "the events and the matches, if the program can measure it. Lines: the query alone, as it is in "
+        "`benchmarks/peers`; nestream's as `nestream fmt` lays it out. If it can, nestream uses as many "
+        "threads as the peer."
     )
     return table("Every peer and query", columns, tried, foot)
 
@@ -246,12 +246,12 @@ RIVALS = Suite(
     tuple(_targets()),
     _parts,
     text="""
-Nine queries in the programs that you could use instead, each as its documentation advises. A match is every
-combination of events that fits, so Flink CEP uses `followedByAny`, Esper and Siddhi `every` at each step.
-Where a peer cannot express a query as a pattern, but can as another query, that is used and its lines are
-counted: in Esper a subquery for a leading negation and a join for a conjunction, in Siddhi outer joins for
-negations. `MATCH_RECOGNIZE` returns one match for each start; Flink SQL is therefore compared on events where
-that is all of them.""",
+This suite runs nine queries in the programs that you could use instead, each set up as its documentation
+advises. A match is every combination of events that fits, so Flink CEP uses `followedByAny`, and Esper
+and Siddhi `every`, at each step. If a peer cannot express a query as a pattern, it runs another query
+with the same matches, whose lines are counted: in Esper a subquery for a leading negation and a join for
+a conjunction, in Siddhi outer joins for negations. `MATCH_RECOGNIZE` returns one match for each start, so
+Flink SQL runs on events in which no start has another match.""",
     conditions="Each peer takes turns with nestream on the same events in memory; the first turn does not "
     "count. All find the same matches, by number and by a checksum of their times.",
     limit=40,

@@ -167,8 +167,8 @@ def _keys(results: Results) -> list[Part]:
     )
     foot = (
         f"Each key has two or three events and is dead after {2 * LIFE / 1000:,.0f} s; one in a hundred is "
-        "alive at a time. In each cell: after one quarter of the events, after three, and the most in "
-        "parentheses. Memory is that of all Python workers, or beyond what the process had before."
+        "alive at a time. Each cell has the value after one quarter of the events, after three quarters, and "
+        "the highest in parentheses. Memory is that of all Python workers, or what the process gained."
     )
     return table("Ten million keys, most of them dead", columns, found, foot, plot)
 
@@ -192,12 +192,12 @@ def _skew(results: Results) -> list[Part]:
         "buckets that stay": "{stays:.0%}",
     }
     foot = (
-        f"{TASKS_A_STAGE} tasks. The size of a task is the number of rows that it reads. A key counts as too "
-        "large from 100 kB of events on here (256 MB unless set)."
+        f"{TASKS_A_STAGE} tasks. The size of a task is the number of rows that it reads. Here a key with "
+        "more than 100 kB of events is too large (256 MB by default)."
     )
     stream_foot = (
-        f"{WORKERS} buckets, one for each executor. A key of a stream is in one bucket, whatever its share. "
-        "The last column is the share of buckets that run on the executor that ran them before, which has "
+        f"{WORKERS} buckets, one for each executor. In a stream, all events of a key are in one bucket. "
+        "The last column is the share of buckets that run on the same executor as before, which has "
         "their state in memory; others read it from the checkpoint."
     )
     return [
@@ -245,8 +245,8 @@ SCALE = Suite(
 A standalone cluster on this machine: a master and {WORKERS} workers, each with one executor of one core, so
 the executors share the two processors. Rows of tasks and processor time do not depend on that; seconds do.
 [Scale](guides/scale.md) says what a job of a million events a second needs.""",
-    conditions=f"The first {WARM} micro-batches of a stream do not count. Every match that a table of the "
-    "same events has must come.",
+    conditions=f"The first {WARM} micro-batches of a stream do not count. A run must find every match that "
+    "`query.match` finds in a table of the same events.",
     repeats=1,
     limit=600,
 )

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 import nestream
 from benchmarks.feed import lines
-from nestream.data.rules import rule_set
+from benchmarks.rule_set import rule_set
 
 Task = dict[str, Any]
 WORKERS = 3

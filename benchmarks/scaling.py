@@ -265,9 +265,9 @@ SCALING = Suite(
     tuple(_targets()),
     _parts,
     text="""
-How the cost grows with each property of a query and its events while the others are held. Exponents are
-fitted to the logarithms: 1 is growth in proportion, 0 is none. Files are read batch by batch with
-`query.stream`, so memory does not depend on their length; `query.match` and `nestream run` hold all
+This suite varies one property of a query or its events at a time, and measures how the cost grows.
+Exponents are fitted to the logarithms: 1 is proportional growth, 0 is none. Files are read batch by batch
+with `query.stream`, so memory does not depend on their length; `query.match` and `nestream run` hold all
 events.""",
     conditions="Each benchmark has a process of its own; windows and steps take turns in one.",
     repeats=2,

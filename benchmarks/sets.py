@@ -34,8 +34,8 @@ def _parts(results: Results) -> list[Part]:
         "to plan one more": lambda one: f"{one['adding'] * 1e3:.1f} ms",
     }
     foot = (
-        "Together includes planning. One alone is the mean of some rules of the set; one after the other "
-        "runs every rule by itself over the same events in memory."
+        '"Together" includes planning. "One alone" is the mean of some rules of the set; "one after the '
+        'other" runs every rule by itself over the same events in memory.'
     )
     return table("Rules over one stream", columns, found, foot, plot)
 
@@ -66,7 +66,7 @@ SETS = Suite(
     ),
     _parts,
     text="""
-Rules that share their beginnings and the types of their ends; the last event of each has a test of its own
-that few events pass. [Query sets](guides/rule-sets.md) says what is shared.""",
-    conditions="All run in one process in turns; every rule finds the same matches together and alone.",
+The rules share their first steps and the types of their last ones; the last event of each has a test of
+its own that few events pass. [Rule sets](guides/rule-sets.md#what-is-shared) explains what is shared.""",
+    conditions="All take turns in one process; every rule finds the same matches together and alone.",
 )

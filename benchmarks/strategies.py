@@ -66,7 +66,7 @@ def _parts(results: Results) -> list[Part]:
     }
     rows = [{**result, "name": name} for name, result in results.items()]
     foot = (
-        "Milliseconds of the processor, the best of the turns. The last column compares auto with the best."
+        "Processor time in milliseconds, the best of the turns. The last column compares auto with the best."
     )
     return table("Every strategy on every workload", columns, rows, foot)
 
@@ -96,8 +96,8 @@ STRATEGIES = Suite(
     tuple(_targets()),
     _parts,
     text="""
-The queries of the other parts by every strategy. `auto`, which is
-[the engine itself](how-it-works/engine.md), should never take more than 1.1 times as long as the best
+Every strategy runs the queries of the other suites. `auto`, the
+[default engine](how-it-works/engine.md), should never take more than 1.1 times as long as the best
 technique of the papers.""",
     conditions="The strategies take turns in one process and find the same matches.",
     repeats=5,

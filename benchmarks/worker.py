@@ -124,7 +124,7 @@ def views(task: Task) -> Answer:
 
 def rules(task: Task) -> Answer:
     """A set of rules: planned, run together, some of them alone, and all of them one after the other."""
-    from nestream.data.rules import rule_set
+    from benchmarks.rule_set import rule_set
 
     table = events(task["path"])
     chosen_rules = dict(list(rule_set(1_000).items())[: task["rules"]])

@@ -234,7 +234,7 @@ class Queries(Matching):
             for name in names:
                 if Decided.WINDOW in program_of(self.members[name].plan, None, "native").decided:
                     raise ValueError(
-                        f"as_of cannot tell which {kind} events are still to come: "
+                        f"as_of does not say which {kind} events are still to come: "
                         f"the query {name} waits for the end of its window\n"
                         "  hint: leave as_of out, or run the queries that make events alone"
                     )

@@ -28,8 +28,12 @@ from nestream.model.diagnostics import Diagnostic, QueryError, Severity, in_text
 from nestream.model.lazy import Lazy, lazy
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema, attributes_of
-from nestream.strategies import STRATEGIES as STRATEGIES  # for the command line
+from nestream.strategies import ALIASES as ALIASES  # these for the command line
+from nestream.strategies import STRATEGIES as STRATEGIES
 from nestream.strategies import Options, known_options, known_strategy, tool
+from nestream.strategies import StrategyError as StrategyError
+from nestream.strategies import install_papers as install_papers
+from nestream.strategies import papers_problem as papers_problem
 from nestream.strategies import switches as switches
 
 if TYPE_CHECKING:
@@ -366,12 +370,12 @@ class Query(Matching):
 
         With a Spark DataFrame as `events`, and the options of `on_spark`, it also shows how Spark splits,
         reads and filters the events; for a stream, also the watermark, the state and when matches are
-        emitted. `verbose` adds the costs of the strategies for assumed events, and how the plan is rewritten,
-        rule by rule. `analyze` takes events, with the options of `match`: it runs the query and shows matches
-        and times beside the estimates. `strategy="flat"` shows which expressions share work.
+        emitted. `analyze` takes events, with the options of `match`: it runs the query and shows matches
+        and times beside the estimates.
 
-        `dialect="sase"` shows SASE's operators instead: the paper's basic plan, its optimised plan, and the
-        plan that runs.
+        The rest needs nestream-papers. `verbose` adds how the plan is rewritten, rule by rule.
+        `strategy="flat"` shows which expressions share work. `dialect="sase"` shows SASE's operators instead
+        of the plan: the paper's basic plan, its optimised plan, and the plan that runs.
 
         >>> import nestream
         >>> print(nestream.query("SEQ(A a, B b) WITHIN 10").explain().splitlines()[0])
@@ -582,14 +586,17 @@ class Query(Matching):
         """The normal form of a plan of this query: an OR of flat sequences, as far as possible."""
         if has_groups(plan):  # no rule of the papers covers them
             return plan
-        found: Plan = tool("normal_form")(plan)
+        found: Plan = tool("normal_form", "the normal form of a plan")(plan)
         return found
 
     def estimated_rows(self, plan: Plan, table: pa.Table, schema: Schema) -> dict[int | None, float]:
-        """The estimated rows of each component of a plan, by its identity; None is the whole plan."""
-        if has_groups(plan):
+        """The estimated rows of each component of a plan, by its identity; None is the whole plan.
+
+        There are no estimates without nestream-papers, whose cost model they come from, nor for groups.
+        """
+        if has_groups(plan) or papers_problem() is not None:
             return {}
-        found: dict[int | None, float] = tool("estimated_rows")(plan, table, schema)
+        found: dict[int | None, float] = tool("estimated_rows", "an estimate")(plan, table, schema)
         return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +240,30 @@ PROBLEMS = [
         "NEXT A a",
         "NEXT has no event on its left",
         "write it in a SEQ, after a positive component: `SEQ(A a, NEXT B b)`",
+    ),
+    Problem(
+        "SEQ(A a, !C c, B b) WHERE [idd] WITHIN 9",
+        "unknown-attribute",
+        "[idd]",
+        "A, B or C events have no attribute `idd`",
+        "did you mean `id`?",
+        events=(("ts", 1), ("type", "A"), ("id", 1)),
+    ),
+    Problem(
+        "SEQ(A{3,} a, NEXT B b) WITHIN 9",
+        "misplaced-step",
+        "NEXT B b",
+        "NEXT has no event on its left",
+        "put an event before the group: `SEQ(A a, A+ more, NEXT B b)`",
+    ),
+    Problem(
+        "SEQ(A a, B b, a.note.id = 1) WITHIN 9",
+        "unknown-field",
+        "a.note.id",
+        "`a.note` has no fields: it is a string",
+        "an object in JSON lines is read as text: write its fields as columns, or read the file with "
+        "Polars or DuckDB; quote a column with a dot in its name with backticks",
+        events=(("ts", 1), ("type", "A"), ("note", '{"id": 1}')),
     ),
     Problem(
         "OR(A a, DIRECTLY B b) WITHIN 9",
@@ -497,7 +522,7 @@ PROBLEMS = [
         "wrong-type",
         "1 < 'x'",
         "cannot compare an integer with a string",
-        hint="put the number in quotes, or convert the column",
+        hint="put the number in quotes to compare text; one value that is not a number makes a column text",
     ),
     Problem(
         "SEQ(A a, B b, TRUE < FALSE) WITHIN 9",
@@ -569,6 +594,14 @@ PROBLEMS = [
         "cannot compare an integer with a duration",
         "the time column holds integers: write the duration as a number in its unit",
         events=(("ts", 1), ("type", "A")),
+    ),
+    Problem(
+        "SEQ(A a, B b, b.ts - a.ts < 5) WITHIN 1 hour",
+        "wrong-type",
+        "b.ts - a.ts < 5",
+        "cannot compare a duration with an integer",
+        "a duration needs a unit: write `5 s`",
+        events=(("ts", datetime(2026, 1, 5)), ("type", "A")),
     ),
 ]
 

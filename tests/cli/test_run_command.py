@@ -230,6 +230,14 @@ def test_the_strategies_give_the_same_answer(events: Path) -> None:
     assert len(answers) == 1
 
 
+def test_a_strategy_that_does_not_cover_the_query_is_an_error_with_a_hint(events: Path) -> None:
+    for arguments in (["--strategy", "nested"], ["--without", "bounds"]):
+        result = call("run", "SEQ(A+ a, B b) WITHIN 10", events, *arguments)
+        assert result.exit_code == 1
+        assert result.stderr.startswith("error: groups do not run with "), result.stderr
+        assert "hint: use strategy auto" in result.stderr
+
+
 def test_techniques_are_switched_off_by_name(events: Path) -> None:
     query = "SEQ(Wash w, !SEQ(Check c, Check d), Use u) WITHIN 9"
     explained = call("explain", query, "--without", "bounds").stdout

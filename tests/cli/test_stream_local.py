@@ -41,7 +41,7 @@ def test_a_match_is_printed_while_the_pipe_is_still_open() -> None:
     out, said = process.communicate(line(4, "Recycle", 9), timeout=120)
     assert out == ""
     assert process.returncode == 0
-    assert said.startswith("5 events, 1 match, 0 late, 0 malformed")
+    assert said.startswith("5 events, 1 match, 0 late, 0 dead letters")
 
 
 def test_on_a_terminal_matches_are_readable_and_ctrl_c_ends_with_a_summary(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_on_a_terminal_matches_are_readable_and_ctrl_c_ends_with_a_summary(tmp_p
     told: list[bool] = []
 
     def interrupt(process: subprocess.Popen[bytes], screen: str) -> None:
-        if "1 matches" in screen and not told:
+        if "1 match," in screen and not told:
             told.append(True)
             process.send_signal(signal.SIGINT)
 
@@ -58,7 +58,7 @@ def test_on_a_terminal_matches_are_readable_and_ctrl_c_ends_with_a_summary(tmp_p
     shown = without_colours(screen)
     assert code == 0
     assert "query  2026-01-05 08:00:00Z to 08:03:00Z\n  r Recycle    08:00:00Z id=7\n" in shown
-    assert "4 events, 1 match, 0 late, 0 malformed" in shown
+    assert "4 events, 1 match, 0 late, 0 dead letters" in shown
     assert "stopped" in shown
     assert "Traceback" not in shown
 
@@ -108,7 +108,7 @@ def test_events_that_are_left_out_are_reported_once_with_the_first_reason(tmp_pa
     arguments: list[str | Path] = ["stream", QUERY, "--local", "--once", "--from", tmp_path / "events.jsonl"]
     said = call(*arguments).stderr
     assert said.count("left out so far") == 1
-    assert "1 late and 1 malformed" in said
+    assert "1 late event and 1 dead letter left out so far" in said
     assert "events.jsonl, line 5: invalid JSON" in said
     kept = call(*arguments, "--late", tmp_path / "late.jsonl").stderr
     assert "left out" not in kept
@@ -151,6 +151,11 @@ def test_a_folder_of_rules_tells_the_rule_of_each_match(tmp_path: Path) -> None:
         (["--local", "--master", "local[1]", "--from", "events.jsonl"], "leave it out with --local"),
         (["--local", "--from", "events.jsonl", "--to", "out.csv"], "cannot hold csv that grows"),
         (["--local", "--from", "events.jsonl", "--watermark", "soon"], "--watermark"),
+        (["--local", "--from", "events.jsonl", "--watermark", "10"], 'write "10 seconds"'),
+        (
+            ["--local", "--from", "numbered.jsonl", "--watermark", "10 s"],
+            "as a number in the unit of the column",
+        ),
         (["--local", "--from", "events.jsonl", "--future", "7"], "--future"),
         (["--local", "--from", "missing.jsonl"], "no such file"),
         (["--from", "rules", "--to", "out", "--future", "7"], "--future"),
@@ -163,7 +168,9 @@ def test_arguments_that_do_not_go_together_are_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("events.jsonl").write_text(EVENTS)
+    Path("numbered.jsonl").write_text('{"ts": 1, "type": "Recycle", "id": 1}\n')
     os.mkdir("rules")
-    result = call("stream", QUERY, *arguments)
+    query = QUERY.replace("1 hour", "60") if "numbered.jsonl" in arguments else QUERY
+    result = call("stream", query, *arguments, *(["--once"] if "--local" in arguments else []))
     assert result.exit_code in (1, 2)
     assert said in " ".join(result.output.replace("│", " ").split())

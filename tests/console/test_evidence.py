@@ -85,7 +85,7 @@ def test_a_match_whose_events_are_gone_is_drawn_and_says_so(console: Console) ->
     row = match("steps", w={**EVENTS[1], "id": 7}, o=EVENTS[9])
     drawn = asked(console, "timeline", text=STEPS, rows=[row], data="live")["timeline"]
     assert drawn["matches"][0]["intervals"][0]["text"] is None
-    assert "not among those given" in drawn["notes"][0]
+    assert "not among the events" in drawn["notes"][0]
 
 
 def test_a_run_gives_each_event_its_number(console: Console) -> None:

@@ -175,7 +175,7 @@ def test_a_trial_survives_a_reload_and_never_shows_among_the_matches_of_the_job(
     new.get_by_role("button", name="Show match 1 on the timeline").click()
     expect(page.locator("[role=tabpanel]:not([hidden]) svg.timeline")).to_be_visible(timeout=PATIENCE)
     page.locator("#query-text").fill(STRICTER)
-    expect(page.get_by_text("The text of the editor is another by now")).to_be_visible()
+    expect(page.get_by_text("The text in the editor has changed since")).to_be_visible()
     amounts = "nestream.matches.filter((match) => match.query === 'large-without-login')"
     assert page.evaluate(f"{amounts}.every((match) => match.events.at(-1).event.amount > 900)")
     page.get_by_role("link", name="Overview").click()
@@ -307,7 +307,7 @@ def test_ctrl_enter_runs_format_lays_out_and_results_of_an_earlier_text_say_so(p
     area.press("Control+Enter")
     status = page.get_by_role("region", name="Results").get_by_role("status").first
     expect(status).to_contain_text("matches in", timeout=PATIENCE)
-    stale = page.get_by_text("These results are of an earlier text")
+    stale = page.get_by_text("These results are from an earlier text")
     expect(stale).to_be_hidden()
     area.press("End")
     area.press_sequentially(" ")

@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.model.schema import Schema
-from nestream.papers.options import Options
-from nestream.papers.sase.plan import BASIC, PAPER
 from nestream.query import Query
 from nestream.strategies import VIEWS
+from nestream_papers.options import Options
+from nestream_papers.sase.plan import BASIC, PAPER
 from tests.property.sets import is_endless
 
 Run = Callable[..., pa.Table]

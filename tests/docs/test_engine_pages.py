@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import nestream
-from nestream.papers.options import Options
+from nestream_papers.options import Options
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -32,12 +32,12 @@ def test_every_switch_is_on_the_page_of_the_papers_engine(option: str) -> None:
 @pytest.mark.parametrize(
     ("page", "sources", "pattern"),
     [
-        ("how-it-works/engine.md", "physical", r'reason="(?!from)([^"]+)"'),
-        ("papers/engine.md", "papers/plan", r'(?:reason = |return None, )"([^"]+)"'),
+        ("how-it-works/engine.md", "nestream/physical", r'reason="(?!from)([^"]+)"'),
+        ("papers/engine.md", "nestream_papers/plan", r'(?:reason = |return None, )"([^"]+)"'),
     ],
 )
 def test_every_reason_for_a_join_is_on_its_page(page: str, sources: str, pattern: str) -> None:
-    folder = DOCS.parent / "src/nestream" / sources
+    folder = DOCS.parent / "src" / sources
     source = "".join(file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.py")))
     reasons = re.findall(pattern, source)
     assert len(reasons) >= 3

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from nestream.logical.text import disjuncts_text
-from nestream.papers.rewrite.normalise import LIMIT, normalise
-from nestream.papers.rewrite.rules import RULES
-from nestream.papers.rewrite.rules.absorption import ABSORPTION
-from nestream.papers.rewrite.rules.projection import PROJECTION
 from nestream.query import query
+from nestream_papers.rewrite.normalise import LIMIT, normalise
+from nestream_papers.rewrite.rules import RULES
+from nestream_papers.rewrite.rules.absorption import ABSORPTION
+from nestream_papers.rewrite.rules.projection import PROJECTION
 from tests.generators.histories import random_history, types_of
 from tests.property.meaning import complete, matches_of
 

@@ -91,8 +91,9 @@ def test_one_fix_quotes_a_reserved_word_wherever_it_is_a_name(text: str) -> None
     assert not diagnose(quoted)
 
 
-def test_the_fix_of_a_misspelt_attribute_comes_from_the_schema() -> None:
-    text = "SEQ(Recycle r, Washing w) WHERE r.idd = w.id WITHIN 5"
+@pytest.mark.parametrize("condition", ["r.idd = w.id", "[idd]", "[idd = 7]"])
+def test_the_fix_of_a_misspelt_attribute_comes_from_the_schema(condition: str) -> None:
+    text = f"SEQ(Recycle r, Washing w) WHERE {condition} WITHIN 5"
     [found] = diagnose(text, SCHEMA)
     assert _fixed(text, found, SCHEMA) == text.replace("idd", "id")
 

@@ -342,6 +342,17 @@ def test_matches_are_ordered_by_the_time_of_their_end_then_by_their_events(data:
 
 
 @FORMS
+def test_matches_of_many_variables_are_in_order(form: str) -> None:
+    wanted = [[*places, 9] for places in product((0, 1, 2), *[(3, 5)] * 3, *[(6, 7)] * 8)][::97]
+    columns = np.array(wanted[::-1], np.int32).T.copy()
+    begin, moments, _, in_order, *spans = in_form(order.groups_of, form)(columns, ints([]))
+    found = in_form(order.by_group, form)(
+        columns, begin, moments, in_order, ints(range(len(moments))), *spans
+    )
+    assert found.T.tolist() == wanted
+
+
+@FORMS
 @few
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=60))
 def test_groups_of_one_moment_are_sorted_together(form: str, drawn: list[tuple[int, int]]) -> None:

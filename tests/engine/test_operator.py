@@ -21,8 +21,8 @@ from nestream.engine.program import Decided, LeafSpec, Measure, Outline, Program
 from nestream.engine.query_set import Matchers
 from nestream.engine.windowed_events import WindowedEvents
 from nestream.model.schema import Schema
-from nestream.papers.options import Options
-from nestream.strategies import STRATEGIES, program_of
+from nestream.strategies import STRATEGIES, StrategyError, program_of
+from nestream_papers.options import Options
 
 TABLE = pa.table({"ts": [1, 2, 3, 4, 6, 9], "type": list("ABABBB"), "id": [1, 2, 1, 1, 2, 1]})
 QUERY = "SEQ(A a, B b) WITHIN 3"
@@ -152,8 +152,31 @@ def test_no_strategy_is_imported_before_it_is_asked_for() -> None:
 
 
 def test_auto_is_native_and_so_is_its_older_name() -> None:
-    assert {"auto", "native", "bounds"} <= set(STRATEGIES)
-    assert strategies.PLANNERS["auto"] == strategies.PLANNERS["bounds"] == strategies.NATIVE
+    assert {"auto", "native"} <= set(STRATEGIES)
+    assert strategies.ALIASES == {"bounds": "native"}
+    assert strategies.PLANNERS["auto"] == strategies.PLANNERS["native"] == strategies.NATIVE
+    assert nestream.query(QUERY).count(TABLE, strategy="bounds") == nestream.query(QUERY).count(TABLE)
+
+
+@pytest.mark.parametrize(
+    ("version", "problem"),
+    [("0.0.1", f"version 0.0.1, while nestream is {nestream.__version__}"), (None, "not installed")],
+)
+def test_the_papers_run_in_the_version_of_nestream_alone(
+    version: str | None, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = nestream.query(QUERY)
+    assert query.count(TABLE, strategy="nested") == query.count(TABLE)
+    if version is None:  # a folder of that name without the package
+        monkeypatch.delattr("nestream_papers.__version__")
+    else:
+        monkeypatch.setattr("nestream_papers.__version__", version)
+    with pytest.raises(StrategyError) as raised:
+        query.count(TABLE, strategy="nested")
+    assert str(raised.value).startswith(
+        f"strategy 'nested' is part of nestream-papers, which is {problem}\n  hint: "
+    )
+    assert query.count(TABLE) == query.count(TABLE, strategy="reference")
 
 
 @pytest.mark.parametrize("options", [{"bounds": False}, {"bounds": True}, Options()])

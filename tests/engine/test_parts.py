@@ -17,14 +17,14 @@ from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.keys import Numbering, key_classes
 from nestream.engine.windowed_events import WindowedEvents
 from nestream.model.schema import Schema
-from tests.papers.tools import SCHEMA, events, program, round_over
+from tests.papers.tools import SCHEMA, evaluation_over, events, program
 
 few = settings(max_examples=100, deadline=None)
 
 
 def store_of(times: list[int]) -> WindowedEvents:
     table = pa.table({"ts": pa.array(times, pa.int64()), "type": ["A"] * len(times), "id": times, "x": times})
-    return round_over("SEQ(A a, A b) WITHIN 5", table.cast(SCHEMA)).store
+    return evaluation_over("SEQ(A a, A b) WITHIN 5", table.cast(SCHEMA)).store
 
 
 # -- keys --------------------------------------------------------------------------------------------------
@@ -55,8 +55,8 @@ def test_equal_values_have_equal_numbers_across_the_attributes_compared(
             "ref": pa.array(right, datatype),
         }
     )
-    round = round_over("SEQ(A a, A b, a.id = b.ref) WITHIN 5", table)
-    numbers = [*round.keys.numbers(("id",)).tolist(), *round.keys.numbers(("ref",)).tolist()]
+    evaluation = evaluation_over("SEQ(A a, A b, a.id = b.ref) WITHIN 5", table)
+    numbers = [*evaluation.keys.numbers(("id",)).tolist(), *evaluation.keys.numbers(("ref",)).tolist()]
     known = [None if value != value else value for value in (*left, *right)]
     for number, value in zip(numbers, known, strict=True):
         assert (number < 0) == (value is None)
@@ -73,10 +73,10 @@ def test_combined_numbers_are_equal_exactly_where_all_values_are(most: int, data
     )
     columns = {name: pa.array([row[n] for row in drawn], pa.int64()) for n, name in enumerate("pqrs")}
     table = pa.table({"ts": range(len(drawn)), "type": ["A"] * len(drawn), **columns})
-    round = round_over("SEQ(A a, A b, a.p = b.r, a.q = b.s) WITHIN 5", table)
+    evaluation = evaluation_over("SEQ(A a, A b, a.p = b.r, a.q = b.s) WITHIN 5", table)
     before, keys_module._FEW = keys_module._FEW, most
     try:
-        fresh = [Numbering(round.store.events, round.keys.key_classes) for _ in range(2)]
+        fresh = [Numbering(evaluation.store.events, evaluation.keys.key_classes) for _ in range(2)]
         numbers = [*fresh[0].of(("p", "q")), *fresh[1].of(("r", "s"))]
     finally:
         keys_module._FEW = before

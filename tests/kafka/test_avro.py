@@ -68,7 +68,7 @@ def test_matches_of_avro_messages_are_found_and_malformed_ones_are_counted(
     broker.send(source, message(0, "A", 7), fine, fine[:-1], fine + b"x", message(2, "A", 1, 5), None)
     more = way if way == ["--local"] else [*way, "--jars", connector()]
     said = stream(broker, source, tmp_path, *more, "--schema", old, "--watermark", "0 seconds")
-    assert said.startswith("6 events, 1 match, 0 late, 4 malformed")
+    assert said.startswith("6 events, 1 match, 0 late, 4 dead letters")
     assert [row["id"] for row in rows(tmp_path / "out")] == [7]
     where = f"topic {source}, partition 0, offset"
     reasons = sorted(row["reason"] for row in rows(tmp_path / "late"))
@@ -89,6 +89,6 @@ def test_a_schema_of_a_registry_that_gains_a_column_does_not_stop_a_stream(
     assert stream(broker, source, tmp_path, *more, "--schema", f"3={old}").startswith("1 event, 0 matches")
     broker.send(source, message(1, "B", 7, 4, note="new"), message(2, "B", 7, 3), message(3, "B", 7, 9))
     said = stream(broker, source, tmp_path, *more, "--schema", f"3={old}", "--schema", f"4={new}")
-    assert said.startswith("4 events, 2 matches, 0 late, 1 malformed")
+    assert said.startswith("4 events, 2 matches, 0 late, 1 dead letter")
     [letter] = rows(tmp_path / "late")
     assert letter["reason"].endswith("it uses schema 9 of the registry. Add --schema 9=FILE.avsc")

@@ -55,9 +55,9 @@ def test_spark_reads_topics_and_sends_each_match_and_each_dead_letter_once(
     broker.send(source, order(0, "Order", 1), order(5, "Order", 2), "[1]", None, "nothing", partition=1)
     broker.send(source, order(1, "Payment", 1), partition=0)
     watch = watching(broker, source, sink, tmp_path, "--once", "--late", broker.url(aside))
-    assert run(watch).startswith("6 events, 0 matches, 0 late, 3 malformed")
+    assert run(watch).startswith("6 events, 0 matches, 0 late, 3 dead letters")
     broker.send(source, order(60, "Shipment", 1), order(61, "Shipment", 2), order(120, "Order", 3))
-    assert run(watch).startswith("9 events, 1 match, 0 late, 3 malformed")
+    assert run(watch).startswith("9 events, 1 match, 0 late, 3 dead letters")
     [match] = broker.read(sink)
     assert json.loads(match.value())["id"] == 2
     where = f"topic {source}, partition 1, offset"

@@ -1,6 +1,6 @@
-"""`./scripts/matrix`: builds the wheel, installs it for each Python and PySpark, and runs the checks there.
+"""`./scripts/matrix`: builds the wheels, installs them for each Python and PySpark, and runs checks there.
 
-Environments and the wheel are under .cache/matrix. A Python is looked for by `uv python find`, then installed
+Environments and wheels are under .cache/matrix. A Python is looked for by `uv python find`, then installed
 by uv where it can reach its downloads. Name another with MATRIX_PYTHON_3_14=/path/to/python.
 """
 
@@ -36,12 +36,12 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="Also write the table of the documentation.")
     asked = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
-    wheel = _wheel()
+    wheels = [_wheel(folder) for folder in (ROOT, ROOT / "src" / "nestream_papers")]
     results: dict[tuple[str, str], dict[str, Any]] = {}
     for python in asked.python or PYTHONS:
         found = _environment(python)
         for spark in asked.spark or SPARKS:
-            result = _run(found, wheel, spark) if isinstance(found, Path) else {"error": found}
+            result = _run(found, wheels, spark) if isinstance(found, Path) else {"error": found}
             results[python, spark] = result
             print(f"Python {python}, PySpark {spark}: {_said(result)}", flush=True)
             (WORK / f"{python}-{spark}.json").write_text(json.dumps(result, indent=2))
@@ -65,13 +65,14 @@ def _uv(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[s
     return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, **options)
 
 
-def _wheel() -> Path:
-    """The wheel of this checkout, built anew."""
-    shutil.rmtree(WORK / "dist", ignore_errors=True)
-    built = _uv("build", "-q", "--wheel", "--out-dir", WORK / "dist", ROOT)
+def _wheel(folder: Path) -> Path:
+    """The wheel of a project of this checkout, built anew."""
+    into = WORK / "dist" / folder.name
+    shutil.rmtree(into, ignore_errors=True)
+    built = _uv("build", "-q", "--wheel", "--out-dir", into, folder)
     if built.returncode:
-        sys.exit(f"the wheel cannot be built:\n{built.stderr}")
-    return next((WORK / "dist").glob("*.whl"))
+        sys.exit(f"the wheel of {folder} cannot be built:\n{built.stderr}")
+    return next(into.glob("*.whl"))
 
 
 def _environment(python: str) -> Path | str:
@@ -100,11 +101,13 @@ def _of_pyenv(python: str) -> str | None:
     return str(found[-1]) if found else None
 
 
-def _run(folder: Path, wheel: Path, spark: str) -> dict[str, Any]:
-    """Install the wheel with a PySpark and run the checks; the versions, the checks, or an error."""
+def _run(folder: Path, wheels: list[Path], spark: str) -> dict[str, Any]:
+    """Install the wheels with a PySpark and run the checks; the versions, the checks, or an error."""
     python = folder / "bin" / "python"
-    wanted = [f"{wheel}[spark]", f"pyspark=={spark}.*"]
-    installed = _uv("pip", "install", "-q", "--python", python, *wanted, "--reinstall-package", "nestream")
+    nestream, papers = wheels
+    wanted = [f"{nestream}[spark]", str(papers), f"pyspark=={spark}.*"]
+    anew = [f"--reinstall-package={name}" for name in ("nestream", "nestream-papers")]
+    installed = _uv("pip", "install", "-q", "--python", python, *wanted, *anew)
     if installed.returncode:
         return {"error": installed.stderr.strip()[-1500:]}
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}

@@ -1,4 +1,4 @@
-"""What every Python and PySpark has to pass; runs in an environment with the wheel and PySpark alone.
+"""What every Python and PySpark has to pass; runs in an environment with the wheels and PySpark alone.
 
 Prints one line of JSON: the versions, and for each check "ok" or what went wrong.
 """

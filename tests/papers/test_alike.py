@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from nestream.engine.operators.alike import alike
-from nestream.papers.engine.context import Bindings
-from nestream.papers.engine.join import Join
 from nestream.query import query
+from nestream_papers.engine.context import Bindings
+from nestream_papers.engine.join import Join
 from tests.papers.tools import SCHEMA
 
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nestream
-from nestream.papers.engine.chain import Chain, is_chain
-from nestream.papers.options import Options
-from tests.papers.tools import SCHEMA, program, round_over
+from nestream_papers.engine.chain import Chain, is_chain
+from nestream_papers.options import Options
+from tests.papers.tools import SCHEMA, evaluation_over, program
 
 QUERIES = {
     "three steps": "SEQ(A a, B b, C c) WITHIN 6",
@@ -56,9 +56,9 @@ class Watched(Chain):
 
 
 def watched(text: str, table: pa.Table, **switches: Any) -> tuple[Watched, list[tuple[int, ...]]]:
-    round = round_over(text, table, **switches)
-    (block,) = round.program.blocks
-    chain = Watched(round, block, limit=1000)
+    evaluation = evaluation_over(text, table, **switches)
+    (block,) = evaluation.program.blocks
+    chain = Watched(evaluation, block, limit=1000)
     chain.built = []
     matches = []
     for found in chain.matches(chain.triggers(0, table.num_rows)):

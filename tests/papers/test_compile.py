@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from nestream.engine.program import Decided, Edge
-from nestream.papers.engine.program import Negation
-from nestream.papers.options import Options
-from nestream.papers.plan.compile import edges
 from nestream.query import query
+from nestream_papers.engine.program import Negation
+from nestream_papers.options import Options
+from nestream_papers.plan.compile import edges
 from tests.papers.tools import only_negation, program
 
 BOUNDS = {

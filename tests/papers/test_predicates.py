@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nestream.papers.engine.context import Bindings, Round
-from nestream.papers.engine.join import Join
-from nestream.papers.engine.stack import before, places
-from nestream.papers.nested import shortcut
-from nestream.papers.nested.shortcut import ValueCache
-from nestream.papers.options import Options, options_of
 from nestream.query import query
 from nestream.strategies import switches
-from tests.papers.tools import compiled, events, program, round_over
+from nestream_papers.engine.context import Bindings, Evaluation
+from nestream_papers.engine.join import Join
+from nestream_papers.engine.stack import before, places
+from nestream_papers.nested import shortcut
+from nestream_papers.nested.shortcut import ValueCache
+from nestream_papers.options import Options, options_of
+from tests.papers.tools import compiled, evaluation_over, events, program
 from tests.papers.tools import rows as numbers
 from tests.property.harness import assert_same_matches
 
@@ -45,16 +45,16 @@ def test_without_push_in_nothing_is_filtered_in_leaves_and_there_is_no_key() -> 
     assert len(late.blocks[0].predicates) == 2
 
 
-@pytest.mark.parametrize("strategy", ["bounds", "nested", "flat"])
+@pytest.mark.parametrize("strategy", ["native", "nested", "flat"])
 def test_push_in_tests_predicates_on_fewer_variables(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tested: list[int] = []
-    satisfied = Round.satisfied
+    satisfied = Evaluation.satisfied
 
-    def counted(self: Round, formula: Any, bindings: Bindings) -> Any:
+    def counted(self: Evaluation, formula: Any, bindings: Bindings) -> Any:
         tested.append(len(bindings.rows))
         return satisfied(self, formula, bindings)
 
-    monkeypatch.setattr(Round, "satisfied", counted)
+    monkeypatch.setattr(Evaluation, "satisfied", counted)
     chosen = query("SEQ(A a, B b, C c, D d, c.id < d.id) WITHIN 20")
     table = history(1, 3, 3)
     seen = {}
@@ -116,7 +116,7 @@ def test_shortcuts_are_those_of_nested_execution_and_follow_through_equalities()
     (negation,) = block.negations
     assert {(cut.outer[0], cut.inner[0]) for cut in negation.block.shortcuts} == {("a", "b"), ("a", "c")}
     assert {cut.leaf for cut in negation.block.shortcuts} == {block.leaves["a"]}
-    assert not compiled(query(text).plan, "bounds").blocks[0].shortcuts
+    assert not compiled(query(text).plan, "blocks").blocks[0].shortcuts
     assert not compiled(query(text).plan, "nested", options={"shortcut": False}).blocks[0].shortcuts
 
 
@@ -126,21 +126,21 @@ def test_the_cache_is_a_table_with_insert_update_and_purge(seed: int) -> None:
     window = chance.randint(1, 12)
     table = history(seed, 4, 4, 50)
     text = f"SEQ(B b, D d, b.id = d.id) WITHIN {window}"
-    round = round_over(text, table)
-    (block,) = round.program.blocks
-    cache = ValueCache(round.stack(block.leaves["b"], ("id",)))
+    evaluation = evaluation_over(text, table)
+    (block,) = evaluation.program.blocks
+    cache = ValueCache(evaluation.stack(block.leaves["b"], ("id",)))
     entries: dict[int, int] = {}
     for row, event in enumerate(table.to_pylist()):
         entries = {value: time for value, time in entries.items() if time >= event["ts"] - window}  # purge
         if event["type"] == "D":
-            here = round.stack(block.leaves["d"], ("id",))
-            at = np.flatnonzero(round.store.pos[here.rows] + round.store.base == row)
+            here = evaluation.stack(block.leaves["d"], ("id",))
+            at = np.flatnonzero(evaluation.store.pos[here.rows] + evaluation.store.base == row)
             end = before(cache.stack, here.low[at])
             first = places(cache.stack.pos, here.reach[at], "left")
             assert cache.holds(here.start[at], first, end).tolist() == [event["id"] in entries]
         if event["type"] == "B":
             entries[event["id"]] = event["ts"]  # insert, or update
-    assert not cache.holds(numbers(-round.stride), numbers(0), numbers(5)).any()  # NULL
+    assert not cache.holds(numbers(-evaluation.stride), numbers(0), numbers(5)).any()  # NULL
 
 
 @pytest.mark.parametrize("seed", range(6))

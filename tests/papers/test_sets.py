@@ -6,10 +6,10 @@ import pyarrow as pa
 
 import nestream
 from nestream.model.schema import Schema
-from nestream.papers.engine.chain import Chain
-from nestream.papers.execution import round_of
-from nestream.papers.options import Options
 from nestream.runtime.query_set import SetRun
+from nestream_papers.engine.chain import Chain
+from nestream_papers.execution import evaluation_of
+from nestream_papers.options import Options
 from tests.papers.tools import in_blocks
 from tests.sets.test_queries import EVENTS, TEXTS
 
@@ -23,7 +23,7 @@ def test_what_queries_share_is_built_once() -> None:
     run.store.seal()
     cache = run.matchers.cache()
     programs = [in_blocks(member.program) for member in run.runs]
-    first, second = (round_of(program, cache) for program in programs)
+    first, second = (evaluation_of(program, cache) for program in programs)
     negations = [program.blocks[0].negations[0] for program in programs]
     assert first.staircases.of(negations[0]) is second.staircases.of(negations[1])
     leaf = programs[0].blocks[0].leaves["b"]
@@ -43,7 +43,7 @@ def test_the_steps_that_sequences_begin_with_are_made_once() -> None:
     run.store.seal()
     cache = run.matchers.cache()
     programs = [in_blocks(member.program) for member in run.runs]
-    chains = [Chain(round_of(program, cache), program.blocks[0], 1_000) for program in programs]
+    chains = [Chain(evaluation_of(program, cache), program.blocks[0], 1_000) for program in programs]
     assert [first is second for first, second in zip(chains[0].steps, chains[1].steps, strict=True)] == [
         True,
         True,

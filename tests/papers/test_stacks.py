@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.papers.engine.join import _pieces, _split
-from nestream.papers.engine.stack import Stack, by_number, expand
-from tests.papers.tools import SCHEMA, events, round_over
+from nestream_papers.engine.join import _pieces, _split
+from nestream_papers.engine.stack import Stack, by_number, expand
+from tests.papers.tools import SCHEMA, evaluation_over, events
 
 few = settings(max_examples=100, deadline=None)
 
@@ -54,8 +54,8 @@ def test_pieces_cover_all_and_none_is_larger_than_the_limit_unless_it_is_one(
 
 def test_a_stack_is_ordered_by_key_then_by_position_and_leaves_null_out() -> None:
     table = pa.table({"ts": [1, 2, 3, 4, 5], "type": ["A"] * 5, "id": [2, 1, None, 2, 1], "x": [0] * 5})
-    round = round_over("SEQ(A a, A b, a.id = b.id) WITHIN 5", table.cast(SCHEMA))
-    stack = round.stack(0, ("id",))
+    evaluation = evaluation_over("SEQ(A a, A b, a.id = b.id) WITHIN 5", table.cast(SCHEMA))
+    stack = evaluation.stack(0, ("id",))
     assert stack.rows.tolist() == [1, 4, 0, 3]
     assert (np.diff(stack.pos) > 0).all()
 
@@ -69,8 +69,8 @@ def test_numbers_are_sorted_and_equal_ones_stay_as_they_stand(most: int, count: 
 
 
 def test_the_coordinates_of_an_event_are_its_position_its_tie_and_its_reach() -> None:
-    round = round_over("SEQ(A a, B b) WITHIN 3", events("a1 a1 b2 a5 b5"))
-    stack = Stack(round.store, np.arange(5), None, round.stride)
+    evaluation = evaluation_over("SEQ(A a, B b) WITHIN 3", events("a1 a1 b2 a5 b5"))
+    stack = Stack(evaluation.store, np.arange(5), None, evaluation.stride)
     assert stack.pos.tolist() == [0, 1, 2, 3, 4]
     assert stack.low.tolist() == [0, 0, 2, 3, 3]
     assert stack.reach.tolist() == [0, 0, 0, 2, 2]

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from nestream import StateError
-from nestream.papers.engine.context import Bindings, Mask, Ranges
-from nestream.papers.engine.join import Join
 from nestream.query import query
 from nestream.runtime.spark.partitioning import common_key
 from nestream.strategies import STRATEGIES
+from nestream_papers.engine.context import Bindings, Mask, Ranges
+from nestream_papers.engine.join import Join
 from tests.papers.sharing.unions import dense_history, rows
 from tests.papers.tools import compiled, events, program
 
@@ -101,7 +101,7 @@ def test_an_unknown_strategy_is_an_error_that_lists_the_known_ones() -> None:
         way("nested")
         with pytest.raises(ValueError, match=f"unknown strategy 'falt': use one of {', '.join(STRATEGIES)}"):
             way("falt")
-    assert {"auto", "reference", "nested", "flat", "bounds"} <= set(STRATEGIES)
+    assert {"auto", "reference", "nested", "flat", "native"} <= set(STRATEGIES)
 
 
 def test_the_reference_has_no_streams() -> None:
@@ -148,7 +148,7 @@ def test_nested_programs_have_levels_and_no_chains() -> None:
     ],
 )
 def test_events_are_split_by_key_only_if_witnesses_have_it_too(text: str, key: str | None) -> None:
-    for strategy in ("bounds", "nested", "flat"):
+    for strategy in ("blocks", "nested", "flat"):
         made = compiled(query(text).plan, strategy)
         assert any(block.witnesses for block in made.blocks) == (strategy == "flat")
         assert common_key(made) == key

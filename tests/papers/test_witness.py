@@ -17,14 +17,14 @@ from nestream.logical.nodes import Component, Leaf, Plan, WinAnd, WinSeq
 from nestream.logical.nodes import Witness as LogicalWitness
 from nestream.model.expression import Attribute, Comparison
 from nestream.model.schema import Schema
-from nestream.papers.engine.context import Bindings, Round
-from nestream.papers.engine.program import Block, BlockProgram, Witness
-from nestream.papers.engine.runs import BlockRun
-from nestream.papers.engine.witness import NONE, gap_attributes, gap_range, witnessed
-from nestream.papers.options import Options
-from nestream.papers.plan.compile import compile_plan
 from nestream.query import query
 from nestream.reference import Order, evaluate
+from nestream_papers.engine.context import Bindings, Evaluation
+from nestream_papers.engine.program import Block, BlockProgram, Witness
+from nestream_papers.engine.runs import BlockRun
+from nestream_papers.engine.witness import NONE, gap_attributes, gap_range, witnessed
+from nestream_papers.options import Options
+from nestream_papers.plan.compile import compile_plan
 from tests.papers.tools import SCHEMA, events
 from tests.property.meaning import events_of
 
@@ -59,13 +59,13 @@ def compiled(plan: Plan, by_arrival: bool = False) -> BlockProgram:
     return compile_plan(plan, Schema.of(SCHEMA, order=_order(by_arrival)), options=Options())
 
 
-def round_of(program: BlockProgram, table: pa.Table) -> Round:
+def evaluation_of(program: BlockProgram, table: pa.Table) -> Evaluation:
     held = EventBuffer(
         program.leaves, Schema.of(SCHEMA, order=_order(program.by_arrival)), table.column_names
     )
     held.append(table)
     held.seal()
-    return Round(WindowedEvents(held, program))
+    return Evaluation(WindowedEvents(held, program))
 
 
 # -- the places of a witness -------------------------------------------------------------------------------
@@ -94,11 +94,11 @@ def test_a_witness_is_found_from_the_right_with_none_of_the_absent_before_it(
     plan = plan_with(witness, "SEQ(A a, E e) WITHIN 9", 1)
     table = events(history)
     program = compiled(plan)
-    round = round_of(program, table)
+    evaluation = evaluation_of(program, table)
     (block,) = program.blocks
     types = table.column("type").to_pylist()
     match = Bindings({"a": np.array([types.index("A")]), "e": np.array([types.index("E")])}, 1)
-    assert witnessed(round, block.witnesses[0], match, block, 100).tolist() == [holds]
+    assert witnessed(evaluation, block.witnesses[0], match, block, 100).tolist() == [holds]
     assert bool(evaluate(plan, events_of(table), Order.TIME)) == holds
 
 
@@ -109,24 +109,24 @@ def test_an_event_of_the_match_is_not_its_own_witness() -> None:
     assert block.witnesses[0].chain[0].apart == ("a",)
     assert block.witnesses[0].interval == Interval(Edge.WINDOW_START, Edge.MATCH_END)
     for history, holds in (("a1 b2", False), ("a1 a2 b3", True)):
-        round = round_of(program, events(history))
-        count = len(round.store)
+        evaluation = evaluation_of(program, events(history))
+        count = len(evaluation.store)
         match = Bindings({"a": np.array([count - 2]), "b": np.array([count - 1])}, 1)
-        assert witnessed(round, block.witnesses[0], match, block, 100).tolist() == [holds]
+        assert witnessed(evaluation, block.witnesses[0], match, block, 100).tolist() == [holds]
 
 
 def test_a_witness_between_neighbours_allows_a_range_of_the_left_one() -> None:
     witness = LogicalWitness((leaf("C"),), leaf("B"))
     program = compiled(plan_with(witness, "SEQ(A a, E e) WITHIN 99", 1))
-    round = round_of(program, events("a1 b2 a3 c4 a5 e6 b7 e8 c9 e10"))
+    evaluation = evaluation_of(program, events("a1 b2 a3 c4 a5 e6 b7 e8 c9 e10"))
     (block,) = program.blocks
     (found,) = block.witnesses
     attributes = gap_attributes(found, "a", "e", block.key)
     assert attributes == [(), ()]
-    lower, upper = gap_range(round, found, attributes, round.store.leaf_rows[block.leaves["e"]])
+    lower, upper = gap_range(evaluation, found, attributes, evaluation.store.leaf_rows[block.leaves["e"]])
     assert (lower.tolist(), upper.tolist()) == ([1, 1, 6], [3, 3, 8])
     alone = replace(found, absent=None)
-    assert gap_range(round, alone, [()], np.array([0]))[0].tolist() == [NONE]
+    assert gap_range(evaluation, alone, [()], np.array([0]))[0].tolist() == [NONE]
 
 
 # -- against the reference ---------------------------------------------------------------------------------
@@ -186,20 +186,20 @@ def test_the_engine_finds_the_witnesses_that_the_reference_finds(
         tuple(sorted((name, event.pos) for name, event in match.events.items()))
         for match in evaluate(plan, events_of(table), _order(by_arrival))
     }
-    round = round_of(program, table)
-    if not len(round.store):
+    evaluation = evaluation_of(program, table)
+    if not len(evaluation.store):
         assert not wanted
         return
-    assert found(round, program.blocks[0], limit) == wanted
+    assert found(evaluation, program.blocks[0], limit) == wanted
 
 
-def found(round: Round, block: Block, limit: int) -> set[tuple[tuple[str, int], ...]]:
+def found(evaluation: Evaluation, block: Block, limit: int) -> set[tuple[tuple[str, int], ...]]:
     """The matches of a block, by the chain or the join, and the same by the join alone."""
-    length = int(round.store.pos[-1]) + 1
-    positions = round.store.pos + round.store.base  # the store counts from its first event
+    length = int(evaluation.store.pos[-1]) + 1
+    positions = evaluation.store.pos + evaluation.store.base  # the store counts from its first event
     ways = []
     for way in (block, replace(block, chain=None)):
-        parts = list(BlockRun(round, way, limit, by_last=True).run(0, length))
+        parts = list(BlockRun(evaluation, way, limit, by_last=True).run(0, length))
         ways.append(
             {
                 tuple(sorted((name, int(positions[rows[n]])) for name, rows in part.rows.items()))

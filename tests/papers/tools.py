@@ -1,4 +1,4 @@
-"""Stores, rounds and programs for the tests of single parts of the engine."""
+"""Stores, evaluations and programs for the tests of single parts of the engine."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from nestream.engine.program import Program
 from nestream.engine.windowed_events import WindowedEvents
 from nestream.logical.nodes import Plan
 from nestream.model.schema import Schema
-from nestream.papers import planner as planners
-from nestream.papers.engine.context import Round
-from nestream.papers.engine.program import BlockProgram, Negation
-from nestream.papers.execution import BlockExecution
-from nestream.papers.options import Options
-from nestream.papers.plan.compile import compile_plan
 from nestream.query import query
+from nestream_papers import planner as planners
+from nestream_papers.engine.context import Evaluation
+from nestream_papers.engine.program import BlockProgram, Negation
+from nestream_papers.execution import BlockExecution
+from nestream_papers.options import Options
+from nestream_papers.plan.compile import compile_plan
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64()), ("x", pa.int64())])
 
@@ -41,13 +41,13 @@ def events(text: str) -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-def round_over(text: str, table: pa.Table, **switches: Any) -> Round:
-    """A round of the query's program over the events, which stand in the order of time."""
+def evaluation_over(text: str, table: pa.Table, **switches: Any) -> Evaluation:
+    """An evaluation of the query's program over the events, which stand in the order of time."""
     made = program(text, table.schema, **switches)
     held = EventBuffer(made.leaves, Schema.of(table.schema), table.column_names)
     held.append(table)
     held.seal()
-    return Round(WindowedEvents(held, made))
+    return Evaluation(WindowedEvents(held, made))
 
 
 def only_negation(made: BlockProgram) -> Negation:

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from nestream.model.schema import Schema
-from nestream.papers.options import Options
 from nestream.query import Query, query
 from nestream.strategies import VIEWS
+from nestream_papers.options import Options
 from tests.generators.choices import DrawnChoices
 from tests.generators.histories import histories, types_of
 from tests.generators.queries import FLAT, GENERAL, KEYED, any_query

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import nestream
+import nestream_papers
 from tests.cli.commands import call
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,6 +23,11 @@ def test_the_version_stands_in_one_place_and_every_file_agrees() -> None:
     project = tomllib.loads(text("pyproject.toml"))
     assert "version" not in project["project"]
     assert project["tool"]["hatch"]["version"] == {"path": "src/nestream/__init__.py"}
+    papers = tomllib.loads(text("src/nestream_papers/pyproject.toml"))
+    assert nestream_papers.__version__ == nestream.__version__
+    assert papers["tool"]["hatch"]["version"] == {"path": "__init__.py"}
+    assert papers["project"]["dependencies"] == [f"nestream=={nestream.__version__}"]
+    assert papers["project"]["requires-python"] == project["project"]["requires-python"]
     assert call("--version").stdout == f"nestream {nestream.__version__}\n"
     cited = re.search(r"^version: (.*)$", text("CITATION.cff"), re.MULTILINE)
     assert cited is not None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from nestream.papers.rewrite.rule import Rule
-from nestream.papers.rewrite.rules import RULES
-from nestream.papers.rewrite.rules.absorption import ABSORPTION
-from nestream.papers.rewrite.rules.projection import PROJECTION
+from nestream_papers.rewrite.rule import Rule
+from nestream_papers.rewrite.rules import RULES
+from nestream_papers.rewrite.rules.absorption import ABSORPTION
+from nestream_papers.rewrite.rules.projection import PROJECTION
 
 FOLDER = Path(__file__).parent / "fixtures"
 BY_FILE: dict[str, Rule] = {

@@ -26,7 +26,8 @@ from nestream.logical.nodes import (
     walk,
 )
 from nestream.logical.text import disjuncts_text
-from nestream.papers.rewrite.forms import (
+from nestream.query import query
+from nestream_papers.rewrite.forms import (
     Conjunctive,
     Disjunctive,
     Nested,
@@ -35,11 +36,10 @@ from nestream.papers.rewrite.forms import (
     expressions,
     form_of,
 )
-from nestream.papers.rewrite.normalise import Redex, normalise
-from nestream.papers.rewrite.parts import children
-from nestream.papers.rewrite.rule import Place, Rule
-from nestream.papers.rewrite.rules import RULES
-from nestream.query import query
+from nestream_papers.rewrite.normalise import Redex, normalise
+from nestream_papers.rewrite.parts import children
+from nestream_papers.rewrite.rule import Place, Rule
+from nestream_papers.rewrite.rules import RULES
 from tests.generators.choices import DrawnChoices
 from tests.generators.histories import random_history, types_of
 from tests.generators.queries import GENERAL, any_query, make_query

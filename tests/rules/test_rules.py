@@ -13,14 +13,14 @@ from nestream.logical.invariants import check_plan
 from nestream.logical.nodes import Negation, Plan, WinOr, WinSeq, Witness
 from nestream.logical.text import expression_text
 from nestream.model.expression import Attribute, Comparison, Literal
-from nestream.papers.rewrite import rules
-from nestream.papers.rewrite.normalise import everywhere, normalise, redexes
-from nestream.papers.rewrite.rule import Place, Refused, Rule
-from nestream.papers.rewrite.rules.distribute_over_sequence import DISTRIBUTE_OVER_SEQUENCE
-from nestream.papers.rewrite.rules.flatten_disjunction import FLATTEN_DISJUNCTION
-from nestream.papers.rewrite.rules.negation_over_disjunction import NEGATION_OVER_DISJUNCTION
-from nestream.papers.rewrite.rules.predicates_of_disjunction import PREDICATES_OF_DISJUNCTION
 from nestream.query import query
+from nestream_papers.rewrite import rules
+from nestream_papers.rewrite.normalise import everywhere, normalise, redexes
+from nestream_papers.rewrite.rule import Place, Refused, Rule
+from nestream_papers.rewrite.rules.distribute_over_sequence import DISTRIBUTE_OVER_SEQUENCE
+from nestream_papers.rewrite.rules.flatten_disjunction import FLATTEN_DISJUNCTION
+from nestream_papers.rewrite.rules.negation_over_disjunction import NEGATION_OVER_DISJUNCTION
+from nestream_papers.rewrite.rules.predicates_of_disjunction import PREDICATES_OF_DISJUNCTION
 from tests.generators.histories import TYPES, random_history, types_of
 from tests.property.meaning import complete, matches_of
 from tests.rules.fixtures_of import BY_FILE, Fixture, fixtures
@@ -87,7 +87,7 @@ def test_every_rule_has_fixtures(name: str) -> None:
 
 @pytest.mark.parametrize("module", [m.name for m in pkgutil.iter_modules(rules.__path__)])
 def test_the_example_of_a_rule_is_right(module: str) -> None:
-    found = doctest.testmod(importlib.import_module(f"nestream.papers.rewrite.rules.{module}"))
+    found = doctest.testmod(importlib.import_module(f"nestream_papers.rewrite.rules.{module}"))
     assert found.failed == 0
     assert found.attempted or module not in BY_FILE
 

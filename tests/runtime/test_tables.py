@@ -15,7 +15,7 @@ import pytest
 
 import nestream
 from nestream.model.schema import EventError
-from nestream.papers.options import Options
+from nestream_papers.options import Options
 
 FLAT = "SEQ(A a, B b, a.id = b.id) WITHIN 10"
 ROWS = [

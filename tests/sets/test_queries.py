@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import nestream
+from benchmarks.rule_set import rule_set
 from nestream.data import generate
-from nestream.data.rules import rule_set
 from nestream.model.schema import Schema
 from nestream.runtime import query_set
 

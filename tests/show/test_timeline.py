@@ -159,9 +159,9 @@ def test_a_match_that_is_not_among_the_events_is_drawn_without_what_lies_between
     shown = timeline(query, query.match(EVENTS), EVENTS[1:])
     (match,) = shown.json()["matches"]
     assert [(one["from"], one["to"], one["text"]) for one in match["intervals"]] == [(1, 4, None)]
-    assert "not among those given" in shown.notes[0]
-    assert "not among those given" in shown.svg()
-    assert "not among those given" in shown.text()
+    assert "not among the events" in shown.notes[0]
+    assert "not among the events" in shown.svg()
+    assert "not among the events" in shown.text()
 
 
 def test_an_interval_with_too_many_events_to_look_through_says_so() -> None:

@@ -277,7 +277,7 @@ def test_schemas_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
         ("kafka://localhost:1/t", "jsonl", ["a.avsc"], "Add --input-format avro"),
         ("kafka://localhost:1/t", "csv", [], "JSON or Avro"),
         ("-", "avro", [], "is read as JSON lines"),
-        ("events.avro", "avro", ["a.avsc"], "an Avro file has its schema in it"),
+        ("events.avro", "avro", ["a.avsc"], "an Avro file has its own"),
     ],
 )
 def test_formats_and_schemas_that_do_not_go_with_a_place_are_refused(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,15 @@ def test_a_reader_can_be_read_again_and_in_small_batches(tmp_path: Path) -> None
     assert [batch.num_rows for batch in reader] == [4, 4, 2]
     assert (reader.rows, reader.malformed) == (10, 1)
     assert all(batch.schema == reader.schema for batch in reader)
+
+
+def test_a_table_warns_of_the_rows_that_it_leaves_out_unless_they_are_saved(tmp_path: Path) -> None:
+    path = written(tmp_path, "ts,type,n\n1,A,2\n2,A,two\n")
+    with pytest.warns(UserWarning, match=r"1 malformed row of .* left out; the first is line 3: .*'two'"):
+        assert read_table(path, schema={"n": pa.int64()}).num_rows == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_table(path, schema={"n": pa.int64()}, dead_letter=True).num_rows == 1
 
 
 def test_progress_rises_to_the_size_of_the_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import nestream
-from nestream.data.rules import rule_set
+from benchmarks.rule_set import rule_set
 from nestream.data.sase import sase
 from tests.spark.same import frame, rows
 from tests.spark.stream.streams import Folder

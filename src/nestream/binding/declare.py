@@ -149,6 +149,9 @@ class _Declaring:
         follows = in_sequence and any(not _is_negative(item) for item in scope.items)  # type: ignore[union-attr]
         word = primitive.types[0].upper()
         if primitive.step is not Step.ANY and not follows:
+            hint = f"write it in a SEQ, after a positive component: `SEQ(A a, {primitive.step} B b)`"
+            if in_sequence and any(isinstance(item, Scope) and item.group for item in scope.items):  # type: ignore[union-attr]
+                hint = f"put an event before the group: `SEQ(A a, A+ more, {primitive.step} B b)`"
             self.diagnostics.append(
                 Diagnostic(
                     "misplaced-step",
@@ -157,7 +160,7 @@ class _Declaring:
                     else f"{primitive.step} is not in a SEQ",
                     primitive.span,
                     detail=f"{primitive.step} limits what comes between an event and the component before it",
-                    hint=f"write it in a SEQ, after a positive component: `SEQ(A a, {primitive.step} B b)`",
+                    hint=hint,
                 )
             )
         elif follows and word in {Step.NEXT, Step.DIRECTLY} and primitive.variable is not None:

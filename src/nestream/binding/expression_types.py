@@ -227,7 +227,7 @@ class ExpressionTypes:
                 "wrong-type",
                 f"`{expression.operator}` does not apply to {' and '.join(known)}",
                 expression,
-                time_hint(expression, first, second) or clock_hint(first, second),
+                time_hint(expression, first, second) or clock_hint((left, first), (right, second)),
             )
             return expression, Kind.UNKNOWN
         if Kind.FLOAT in (first, second):
@@ -248,7 +248,7 @@ class ExpressionTypes:
         elif Kind.UNKNOWN in kinds:
             return
         elif not (kinds[0] is kinds[1] or (kinds[0].is_number and kinds[1].is_number)):
-            hint = clock_hint(*kinds) or text_hint(*kinds)
+            hint = clock_hint(left, right) or text_hint(*kinds)
             self.report(
                 "wrong-type",
                 f"cannot compare {a_kind(kinds[0])} with {a_kind(kinds[1])}",

@@ -76,7 +76,7 @@ def text_hint(left: Kind, right: Kind) -> str | None:
     if Kind.STRING in (left, right) and {left, right} & TIMES:
         return "write the time as TIMESTAMP '2026-01-31 12:00:00', or convert the column"
     if Kind.STRING in (left, right) and (left.is_number or right.is_number):
-        return "put the number in quotes, or convert the column"
+        return "put the number in quotes to compare text; one value that is not a number makes a column text"
     return None
 
 
@@ -90,10 +90,14 @@ def time_hint(expression: Arithmetic, left: Kind, right: Kind) -> str | None:
     return None
 
 
-def clock_hint(left: Kind, right: Kind) -> str | None:
+def clock_hint(left: tuple[Expression, Kind], right: tuple[Expression, Kind]) -> str | None:
     """A hint for common confusions of times."""
-    if {left, right} == {Kind.TIMESTAMP, Kind.ZONED}:
+    kinds = {left[1], right[1]}
+    if kinds == {Kind.TIMESTAMP, Kind.ZONED}:
         return "one side has a time zone and the other has none: convert one of them"
-    if {left, right} == {Kind.INTEGER, Kind.DURATION}:
+    if Kind.DURATION in kinds and (left[1].is_number or right[1].is_number):
+        number = left[0] if left[1].is_number else right[0]
+        if isinstance(number, Literal):
+            return f"a duration needs a unit: write `{print_expression(number)} s`"
         return "the time column holds integers: write the duration as a number in its unit"
     return None

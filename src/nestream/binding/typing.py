@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from nestream.binding.expression_types import ExpressionTypes
+from nestream.binding.unknown_attributes import once_for_each_place
 from nestream.binding.zones import in_their_zones
 from nestream.logical.nodes import Component, Group, Leaf, Negation, Node, Plan, Proj, Witness
 from nestream.model.diagnostics import Diagnostic
@@ -55,7 +56,7 @@ def check_types(plan: Plan, schema: Schema | None = None) -> tuple[Plan, list[Di
             for column in columns
         )
     output = replace(plan.output, columns=columns)
-    return replace(plan, root=root, output=output, keep=keep), checking.diagnostics
+    return replace(plan, root=root, output=output, keep=keep), once_for_each_place(checking.diagnostics)
 
 
 def result_kind(plan: Plan, expression: Expression, schema: Schema) -> Kind:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -12,7 +13,7 @@ from nestream.model.diagnostics import Diagnostic
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import PATH_MARK, Attribute, column_name
 from nestream.model.lazy import Lazy
-from nestream.model.schema import Schema, kind_of
+from nestream.model.schema import Kind, Schema, kind_of
 from nestream.model.text import print_name
 
 if TYPE_CHECKING:
@@ -64,7 +65,13 @@ def _unknown_field(attribute: Attribute, schema: Schema) -> Diagnostic | None:
         shown = f"{print_name(attribute.variable or '')}.{print_name(PATH_MARK.join(path[:length]))}"
         if not pa.types.is_struct(owner):
             message = f"`{shown}` has no fields: it is {a_kind(kind_of(owner))}"
-            hint = f"write `{shown}`; quote a column with a dot in its name with backticks"
+            hint = f"write `{shown}`"
+            if kind_of(owner) is Kind.STRING:
+                hint = (
+                    "an object in JSON lines is read as text: write its fields as columns, or read the file "
+                    "with Polars or DuckDB"
+                )
+            hint = f"{hint}; quote a column with a dot in its name with backticks"
             return Diagnostic("unknown-field", message, attribute.span, hint=hint)
         fields = [owner.field(place).name for place in range(owner.num_fields)]
         if path[length] not in fields:
@@ -74,3 +81,24 @@ def _unknown_field(attribute: Attribute, schema: Schema) -> Diagnostic | None:
             message = f"`{shown}` has no field `{path[length]}`"
             return Diagnostic("unknown-field", message, attribute.span, hint=hint)
     return None
+
+
+def once_for_each_place(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The diagnostics, with one for an attribute in brackets that several types lack: `[usr]`."""
+    unknown = [one for one in diagnostics if one.code == "unknown-attribute"]
+    result = []
+    for one in diagnostics:
+        same = [other for other in unknown if other.span == one.span] if one in unknown else [one]
+        if one is same[0]:
+            result.append(one if len(same) == 1 else _joined(same))
+    return result
+
+
+def _joined(diagnostics: Sequence[Diagnostic]) -> Diagnostic:
+    owners, (_, lacks, attribute) = [], diagnostics[0].message.partition(" events have no attribute ")
+    for one in diagnostics:
+        owner = one.message.partition(lacks)[0]
+        owners += [owner] if owner not in owners else []
+    listed = " or ".join(filter(None, (", ".join(owners[:-1]), owners[-1])))
+    hint = re.sub(r"^did you mean `[^`]*\.(\w+)`\?$", r"did you mean `\1`?", diagnostics[0].hint or "")
+    return replace(diagnostics[0], message=f"{listed}{lacks}{attribute}", hint=hint or None)

@@ -14,7 +14,7 @@ import typer
 import nestream
 from nestream.model.formats import SUFFIXES, WRITTEN_SUFFIXES
 from nestream.model.lengths import seconds_of
-from nestream.query import STRATEGIES, UnreadableError, own_parameters, read_value, switches
+from nestream.query import ALIASES, STRATEGIES, UnreadableError, own_parameters, read_value, switches
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 
@@ -148,7 +148,7 @@ AnalyzeOption = Annotated[
 
 
 def _known_strategy(value: str) -> str:
-    if value not in STRATEGIES:
+    if value not in STRATEGIES and value not in ALIASES:
         raise typer.BadParameter(f"{value!r} is not one of {', '.join(STRATEGIES)}.")
     return value
 
@@ -165,9 +165,10 @@ StrategyOption = Annotated[
 
 
 def _known_switches(values: list[str] | None) -> list[str] | None:
+    known = switches() if values else ()
     for name in values or ():
-        if name not in switches():
-            raise typer.BadParameter(f"{name!r} is not one of {', '.join(switches())}.")
+        if known and name not in known:  # without nestream-papers, the query reports that it is missing
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(known)}.")
     return values
 
 

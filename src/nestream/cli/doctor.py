@@ -20,6 +20,7 @@ import nestream
 from nestream.cli.arguments import AnswerFormat, AnswerOption
 from nestream.cli.terminal import output
 from nestream.model.extras import EXTRAS, install, install_extra, requirements, satisfies
+from nestream.query import install_papers, papers_problem
 
 _NEWEST = (3, 14)
 """The newest Python that the support matrix has run."""
@@ -28,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class State(StrEnum):
-    """How a thing stands."""
+    """Whether something works."""
 
     OK = "ok"
     MISSING = "missing"
@@ -39,7 +40,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: its version or what is wrong, and the command that puts it right."""
+    """One thing that was checked: its version or what is wrong, and the command that fixes it."""
 
     name: str
     state: State
@@ -74,6 +75,7 @@ def _findings() -> Iterator[Finding]:
         yield _extra(extra, purpose)
         if extra == "spark":
             yield _java()
+    yield _papers()
 
 
 def _python() -> Finding:
@@ -126,9 +128,17 @@ def _extra(extra: str, purpose: str) -> Finding:
     if missing:
         said = f"needs {', '.join(missing)}" + (f"; there is {', '.join(found)}" if found else "")
         return Finding(extra, State.MISSING, said, purpose, install(*missing))
-    if not found:  # sources that are not installed tell nothing of their extras
+    if not found:  # sources that are not installed do not list their extras
         return Finding(extra, State.MISSING, "not installed", purpose, install_extra(extra))
     return Finding(extra, State.OK, ", ".join(found), purpose)
+
+
+def _papers() -> Finding:
+    """Whether the strategies of the papers are there, in the version of nestream."""
+    problem, purpose = papers_problem(), "the strategies and switches of the papers"
+    if problem is None:
+        return Finding("papers", State.OK, f"nestream-papers {nestream.__version__}", purpose)
+    return Finding("papers", State.MISSING, f"nestream-papers is {problem}", purpose, install_papers())
 
 
 def _java() -> Finding:
@@ -146,7 +156,7 @@ def _java() -> Finding:
         return Finding("java", State.MISSING, said, purpose, "unset JAVA_HOME" if home else command)
     numbered = re.search(r'version "(?:1\.)?(\d+)([^"]*)"', ran.stderr + ran.stdout)
     if numbered is None:
-        return Finding("java", State.MISSING, f"{program} tells no version", purpose, command)
+        return Finding("java", State.MISSING, f"{program} reports no version", purpose, command)
     found = f"{numbered[1]}{numbered[2]}" + (f" of JAVA_HOME {home}" if home else "")
     if int(numbered[1]) < _OLDEST_JAVA:
         return Finding("java", State.MISSING, f"{found} is too old", purpose, command)

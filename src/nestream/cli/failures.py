@@ -8,6 +8,7 @@ import sys
 import nestream
 from nestream.cli.terminal import messages, note, show_diagnostics, show_error
 from nestream.job import CheckpointError, JobError, RulesError
+from nestream.query import StrategyError
 from nestream.sink import SinkError
 from nestream.source import SourceError
 
@@ -20,6 +21,7 @@ _FAILURES = (
     RulesError,
     SinkError,
     SourceError,
+    StrategyError,
 )
 
 

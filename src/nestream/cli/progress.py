@@ -5,10 +5,10 @@ at           when it was done
 events, matches, late, malformed
              totals since the first start
 watermark    up to where events are decided, null before the first event
-lag          the seconds from there to `at`; `nestream demo` tells its own, as its events have another clock
+lag          the seconds from there to `at`; `nestream demo` reports its own, as its events have another clock
 state_bytes  the size of the state
 rate         events a second in this micro-batch
-leaves       null: Spark tells the size of the state, and not what of the query it is held for
+leaves       always null
 
 `docs/guides/streams.md` explains the others: written, state, busy, batch_seconds, state_rows, by_rule,
 seconds_by_rule, version, rules and refused.

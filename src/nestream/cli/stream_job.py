@@ -21,7 +21,7 @@ class StreamJob:
 
     @classmethod
     def of(cls, folder: str | None, query: str, **decided: Any) -> StreamJob:
-        """The folder that is asked for."""
+        """The requested folder."""
         if folder is None:
             return cls()
         return cls(JobFolder(folder), query, {name: _read(value) for name, value in decided.items()})

@@ -19,10 +19,17 @@ from nestream.cli.progress import ProgressFile
 from nestream.cli.stream_job import StreamJob
 from nestream.cli.stream_metrics import served
 from nestream.cli.stream_options import StreamFormat
-from nestream.cli.stream_status import StatusLine, interruption, live, note_pending, summary
+from nestream.cli.stream_status import (
+    StatusLine,
+    events_left_out,
+    interruption,
+    live,
+    note_pending,
+    summary,
+)
 from nestream.cli.terminal import is_terminal, note
 from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, State, open_rules
-from nestream.model.lengths import length_of_time
+from nestream.model.lengths import LengthError, length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
 from nestream.sink.place import is_folder
 from nestream.source import open_source
@@ -125,7 +132,11 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
     if wanted.log is not None:
         wanted.log.counts_on = kept is not None
     with served(wanted.metrics, lambda: job.progress, wanted.job), interruption(signal.SIGTERM) as stop:
-        progress = job.run(stop)
+        try:
+            progress = job.run(stop)
+        except LengthError as problem:
+            status.clear()
+            raise typer.BadParameter(f"{problem}.", param_hint="--watermark") from None
     status.clear()
     _say(progress, wanted, kept)
 
@@ -193,23 +204,15 @@ class _Told:
         self._wanted.job.tell(progress)
         if self._wanted.log is not None and progress.at is not None:
             self._wanted.log(progress)
-        left_out = [
-            f"{number:,} {what}"
-            for number, what in (
-                (progress.late, "late"),
-                (progress.malformed, "malformed"),
-                (progress.future, "in the future"),
-            )
-            if number
-        ]
+        left_out = events_left_out(progress)
         if left_out and not self._silent and self.job is not None:
             self._status.clear()
             first = " ".join((self.job.first_problem or "").split())
             why = f" (the first: {first})" if first else ""
-            hint = "--late FILE.jsonl keeps them with the reason"
+            hint = "--late FILE.jsonl saves them with the reason"
             if progress.late:
                 hint += ", --watermark DURATION allows for more lateness"
-            note(f"warning: {' and '.join(left_out)} left out so far{why}; {hint}")
+            note(f"warning: {left_out} left out so far{why}; {hint}")
             self._silent = True
             self._status.again()
 

@@ -14,7 +14,7 @@ from nestream.cli.progress import ProgressFile
 from nestream.cli.spark import SETTINGS, spark_errors
 from nestream.cli.stream_job import StreamJob
 from nestream.cli.stream_metrics import served
-from nestream.cli.stream_status import interruption, live, note_pending, summary
+from nestream.cli.stream_status import events_left_out, interruption, live, note_pending, summary
 from nestream.cli.terminal import is_terminal, messages, note
 from nestream.job import Change, LiveRules, open_rules
 from nestream.queries import stream_rules
@@ -96,10 +96,9 @@ class _Told:
     def __call__(self, progress: Any) -> None:
         if self._log is not None:
             self._log(progress)
-        counts = {"late": progress.late, "malformed": progress.malformed, "in the future": progress.future}
-        left_out = [f"{number:,} {what}" for what, number in counts.items() if number]
+        left_out = events_left_out(progress)
         if left_out and not self._silent:
-            note(f"warning: {' and '.join(left_out)} left out so far; --late DIR keeps them with the reason")
+            note(f"warning: {left_out} left out so far; --late DIR saves them with the reason")
             self._silent = True
 
     @staticmethod

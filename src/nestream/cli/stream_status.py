@@ -39,8 +39,8 @@ def interruption(*more: signal.Signals) -> Iterator[Event]:
 def live(progress: Any) -> str:
     """The progress of a stream, on one line."""
     parts = [
-        f"{progress.events:,} events",
-        f"{progress.matches:,} matches",
+        count(progress.events, "event"),
+        count(progress.matches, "match", "matches"),
         f"{progress.rate:,.0f} events/s",
     ]
     if progress.watermark is not None:
@@ -51,7 +51,7 @@ def live(progress: Any) -> str:
     if progress.late:
         parts.append(f"{progress.late:,} late")
     if progress.malformed:
-        parts.append(f"{progress.malformed:,} malformed")
+        parts.append(count(progress.malformed, "dead letter"))
     if refused := getattr(progress, "refused", None):  # a stream on Spark has none
         parts.append(f"{count(len(refused), 'rule')} refused")
     return ", ".join(parts)
@@ -63,13 +63,22 @@ def summary(progress: Any) -> str:
         count(progress.events, "event"),
         count(progress.matches, "match", "matches"),
         f"{progress.late:,} late",
-        f"{progress.malformed:,} malformed",
+        count(progress.malformed, "dead letter"),
         count(progress.batches, "micro-batch", "micro-batches"),
     ]
     if progress.watermark is not None:
         zone = " UTC" if isinstance(progress.watermark, datetime) else ""
         parts.append(f"watermark {_moment(progress.watermark)}{zone}")
     return ", ".join([*parts, f"state {_size(progress.state_bytes)}"])
+
+
+def events_left_out(progress: Any) -> str:
+    """How many events took no part in the matching, by reason; nothing if all did."""
+    counts = ((progress.late, "late event"), (progress.malformed, "dead letter"))
+    parts = [count(number, what) for number, what in counts if number]
+    if progress.future:
+        parts.append(f"{count(progress.future, 'event')} in the future")
+    return " and ".join(parts)
 
 
 def note_pending(progress: Any) -> None:

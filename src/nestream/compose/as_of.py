@@ -121,7 +121,7 @@ def _ended(firsts: tuple[str, ...], plan: Plan, moment: Moment) -> Expression:
     match window.kind:
         case WindowKind.EVENTS:
             raise ValueError(
-                "as_of cannot tell when a window of events has ended\n"
+                "as_of does not say when a window of events has ended\n"
                 "  hint: give the window as a time, or leave out the negation at the end"
             )
         case WindowKind.UNBOUNDED:

@@ -36,7 +36,7 @@ def with_rewriting(shown: Any, plan: Plan, format: str) -> Any:
     if has_groups(plan):
         rewriting: Any = "Rewriting\n  none: the rules of the papers do not cover groups"
         return {**shown, "rewriting": None} if format == "json" else f"{shown}\n{rewriting}"
-    rewriting = tool("explain_normal_form")(plan, format)
+    rewriting = tool("explain_normal_form", "the rewriting that verbose shows")(plan, format)
     return {**shown, "rewriting": rewriting} if format == "json" else f"{shown}\n{rewriting}"
 
 
@@ -46,7 +46,7 @@ def as_operators(plan: Plan, format: str, options: Options | None, dialect: str)
         raise ValueError(f"unknown dialect {dialect!r}: use 'sase', or leave it out")
     if has_groups(plan):
         raise ValueError("SASE's operators have no groups\n  hint: explain the query without dialect")
-    return tool("explain_operators")(plan, format, options)
+    return tool("explain_operators", "a plan in SASE's operators")(plan, format, options)
 
 
 def analyzed(run: Run, format: str) -> Any:

@@ -56,6 +56,6 @@ def refuse_endless(plan: Plan, text: str) -> None:
             "endless-keep",
             f"a stream never knows the {plan.keep.kind.lower()} match: {reason}",
             plan.keep.span,
-            hint="name a variable in PER, and give the query a window; or write KEEP FIRST",
+            hint="name a variable in PER and add a window, or write KEEP FIRST",
         )
         raise QueryError([said], text)

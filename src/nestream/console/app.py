@@ -171,7 +171,7 @@ async def exported(watch: Watch, format: Any, ids: Any) -> Response:
     if ids is not None and not (isinstance(ids, list) and all(isinstance(one, str) for one in ids)):
         raise AskedError("The matches must be a list of their identities.")
     if watch.job is None or watch.job.about.matches is None:
-        raise AskedError("The job names no place of matches.")
+        raise AskedError("job.json does not say where the matches are.")
     wanted = None if ids is None else frozenset(ids)
     made = Export(watch.job.about.matches, watch.only, watch.about_rule, watch.annotations.of, wanted)
     handle, name = tempfile.mkstemp(prefix="nestream-export-", suffix=f".{format}")

@@ -144,7 +144,7 @@ class Changes:
                 raise AskedError(f"A comment is text of at most {LONGEST_COMMENT:,} characters.")
             said["comment"] = comment.strip()
         if not said or self._watch.job is None:
-            raise AskedError("There is nothing to say of a match.")
+            raise AskedError("Name a status, or write a comment.")
         match = await self._watch.readers.run(self._watch.find_match, named(body, "id", ""))
         if match is None:
             return {"ok": False, "error": "There is no match with this address in the sink of the job."}

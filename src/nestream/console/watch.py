@@ -78,7 +78,7 @@ class Watch:
         waiting = self.senders
         while True:
             begin = time.monotonic()
-            if self.rules.are_known:  # they tell which matches are to be sent
+            if self.rules.are_known:  # they decide which matches are sent
                 for sender in waiting:
                     sender.start()
                 waiting = []

@@ -1,4 +1,4 @@
-"""What is wrong with a query, as `nestream check` reports it, and the change that puts it right.
+"""What is wrong with a query, as `nestream check` reports it, and the change that fixes it.
 
 An editor asks after every key, so parameters need no values here.
 """

@@ -63,7 +63,7 @@ def _said(tokens: Sequence[Token], index: int, catalog: Catalog) -> str | None:
     after = tokens[index + 1] if index + 1 < len(tokens) else None
     word = KEYWORDS.get(token.upper())
     if token.type == "PARAMETER":
-        return f"`{token}`: a parameter. Give its value with the query."
+        return f"`{token}`: a parameter. Pass its value with the query."
     if word is not None and word.accepted_as == token.type and word.terminal != "NAME":
         return _example(f"**{word.name}**: {word.text}", word.example)
     if token.type not in NAMES and token.type != "EXPRESSION_NAME":

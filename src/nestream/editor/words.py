@@ -79,7 +79,7 @@ KEYWORDS: Final = {
         Word("SHORTEST", "Keeps the shortest match.", "KEEP SHORTEST PER a.user", True, "KEPT"),
         Word("DISJOINT", "Keeps matches that do not overlap.", "KEEP DISJOINT PER a.user", True, "KEPT"),
         Word("PER", "Keeps matches for each of these values.", "KEEP FIRST PER a.user", True),
-        Word("EVERY", "Keeps matches anew after this time.", "KEEP FIRST EVERY 1 hour", True),
+        Word("EVERY", "Keeps the next match only after this time.", "KEEP FIRST EVERY 1 hour", True),
         Word("INTO", "Makes each match an event of this type.", "RETURN o.id AS id INTO Violation", True),
         Word("LIKE", "Compares a text with a pattern of `%` and `_`.", "a.name LIKE 'n%'", True),
         Word("MATCHES", "Searches a text for a regular expression.", "a.name MATCHES '^n'", True),

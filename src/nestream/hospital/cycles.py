@@ -59,7 +59,7 @@ CYCLES = repertoire(
     _cycle("used twice", "r w s d c f o o2"),
     _cycle("complete after an incomplete one", "r w d s c w2 s2 d2 c2 f o"),
     _cycle("checked too soon, then again", "r w s c d c2 f o"),
-    _cycle("disinfected anew before sharpening and after", "r w d s d2 c f o"),
+    _cycle("disinfected again, before sharpening and after", "r w d s d2 c f o"),
     _cycle("not used", "r w s d c f"),
     _cycle("recycled and washed, not used", "r w"),
     _cycle("untreated, more than an hour", "r w o", fit=_lasting(HOUR + MILLISECOND)),

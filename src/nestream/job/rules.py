@@ -22,9 +22,12 @@ class RulesError(Exception):
 def check_name(name: str) -> None:
     """Raise where a text cannot be the name of a rule: it is the name of a file, or the key of a message."""
     if not name or "/" in name or name.startswith((".", "_")) or not name.isprintable():
-        raise RulesError(f"{name!r} cannot be the name of a rule, as it is that of a file")
+        raise RulesError(
+            f"{name!r} cannot be the name of a rule, which is also a file name: write printable characters "
+            "without `/`, and begin with neither `.` nor `_`"
+        )
     if len(name.encode()) > LONGEST_NAME:
-        raise RulesError(f"the name of a rule has at most {LONGEST_NAME} bytes, as it is that of a file")
+        raise RulesError(f"the name of a rule is also a file name: it has at most {LONGEST_NAME} bytes")
 
 
 @dataclass(frozen=True)

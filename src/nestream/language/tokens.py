@@ -53,7 +53,7 @@ _INSTEAD = {
 _HINTS = {
     "#": "a comment begins with `//`",
     "$": "a parameter is a `$` and a name, such as `$floor`",
-    "@": "write a parameter with a dollar sign, such as `$floor`, and give its value with the query",
+    "@": "write a parameter with a dollar sign, such as `$floor`, and pass its value with the query",
     "?": "a component cannot be optional: write an OR of both patterns; "
     "a parameter is a `$` and a name, such as `$floor`",
 }

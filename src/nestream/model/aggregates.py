@@ -40,7 +40,7 @@ AGGREGATES: Final = {
             frozenset((Kind.BOOLEAN,)),
             "a condition",
             Kind.BOOLEAN,
-            "whether the condition holds of every member",
+            "whether the condition holds for every member",
         ),
     )
 }

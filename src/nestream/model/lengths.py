@@ -25,6 +25,10 @@ Length: TypeAlias = int | timedelta | str
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
+class LengthError(ValueError):
+    """A duration where times are integers, or a number where they are timestamps."""
+
+
 def length_of_time(given: object, what: str) -> int | Duration:
     """A whole number in the unit of the times, or a duration; raises an error for anything else."""
     if isinstance(given, str | timedelta):
@@ -45,7 +49,7 @@ def in_resolution(length: int | Duration, what: str, schema: Schema) -> int:
     datatype = schema.columns[schema.time]
     if isinstance(length, Duration):
         if not pa.types.is_temporal(datatype):
-            raise ValueError(
+            raise LengthError(
                 f"the {what} is a duration, but the time column holds {datatype}\n"
                 f"  hint: write the {what} as a number in the unit of the column"
             )

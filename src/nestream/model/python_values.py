@@ -183,7 +183,7 @@ def names_of_rows(rows: Sequence[Any]) -> Iterator[str]:
             raise EventError(
                 f"event {number} is {a(type(row).__name__)}, not a dictionary\n"
                 '  hint: write each event as {"ts": 1, "type": "A", ...}; '
-                "for columns of values give an Arrow table or a DataFrame"
+                "for columns of values pass an Arrow table or a DataFrame"
             )
         for name in row:
             if name not in seen:

@@ -194,7 +194,7 @@ class Gathering:
         if self.around is None:
             return None
         if rows is None:
-            told = "some events of a match are not among those given, so what lies between them is not shown"
+            told = "some events of a match are not among the events, so what lies between them is not shown"
             self.notes[told] = None
             return None
         try:

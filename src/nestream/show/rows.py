@@ -64,7 +64,7 @@ def _branches(
 ) -> Iterator[tuple[int, int]]:
     """What each expression of the plan finds, as the engine reports it."""
     found = branches(plan)
-    told = query.explain(format="json", analyze=table, strategy="flat" if rewritten else "bounds", **read)
+    told = query.explain(format="json", analyze=table, strategy="flat" if rewritten else "native", **read)
     blocks = told["measured"]["blocks"]
     if len(blocks) == len(found):  # an OR deeper down makes more blocks than expressions
         for branch, block in zip(found, blocks, strict=True):

@@ -48,8 +48,8 @@ def open_source(
         return KafkaSource(place, events, once=once, newest=newest)
     if schemas:
         raise SourceError(
-            f"a schema is for messages of Avro in Kafka, and {place} is read without: "
-            "an Avro file has its schema in it"
+            f"only Avro messages in Kafka need a schema, and {place} is not a topic. Leave the schema out: "
+            "an Avro file has its own"
         )
     if place == "-" or "://" in place:
         if chosen not in (None, "jsonl"):
@@ -87,12 +87,12 @@ def message_events(
 def is_avro(place: str, format: str | None, schemas: Sequence[str]) -> bool:
     """Whether messages are Avro and not JSON; raises if a format and schemas do not fit together."""
     if format not in (None, "jsonl", "avro"):
-        raise SourceError(f"messages are JSON or Avro, and {place} cannot be read as {format}")
+        raise SourceError(f"{place} cannot be read as {format}: messages are JSON or Avro")
     if format == "avro" and not schemas:
         raise SourceError(
             f"{place} cannot be read as Avro without its schema. Name the file that has it, "
             "--schema FILE.avsc, or --schema ID=FILE.avsc with the id that it has in a schema registry"
         )
     if schemas and format != "avro":
-        raise SourceError("a schema is for messages of Avro. Add --input-format avro")
+        raise SourceError("only Avro messages need a schema. Add --input-format avro")
     return format == "avro"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import builtins
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
 
+from nestream.model.counting import counted
 from nestream.model.formats import Format
 from nestream.source.avro_file import AvroFile
 from nestream.source.csv_file import CsvFile
@@ -143,6 +145,16 @@ def read_table(
     schema: Mapping[str, pa.DataType] | pa.Schema | None = None,
     progress: Progress | None = None,
 ) -> pa.Table:
-    """All events of a file as one table; see `read_events`."""
+    """All events of a file as one table; see `read_events`.
+
+    A warning reports malformed rows, unless `dead_letter` saves them.
+    """
     reader = read_events(path, time, type, dead_letter, format=format, schema=schema, progress=progress)
+    if reader.malformed and reader.dead_letter is None:
+        first, rows = reader.examples[0], counted(reader.malformed, "malformed row")
+        warnings.warn(
+            f"{rows} of {os.fsdecode(path)} left out; the first is line "
+            f"{first.line}: {first.reason}\n  hint: save malformed rows with dead_letter=",
+            stacklevel=2,
+        )
     return reader.read_all()

@@ -92,7 +92,7 @@ def without_place(plan: Plan, shape: Shape, event: Event, wanted: str | None, ju
     own = [leaf for leaf in shape.leaves if fits(event.type, leaf.types)]
     if own:
         names = tuple(leaf.variable for leaf in own)
-        told = f"{shown} has no variable left: {_listed(names)} can be {event.type}, and more were picked"
+        told = f"{shown} has no variable left: only {_listed(names)} can be {event.type}"
         return Obstacle("type", told, names, (event.row,), judge.places.variables(names))
     named = [leaf for leaf in leaves(plan.root) if fits(event.type, leaf.types)]
     if not named:

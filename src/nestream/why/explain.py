@@ -137,7 +137,9 @@ def _rows_by(
         found = np.flatnonzero(texts == str(plain(value)))
         if len(found) != 1:
             what = "no event has" if not len(found) else f"{len(found)} events have"
-            raise EventError(f"{what} {column} = {value}, and just one must have it to be picked by it")
+            raise EventError(
+                f"{what} {column} = {value}\n  hint: pick by a column with another value for each event"
+            )
         return int(found[0])
 
     if isinstance(picked, Mapping):

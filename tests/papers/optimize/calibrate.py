@@ -16,15 +16,15 @@ import nestream
 from nestream.data import generate
 from nestream.engine.distinct import EmittedMatches
 from nestream.engine.operator import EvaluationCache
-from nestream.papers.engine.program import BlockProgram
-from nestream.papers.optimize.cost import Constants, Model
-from nestream.papers.optimize.describe import shapes_of
-from nestream.papers.optimize.operators import MAKERS, Costing, Group
-from nestream.papers.optimize.statistics import Statistics
-from nestream.papers.plan.compile import compile_plan
-from nestream.papers.rewrite.forms import expressions
-from nestream.papers.rewrite.normalise import normalise
 from nestream.runtime.local import LocalRun
+from nestream_papers.engine.program import BlockProgram
+from nestream_papers.optimize.cost import Constants, Model
+from nestream_papers.optimize.describe import shapes_of
+from nestream_papers.optimize.operators import MAKERS, Costing, Group
+from nestream_papers.optimize.statistics import Statistics
+from nestream_papers.plan.compile import compile_plan
+from nestream_papers.rewrite.forms import expressions
+from nestream_papers.rewrite.normalise import normalise
 
 QUERIES = (
     "SEQ(DELL d, AMAT a)",

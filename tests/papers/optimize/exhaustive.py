@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import comb
 
-from nestream.papers.optimize.operators import Costing
-from nestream.papers.optimize.partition import Partition
+from nestream_papers.optimize.operators import Costing
+from nestream_papers.optimize.partition import Partition
 
 MOST = 10
 """How many expressions are looked at exhaustively."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from random import Random
 
 from nestream.model.time import Window, WindowKind
-from nestream.papers.optimize.shape import Constraint, Shape, Step
-from nestream.papers.optimize.statistics import Statistics
+from nestream_papers.optimize.shape import Constraint, Shape, Step
+from nestream_papers.optimize.statistics import Statistics
 
 MIXED = (
     "MSFT !IPIX ORCL INTC",

@@ -8,12 +8,12 @@ import pytest
 
 import nestream
 from nestream.model.time import Window, WindowKind
-from nestream.papers.optimize.cost import Model, Objective
-from nestream.papers.optimize.describe import shape_of
-from nestream.papers.optimize.operators import Costing, Operator
-from nestream.papers.optimize.rates import Rates
-from nestream.papers.optimize.shape import Step
-from nestream.papers.optimize.statistics import Statistics
+from nestream_papers.optimize.cost import Model, Objective
+from nestream_papers.optimize.describe import shape_of
+from nestream_papers.optimize.operators import Costing, Operator
+from nestream_papers.optimize.rates import Rates
+from nestream_papers.optimize.shape import Step
+from nestream_papers.optimize.statistics import Statistics
 from tests.papers.optimize.shapes import shape, shapes, steady
 
 EVENTS = 20_000

@@ -4,8 +4,8 @@ import pytest
 
 import nestream
 from nestream.logical.nodes import branches
-from nestream.papers.optimize.describe import shape_of, shapes_of
-from nestream.papers.optimize.shape import Shape
+from nestream_papers.optimize.describe import shape_of, shapes_of
+from nestream_papers.optimize.shape import Shape
 
 
 def described(text: str) -> Shape:

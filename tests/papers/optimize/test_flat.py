@@ -9,11 +9,11 @@ import pytest
 import nestream
 from nestream.data import generate
 from nestream.model.schema import Schema
-from nestream.papers.engine.program import BlockProgram
-from nestream.papers.flat import flat_plan
-from nestream.papers.optimize.cost import Objective
-from nestream.papers.optimize.operators import Operator
 from nestream.runtime.local import LocalRun
+from nestream_papers.engine.program import BlockProgram
+from nestream_papers.flat import flat_plan
+from nestream_papers.optimize.cost import Objective
+from nestream_papers.optimize.operators import Operator
 from tests.papers.tools import in_blocks
 
 MIXED = (

@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
-from nestream.papers.optimize.cost import Model, Objective
-from nestream.papers.optimize.operators import Costing, Operator
-from nestream.papers.optimize.placement import Placement
-from nestream.papers.optimize.plan_finder import find_plan
-from nestream.papers.optimize.shape import Shape
+from nestream_papers.optimize.cost import Model, Objective
+from nestream_papers.optimize.operators import Costing, Operator
+from nestream_papers.optimize.placement import Placement
+from nestream_papers.optimize.plan_finder import find_plan
+from nestream_papers.optimize.shape import Shape
 from tests.papers.optimize.shapes import MIXED, random_set, shape, shapes, steady
 
 TYPES = [f"T{number}" for number in range(40)]

@@ -4,11 +4,11 @@ from random import Random
 
 import pytest
 
-from nestream.papers.optimize.cost import Model, Objective
-from nestream.papers.optimize.operators import Costing, Operator
-from nestream.papers.optimize.partition import Partition, PartitionError, neighbours, splits
-from nestream.papers.optimize.plan_finder import Finder, Search, SharedPlan, find_plan
-from nestream.papers.optimize.statistics import Statistics
+from nestream_papers.optimize.cost import Model, Objective
+from nestream_papers.optimize.operators import Costing, Operator
+from nestream_papers.optimize.partition import Partition, PartitionError, neighbours, splits
+from nestream_papers.optimize.plan_finder import Finder, Search, SharedPlan, find_plan
+from nestream_papers.optimize.statistics import Statistics
 from tests.papers.optimize.exhaustive import bell, best_partition, partitions
 from tests.papers.optimize.shapes import MIXED, random_set, shape, shapes, steady
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from nestream.model.schema import Schema
-from nestream.papers.optimize.statistics import Share, Statistics
+from nestream_papers.optimize.statistics import Share, Statistics
 
 
 def events(times: list[int], kinds: str, **columns: list[object]) -> tuple[pa.Table, Schema]:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 import nestream
-from nestream.papers.engine.context import Bindings
-from nestream.papers.options import Options
-from nestream.papers.sase import basic
-from nestream.papers.sase.plan import BASIC, PAPER, is_planned
-from nestream.papers.sase.run import SequenceRun
-from tests.papers.tools import program, round_over
+from nestream_papers.engine.context import Bindings
+from nestream_papers.options import Options
+from nestream_papers.sase import basic
+from nestream_papers.sase.plan import BASIC, PAPER, is_planned
+from nestream_papers.sase.run import SequenceRun
+from tests.papers.tools import evaluation_over, program
 
 ATTRIBUTES = ("attr1", "attr2", "attr4")
 SCHEMA = pa.schema(
@@ -63,15 +63,15 @@ FIGURE_5 = table(
 
 def run_of(text: str, events: pa.Table, options: Options, **switches: Any) -> SequenceRun:
     """The sequence of a query by SASE's plan."""
-    round = round_over(text, events, **{**asdict(options), **switches})
-    (block,) = round.program.blocks
-    assert is_planned(block, round.program.options)
-    return SequenceRun(round, block, 1000, by_last=True)
+    evaluation = evaluation_over(text, events, **{**asdict(options), **switches})
+    (block,) = evaluation.program.blocks
+    assert is_planned(block, evaluation.program.options)
+    return SequenceRun(evaluation, block, 1000, by_last=True)
 
 
 def labels(run: SequenceRun, rows: Any) -> list[str]:
-    store = run.round.store
-    names = run.round.store.events.types
+    store = run.evaluation.store
+    names = run.evaluation.store.events.types
     return [f"{names[store.type[row]].lower()}{store.ts[row]}" for row in rows]
 
 
@@ -264,9 +264,9 @@ def test_every_negative_event_is_looked_at_without_an_index() -> None:
     events = table(**{f"{'acccd'[n % 5]}{n + 1}": {"attr1": n // 5} for n in range(50)})
     sizes = {}
     for index in (True, False):
-        round = round_over(text, events, bounds=False, negation_index=index)
-        (block,) = round.program.blocks
-        run = SequenceRun(round, block, 1000, by_last=True)
+        evaluation = evaluation_over(text, events, bounds=False, negation_index=index)
+        (block,) = evaluation.program.blocks
+        run = SequenceRun(evaluation, block, 1000, by_last=True)
         inner = run.new_join()
         inner.negation = block.negations[0]
         inner.block = block.negations[0].block

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import nestream
-from nestream.papers.options import Options
-from nestream.papers.sase.plan import BASIC, PAPER
+from nestream_papers.options import Options
+from nestream_papers.sase.plan import BASIC, PAPER
 from tests.cli.commands import call
 from tests.papers.sase.test_figures import Q3
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nestream.engine.program import Decided
-from nestream.papers.engine.program import Block, BlockProgram, Group, Sharing
-from nestream.papers.plan.block_equivalence import Steps, alike, is_sharable
-from nestream.papers.plan.groups import _marking, _sharing, _told_apart_by_marks
+from nestream_papers.engine.program import Block, BlockProgram, Group, Sharing
+from nestream_papers.plan.block_equivalence import Steps, alike, is_sharable
+from nestream_papers.plan.groups import _marking, _sharing, _told_apart_by_marks
 
 FEWEST_STEPS = 2
 """A single shared step is a leaf, which all blocks share anyway."""

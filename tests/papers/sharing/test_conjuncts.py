@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.papers.engine.program import BlockProgram
-from nestream.papers.sharing.conjuncts import SharingJoin
-from nestream.papers.sharing.prefix import PreCache
 from nestream.query import query
+from nestream_papers.engine.program import BlockProgram
+from nestream_papers.sharing.conjuncts import SharingJoin
+from nestream_papers.sharing.prefix import PreCache
 from tests.papers.sharing.unions import _branch, compiled, dense_history, local, rows
 from tests.papers.tools import at_work, events
 

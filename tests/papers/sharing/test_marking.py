@@ -18,14 +18,14 @@ from nestream.engine.event_buffer import EventBuffer, Ints
 from nestream.engine.program import Interval
 from nestream.engine.windowed_events import WindowedEvents
 from nestream.model.schema import Schema
-from nestream.papers.engine.context import Bindings, Mask, Round
-from nestream.papers.engine.program import BlockProgram, Group, Sharing, Witness, WitnessStep
-from nestream.papers.engine.runs import BlockRun
-from nestream.papers.plan import groups as groups_module
-from nestream.papers.sharing.marked_chain import MarkedChain
-from nestream.papers.sharing.marked_run import MarkingRun
-from nestream.papers.sharing.marking import EMap, Facts, mask_of
 from nestream.query import query
+from nestream_papers.engine.context import Bindings, Evaluation, Mask
+from nestream_papers.engine.program import BlockProgram, Group, Sharing, Witness, WitnessStep
+from nestream_papers.engine.runs import BlockRun
+from nestream_papers.plan import groups as groups_module
+from nestream_papers.sharing.marked_chain import MarkedChain
+from nestream_papers.sharing.marked_run import MarkingRun
+from nestream_papers.sharing.marking import EMap, Facts, mask_of
 from tests.papers.sharing.unions import dense_history, flat_program, local, rows
 
 few = settings(max_examples=60, deadline=None)
@@ -121,12 +121,12 @@ def case(random: Random, count: int = 24) -> tuple[pa.Table, BlockProgram]:
     return table, flat_program(query(random_nested(random)), Schema.of(table.schema))
 
 
-def round_of(program: BlockProgram, table: pa.Table) -> Round:
+def evaluation_of(program: BlockProgram, table: pa.Table) -> Evaluation:
     schema = Schema.of(table.schema)
     held = EventBuffer(program.leaves, schema, table.column_names)
     held.append(table)
     held.seal()
-    return Round(WindowedEvents(held, program))
+    return Evaluation(WindowedEvents(held, program))
 
 
 def some_of(random: Random, program: BlockProgram) -> Iterator[Group]:
@@ -155,14 +155,14 @@ def test_a_marked_group_gives_what_its_blocks_give_and_each_match_once(
 ) -> None:
     random = Random(seed)
     table, program = case(random)
-    round = round_of(program, table)
-    if not len(round.store):
+    evaluation = evaluation_of(program, table)
+    if not len(evaluation.store):
         return
-    length = int(round.store.pos[-1]) + 1
+    length = int(evaluation.store.pos[-1]) + 1
     for group in some_of(random, program):
-        alone = [BlockRun(round, program.blocks[m.block], limit, by_last=True) for m in group.members]
+        alone = [BlockRun(evaluation, program.blocks[m.block], limit, by_last=True) for m in group.members]
         wanted = set().union(*(found(run, length) for run in alone))
-        marking = MarkingRun(round, group, limit, by_last=by_last)
+        marking = MarkingRun(evaluation, group, limit, by_last=by_last)
         given_back: Counter[tuple[tuple[str, int], ...]] = Counter()
         for first in range(0, length, 5):  # in slices, by first or last events
             given_back += found(Sliced(marking, first, min(first + 5, length)), length)
@@ -206,9 +206,9 @@ def test_rows_go_on_only_while_an_expression_is_left(monkeypatch: pytest.MonkeyP
     for seed in range(60):
         random = Random(seed)
         table, program = case(random, 60)
-        round = round_of(program, table)
+        evaluation = evaluation_of(program, table)
         for group in some_of(random, program):
-            found(MarkingRun(round, group, 1000, by_last=True), table.num_rows)
+            found(MarkingRun(evaluation, group, 1000, by_last=True), table.num_rows)
     assert looked_at > 100
     assert dropped > 10
 

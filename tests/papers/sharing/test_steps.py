@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.papers.engine.program import Sharing
-from nestream.papers.sharing.prefix import PreCache
-from nestream.papers.sharing.steps import SharingChain
 from nestream.query import query
+from nestream_papers.engine.program import Sharing
+from nestream_papers.sharing.prefix import PreCache
+from nestream_papers.sharing.steps import SharingChain
 from tests.papers.sharing.unions import Chosen, compiled, flat_program, local, random_union, rows
 from tests.papers.tools import at_work, events
 
@@ -88,9 +88,9 @@ def test_a_cached_prefix_is_built_once_and_kept_until_its_window_has_passed(
     built: list[int] = []
     add = PreCache._add
 
-    def counting(self: PreCache, round: object, begin: int, end: int, limit: int) -> bool:
+    def counting(self: PreCache, evaluation: object, begin: int, end: int, limit: int) -> bool:
         before = len(self)
-        room = add(self, round, begin, end, limit)  # type: ignore[arg-type]
+        room = add(self, evaluation, begin, end, limit)  # type: ignore[arg-type]
         built.append(len(self) - before)
         return room
 

@@ -8,13 +8,13 @@ from random import Random
 import pyarrow as pa
 
 from nestream.model.schema import Order, Schema
-from nestream.papers.engine.program import BlockProgram, Sharing
-from nestream.papers.plan.compile import compile_plan
-from nestream.papers.plan.groups import grouped
-from nestream.papers.rewrite.normalise import normalise
 from nestream.query import Query, query
 from nestream.runtime.compiled import CompiledQuery
 from nestream.runtime.local import LocalRun
+from nestream_papers.engine.program import BlockProgram, Sharing
+from nestream_papers.plan.compile import compile_plan
+from nestream_papers.plan.groups import grouped
+from nestream_papers.rewrite.normalise import normalise
 from tests.papers.sharing.grouping import by_likeness
 from tests.papers.tools import SCHEMA
 

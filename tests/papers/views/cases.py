@@ -96,7 +96,7 @@ def wrong(case: Case, strategy: str, seed: int) -> str:
     chosen = query(case.text)
     way = "reference" if case.text.count(" v") < 5 else "auto"  # which is compared with it elsewhere
     expected = sorted(rows(chosen.match(case.table, order=case.order, strategy=way)))
-    with patch("nestream.papers.views.run.FEWEST", random.choice((1, 2, 5, 256))):
+    with patch("nestream_papers.views.run.FEWEST", random.choice((1, 2, 5, 256))):
         found = sorted(rows(chosen.match(case.table, order=case.order, strategy=strategy)))
         if found != expected:
             return f"whole table: {case.text} ({case.order})\n{case.table.to_pylist()}"

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nestream.engine.event_buffer import Ints
-from nestream.papers.engine.program import Views
-from nestream.papers.views.held import Facts, Results
-from nestream.papers.views.intervals import Index, Intervals, Overlap, QueryInterval, ViewInterval, overlap
-from nestream.papers.views.policy import wanted
+from nestream_papers.engine.program import Views
+from nestream_papers.views.held import Facts, Results
+from nestream_papers.views.intervals import Index, Intervals, Overlap, QueryInterval, ViewInterval, overlap
+from nestream_papers.views.policy import wanted
 
 Pair = tuple[int, int]
 pairs = st.tuples(st.integers(0, 12), st.integers(1, 6)).map(lambda pair: (pair[0], pair[0] + pair[1]))

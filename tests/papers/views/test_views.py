@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from nestream.papers.options import Options
-from nestream.papers.views.held import Facts, Results
-from nestream.papers.views.view import View
 from nestream.query import query
 from nestream.runtime.local import LocalRun
 from nestream.strategies import VIEWS
+from nestream_papers.options import Options
+from nestream_papers.views.held import Facts, Results
+from nestream_papers.views.view import View
 from tests.papers.sharing.unions import dense_history, rows
 from tests.papers.tools import at_work, events
 from tests.papers.views.cases import random_case, wrong

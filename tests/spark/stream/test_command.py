@@ -134,7 +134,7 @@ def test_late_malformed_and_future_events_are_put_aside_with_the_reason(
     command += ["--late", str(late), "--future", "1 day"]
     first = call(*command, "--format", format, "--once")
     assert first.exit_code == 0, first.stderr
-    assert "9 events, 1 match, 2 late, 2 malformed" in first.stderr
+    assert "9 events, 1 match, 2 late, 2 dead letters" in first.stderr
     assert call(*command, "--format", format, "--once").exit_code == 0  # nothing new: nothing again
     found = [event for file in late.iterdir() for event in put_aside(file)]
     [ahead] = [event for event in found if event["id"] == 7]
@@ -202,7 +202,7 @@ def test_ctrl_c_ends_a_stream_cleanly_and_the_same_command_goes_on(folder: Folde
     told = (folder.path / "said").read_text()
     assert "stopped; run the same command to continue" in told
     assert "Traceback" not in told
-    assert ", 0 late, 0 malformed, " in told
+    assert ", 0 late, 0 dead letters, " in told
     folder.add(later_events(table))
     running = subprocess.Popen([str(part) for part in (*command, "--once")], stderr=subprocess.DEVNULL)
     assert running.wait(PATIENCE) == 0

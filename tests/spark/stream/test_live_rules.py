@@ -171,8 +171,10 @@ class Killed:
 
     def feed_the_end(self) -> None:
         """An event so late that it decides all others."""
-        self._arrived.append({"ts": START + timedelta(days=1), "type": "Z", "id": 0, "n": -1})
-        self._folder.add(pa.Table.from_pylist(self._arrived[-1:], arriving(self.chance, 0, 1).schema))
+        last = {"ts": START + timedelta(days=1), "type": "Z", "id": 0, "n": -1}
+        table = pa.Table.from_pylist([last], arriving(self.chance, 0, 1).schema)
+        self._arrived.extend(table.to_pylist())
+        self._folder.add(table)
 
     def change(self) -> None:
         change(self.rules, self.chance, " seconds")
@@ -260,6 +262,7 @@ def test_twenty_kills_at_any_moment_of_a_job_whose_rules_change_lose_nothing(tmp
             assert time.monotonic() < end, (job.progress, job.said)
             time.sleep(0.05)
 
+    wait_for(partial(job.has_read_more_than, 0))  # so that it has begun with the first version of the rules
     for _ in range(20):
         before = job.progress["events"]
         for _ in range(3):

@@ -57,8 +57,8 @@ def test_random_micro_batches_give_the_matches_of_the_reference_by_the_strategie
     strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each micro-batch is planned anew, however few its events are and however little they have changed."""
-    monkeypatch.setattr("nestream.papers.flat.FEWEST", 1)
-    monkeypatch.setattr("nestream.papers.flat.DRIFT", 1.0)
+    monkeypatch.setattr("nestream_papers.flat.FEWEST", 1)
+    monkeypatch.setattr("nestream_papers.flat.DRIFT", 1.0)
     check_cases(partial(simulated, strategy=strategy), SEED, 5 * CASES, 40)
 
 

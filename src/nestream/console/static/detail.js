@@ -53,7 +53,7 @@ export async function openMatch(match, go, closed = () => {}) {
   document.body.append(dialog);
   dialog.showModal();
   if (!rule) {
-    replace(drawn, h("p", { class: "hint" }, "Its rule is not among those of the job."));
+    replace(drawn, h("p", { class: "hint" }, "The job does not have its rule."));
     return;
   }
   const answer = await ask("timeline", { text: rule.text, rows: [row(match)], data: "live" });

@@ -140,7 +140,7 @@ export function health(page, address) {
 
 function lagDetail(progress, near, job) {
   if (near) return `How far the watermark was behind the clock when the last batch came. It includes the ${job?.watermark ?? "0 seconds"} that events may be late.`;
-  return typeof progress.lag === "number" ? "The times of the events are far from the clock, as of data that is replayed, so there is no lag to tell." : "How far the watermark is behind the clock; the job does not say.";
+  return typeof progress.lag === "number" ? "The times of the events are far from the clock, as in replayed data, so there is no lag to show." : "How far the watermark is behind the clock; the job does not say.";
 }
 
 function described(progress) {

@@ -113,7 +113,7 @@ export function matches(page, address, go) {
         h("a", { href: addressOf(match), "aria-label": `Open the match of ${when(match.end)}` }, when(match.end)), h("bdi", {}, match.title),
         h("span", { class: `severity ${match.severity}` }, match.severity), about(match), Object.keys(match.values).length ? attributesOf(match.values) : "–", statusShown(match)])),
       found.length > some.length ? h("p", { class: "hint" }, showing(some.length, found.length, "matches")) : null]
-      : h("p", { class: "hint" }, state.job.where.matches ? "None yet." : "job.json names no place of matches.")));
+      : h("p", { class: "hint" }, state.job.where.matches ? "None yet." : "job.json does not say where the matches are.")));
   }
 
   async function run() {

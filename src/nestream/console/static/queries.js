@@ -53,13 +53,13 @@ export function queries(page, address) {
   const deployed = h("p", { class: "hint", id: "deployed" });
   const notices = h("div", { class: "notices", role: "status" });
   const status = h("p", { class: "hint", role: "status" });
-  const stale = h("p", { class: "notice", role: "status", hidden: true }, "These results are of an earlier text or of other events.");
+  const stale = h("p", { class: "notice", role: "status", hidden: true }, "These results are from an earlier text or other events.");
   const results = tabs({ matches: "Matches", nested: "Plan", rewritten: "Rewritten plan", explain: "Explanation", ...(isJob ? { trial: "Trial", versions: "Versions" } : {}) }, () => refresh());
   const ran = {};
   const trial = isJob ? trialPanel(results.panels.trial) : null;
   const versions = isJob ? versionsPanel(results.panels.versions, (told) => text(said, told)) : () => {};
   replace(results.panels.matches, h("p", { class: "hint" }, "Run the query to see its matches."));
-  for (const each of ["nested", "rewritten", "explain"]) replace(results.panels[each], h("p", { class: "hint" }, "Ask for the plan to see it."));
+  for (const each of ["nested", "rewritten", "explain"]) replace(results.panels[each], h("p", { class: "hint" }, "Press Plan to see it."));
 
   replace(page,
     h("h1", { class: "visually-hidden" }, "Queries"), notices,
@@ -136,7 +136,7 @@ export function queries(page, address) {
   function isNamed() {
     if (bench.name) return true;
     if (!name.value.trim()) {
-      text(said, "Give the new rule a name first.");
+      text(said, "Name the new rule first.");
       name.focus();
       return false;
     }
@@ -147,7 +147,7 @@ export function queries(page, address) {
   async function saveIt() {
     const isNew = !bench.name;
     if (isNew && state.rules.has(name.value.trim())) {
-      text(said, "There is a rule of this name. Choose another, or choose the rule to change it.");
+      text(said, "There is already a rule with this name. Choose another name, or choose the rule to change it.");
       return;
     }
     if (!isNamed()) return;
@@ -219,7 +219,7 @@ export function queries(page, address) {
     if (!bench_.isUnsaved() && (elsewhere.draft || (elsewhere.rule && !bench_.draftOf(bench.name)))) {
       bench_.read(elsewhere.draft === "gone" && !rule ? "" : bench.name); // there is nothing of one's own to lose
       shownText();
-      text(said, "It was changed elsewhere; this is the text of now.");
+      text(said, "It was changed elsewhere; this is the current text.");
       return;
     }
     const hands = [...state.rules.values()].filter((one) => one.note).map((one) => one.note);

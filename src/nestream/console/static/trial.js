@@ -10,11 +10,11 @@ const AGAIN = 1000;
 // The panel of the trial of a rule; `refresh` is called with the name of the rule, and with the text that the editor has.
 export function trialPanel(panel) {
   const summary = h("p", { class: "difference", role: "status" });
-  const stale = h("p", { class: "notice", hidden: true }, "The text of the editor is another by now. Try it again to compare it.");
+  const stale = h("p", { class: "notice", hidden: true }, "The text in the editor has changed since. Try it again to compare it.");
   const work = h("p", { class: "hint" });
   const drawn = h("div", {});
   const lists = h("div", { class: "side" });
-  const untried = h("p", { class: "hint" }, "Try the query to see here what it finds in the events held and in those to come, beside the deployed rule. The job is not touched, and nothing of it is counted as a match of the job.");
+  const untried = h("p", { class: "hint" }, "Try the query to see its matches beside those of the deployed rule, in the events held and in those to come. The job is not touched, and no match of a trial counts as a match of the job.");
   replace(panel, untried, summary, stale, work, drawn, lists);
   const asking = turns();
   let shown = "";

@@ -9,7 +9,7 @@ export function versionsPanel(panel, done) {
     const found = await ask("version", { version });
     const changes = Object.entries(found.changes ?? {});
     const content = found.ok
-      ? [h("p", {}, changes.length ? `The rules of version ${number(version)} come back as version ${number(newest + 1)}. The job goes on with them.` : "The rules are those of this version already."),
+      ? [h("p", {}, changes.length ? `The rules of version ${number(version)} come back as version ${number(newest + 1)}. The job goes on with them.` : "The job already has the rules of this version."),
         changes.map(([name, { now, then }]) => [h("h3", {}, h("bdi", {}, name)), sideBySide(now, then, ["Now", then === null ? "Removed" : `Version ${version}`])])]
       : h("p", { class: "problem" }, found.error);
     if (await confirmed(`Roll back to version ${number(version)}?`, content, "Roll back", async () => {
@@ -24,7 +24,7 @@ export function versionsPanel(panel, done) {
     const versions = job?.versions ?? [];
     const runs = progress?.version ?? null;
     keyed(panel, [versions, runs, job?.refusal], () => {
-      if (!versions.length) return h("p", { class: "hint" }, job?.refusal ?? "Nothing was changed yet. The first change that you deploy begins the history.");
+      if (!versions.length) return h("p", { class: "hint" }, job?.refusal ?? "There are no changes yet. The first change that you deploy starts the history.");
       const newest = versions[0].version;
       return [
         h("p", { class: "hint" }, runs === null ? "" : `The job runs version ${number(runs)}.`),

@@ -152,7 +152,8 @@ def by_group(
             group += 1
             ordered &= group == len(groups) or moments[groups[group]] != moment
         if not ordered:
-            base = int(moment) - before - 1  # 0 is for an unbound variable
+            # 0 is for an unbound variable; interpreted, a NumPy integer would make the packed numbers 32 bits
+            base = int(moment) - int(before) - 1
             sort_part(columns, base, width, order, numbers, spare, first, count)
     for step in range(columns.shape[0]):
         for place in range(count):

@@ -151,12 +151,15 @@ def _missing_comma(at: Situation) -> Explanation | None:
             comma,
         )
     formula = "PLUS" in at.accepted
+    hint = "separate the elements of a list with commas"
+    if at.is_name(at.index - 1) and at.is_name(at.index) and at.after != ".":
+        hint += "; quote a name with a space with backticks"
     return Explanation(
         Diagnostic(
             "missing-comma",
             f"a comma{' or AND' if formula else ''} is missing before `{shortened(at.token)}`",
             span,
-            hint="separate the elements of a list with commas",
+            hint=hint,
         ),
         comma,
     )

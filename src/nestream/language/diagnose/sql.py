@@ -29,8 +29,8 @@ _CLAUSES_ELSEWHERE = {
     "MEASURES": "name the columns of a match in RETURN, after WITHIN, as in `RETURN a.id AS id`",
     "DEFINE": "write conditions in WHERE, or with their component: `(A a : a.x > 1)`",
     "SUBSET": "mention the variables one by one",
-    "ONE": "every match gives one row; choose among the matches with KEEP, as in `KEEP FIRST PER a`",
-    "ALL": "every match gives one row, with the events of all its variables",
+    "ONE": "every match is one row; choose among the matches with KEEP, as in `KEEP FIRST PER a`",
+    "ALL": "every match is one row, with the events of all its variables",
 }
 
 

@@ -63,7 +63,7 @@ def own_functions() -> tuple[tuple[str, Callable[..., Any], str], ...]:
 
 def documented() -> str:
     """The table of functions for docs/reference/language.md."""
-    lines = ["| function | gives | for example |", "| --- | --- | --- |"]
+    lines = ["| function | returns | for example |", "| --- | --- | --- |"]
     for known in FUNCTIONS.values():
         if not (known.is_implicit or known.is_own):
             lines.append(f"| `{known.signature}` | {known.text} | `{known.example}` |")

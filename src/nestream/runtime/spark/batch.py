@@ -37,6 +37,8 @@ from nestream.runtime.spark.shipping import shipped
 
 ARRIVAL = "nestream arrival"
 SLICE = "nestream slice"
+SIDE = "nestream side"
+"""Where an event lies: before its slice (-1), in it (0) or after it (1)."""
 CODE = "nestream type"
 OTHER_TYPE = ""
 """Stands for all types that the query does not name, where their events count."""
@@ -173,13 +175,17 @@ def _distributed(df: DataFrame, task: Task, partitions: int | None) -> tuple[Dat
         return df.repartition(*numbers, *keys), order
     if plan.kind == "single":
         return df.repartition(1), order  # unlike `coalesce`, it leaves the scan and the filter parallel
-    moment = _as_integer(df, task)
+    moment = as_integer(df, task.carried(task.time))
     first = F.coalesce(F.try_subtract(moment, _whole(plan.after)), _whole(LEAST))
     last = F.coalesce(F.try_add(moment, _whole(plan.before)), _whole(GREATEST))
     slices = F.sequence(_slice_of(first, plan.length), _slice_of(last, plan.length))
     known = F.when(moment.isNotNull(), slices)  # an event without a time is in no slice, but not lost
     sliced = df.withColumn(SLICE, F.explode_outer(known))
-    return sliced.repartition(*numbers, *keys, named(SLICE)), [named(SLICE), *order]
+    order.insert(0, named(SLICE))
+    if plan.kind == "key+time":
+        return sliced.repartition(*numbers, *keys, named(SLICE)), order
+    side = F.signum(_slice_of(moment, plan.length) - named(SLICE)).cast("byte")
+    return sliced.withColumn(SIDE, side).repartitionByRange(*numbers, named(SLICE)), order
 
 
 def _slice_of(moment: Column, length: int) -> Column:
@@ -193,9 +199,8 @@ def _whole(number: int) -> Column:
     return F.lit(number).cast("long")
 
 
-def _as_integer(df: DataFrame, task: Task) -> Column:
-    """The time in the resolution of the engine."""
-    name = task.carried(task.time)
+def as_integer(df: DataFrame, name: str) -> Column:
+    """A column of times in the resolution of the engine."""
     column = named(name)
     match df.schema[name].dataType.typeName():
         case "timestamp":
@@ -213,7 +218,7 @@ def _partition(task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
     """A function that matches the events of one partition, in their order."""
 
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number, events in _groups(batches, task):
+        for slices, events in _groups(batches, task):
             run: AnyRun | None = None
             waiting = 0
             for batch in events:
@@ -222,11 +227,11 @@ def _partition(task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
                     run.plan_for(pa.Table.from_batches([batch]))
                 run.append(batch)
                 waiting += batch.num_rows
-                if number is None and waiting >= ROWS_AT_ONCE:
+                if slices is None and waiting >= ROWS_AT_ONCE:
                     yield from _given(run.advance(_last_time(batch, task), in_order=False), task)
                     waiting = 0
             if run is not None:
-                found = run.finish(in_order=False) if number is None else _within(run, number, task)
+                found = run.finish(in_order=False) if slices is None else _within(run, slices, task)
                 yield from _given(found, task)
 
     return match
@@ -237,10 +242,9 @@ def _last_time(batch: pa.RecordBatch, task: Task) -> int:
     return int(computable(column, task.schema.unit, task.time)[0].as_py())
 
 
-def _within(run: AnyRun, number: int, task: Task) -> Iterator[pa.Table]:
-    """The matches that end in a slice."""
-    length = task.partitioning.length
-    first, end = number * length, (number + 1) * length
+def _within(run: AnyRun, slices: range, task: Task) -> Iterator[pa.Table]:
+    """The matches that end in these slices."""
+    first, end = slices.start * task.partitioning.length, slices.stop * task.partitioning.length
     return run.within(max(first, LEAST), end if end <= GREATEST else None)
 
 
@@ -264,27 +268,67 @@ def _complete(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.Reco
 
 def _groups(
     batches: Iterator[pa.RecordBatch], task: Task
-) -> Iterator[tuple[int | None, Iterator[pa.RecordBatch]]]:
-    """The events of each slice, or of the whole partition, with type names restored."""
+) -> Iterator[tuple[range | None, Iterator[pa.RecordBatch]]]:
+    """The events that are matched together: of some slices, or of the whole partition."""
     batches = _complete(batches, task)
     if not task.partitioning.length:
         yield None, (_typed(batch, task) for batch in batches)
         return
-    current: int | None = None
-    held: list[pa.RecordBatch] = []
+    group = Group()
+    for number, events in _slices(batches):
+        if group.is_before(number) and (task.partitioning.kind != "time" or group.rows >= ROWS_AT_ONCE):
+            yield group.slices, (_typed(batch, task) for batch in group.events)
+            group = Group()
+        group.add(number, events)
+    if group.slices:
+        yield group.slices, (_typed(batch, task) for batch in group.events)
+
+
+def _slices(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The parts of batches that lie in one slice, with its number."""
     for batch in batches:
         numbers = batch.column(SLICE).to_numpy(zero_copy_only=False)
         cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
         for start, end in pairwise(cuts):
-            if start == end:
-                continue
-            if current is not None and numbers[start] != current:
-                yield current, iter(held)
-                held = []
-            current = int(numbers[start])
-            held.append(_typed(batch.slice(start, end - start), task))
-    if current is not None:
-        yield current, iter(held)
+            if start < end:
+                yield int(numbers[start]), batch.slice(start, end - start)
+
+
+@dataclass
+class Group:
+    """Neighbouring slices that are matched together: their events, and the events around all of them.
+
+    A partition by time has every slice between its first and its last. So an event that lies before or after
+    its slice is also in a neighbour, unless that neighbour is not in the group.
+    """
+
+    slices: range = range(0)
+    rows: int = 0
+    _events: list[pa.RecordBatch] = field(default_factory=list)
+    _after: list[pa.RecordBatch] = field(default_factory=list)
+
+    def is_before(self, number: int) -> bool:
+        """Whether a slice comes after those of the group."""
+        return bool(self.slices) and number >= self.slices.stop
+
+    def add(self, number: int, events: pa.RecordBatch) -> None:
+        """Add events of the last slice, or of one after it, in their order."""
+        if self.is_before(number):
+            self._after = []
+        self.slices = range(self.slices.start if self.slices else number, number + 1)
+        if SIDE in events.schema.names:
+            side = events.column(SIDE).to_numpy(zero_copy_only=False)
+            own = int(np.searchsorted(side, 0))
+            after = int(np.searchsorted(side, 1))
+            self._after.append(events.slice(after))
+            events = events.slice(0, after) if number == self.slices.start else events.slice(own, after - own)
+        self.rows += events.num_rows
+        self._events.append(events)
+
+    @property
+    def events(self) -> Iterator[pa.RecordBatch]:
+        """The events in the order of their times."""
+        return (batch for batch in (*self._events, *self._after) if batch.num_rows)
 
 
 def _typed(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:

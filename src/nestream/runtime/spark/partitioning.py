@@ -2,7 +2,7 @@
 
 - by key: all the events of a query share a key attribute, so each key is matched on its own;
 - by time: slices of several windows, each with the events that its matches and negations can see around it; a
-  slice gives the matches that end in it;
+  slice gives the matches that end in it. A partition has neighbouring slices, which are matched together;
 - by key and time: the slices of each key on their own, for a key with a large share of the events or a long
   history; on request, or where the statistics of the events show such a key;
 - not at all: count windows (a position counts every event) and unbounded windows without a key.
@@ -18,7 +18,7 @@ from nestream.model.expression import PATH_MARK
 
 KINDS = ("key", "time", "key+time", "single")
 WINDOWS_A_SLICE = 16
-"""How many windows long a time slice is by default: the overlap is then a sixteenth of the events."""
+"""How many windows long a time slice is at least: the overlap is then at most a sixteenth of the events."""
 
 
 @dataclass(frozen=True)

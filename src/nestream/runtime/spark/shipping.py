@@ -1,7 +1,8 @@
 """Sends functions to Spark's Python workers, and explains failures there.
 
-A worker that cannot import nestream fails before any of our code runs, deep in a log. So a function travels
-as bytes inside one that needs only Python, which reports in one sentence what is missing.
+A worker that cannot import nestream, or the strategies of nestream_papers, fails before any of our code runs,
+deep in a log. So a function travels as bytes inside one that needs only Python, which reports in one sentence
+what is missing.
 """
 
 from __future__ import annotations
@@ -37,16 +38,21 @@ def shipped(function: Callable[[Batches], Batches]) -> Callable[[Batches], Batch
         import pickle
         import sys
 
+        shipping = None
         try:
             shipping = importlib.import_module("nestream.runtime.spark.shipping")
+            yield from pickle.loads(data)(batches)
         except ImportError as problem:
+            of_papers = (problem.name or "").startswith("nestream_papers")
+            if shipping is not None and not of_papers:
+                raise
+            package = "nestream-papers" if of_papers else "nestream"
             raise RuntimeError(
-                f"Spark's Python workers cannot import nestream: {problem}\n"
+                f"Spark's Python workers cannot import {package}: {problem}\n"
                 f"  they run {sys.executable}, and this program runs {here}\n"
                 f"  hint: set PYSPARK_PYTHON={here} before the session is made,\n"
-                "  or install nestream where the workers run"
+                f"  or install {package} where the workers run"
             ) from None
-        yield from pickle.loads(data)(batches)
         shipping.settle()
 
     return run

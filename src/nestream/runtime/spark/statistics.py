@@ -21,21 +21,35 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 from nestream.model.lengths import Length, in_resolution, length_of_time
 from nestream.model.schema import Schema
 from nestream.runtime.compiled import Compiled
-from nestream.runtime.spark.batch import relevant_events
+from nestream.runtime.spark.batch import as_integer, relevant_events
 from nestream.runtime.spark.columns import attribute_of, named
 from nestream.runtime.spark.partitioning import Partitioning, choose, possible
 from nestream.runtime.spark.shipping import shipped
 
 SKEWED = "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"
+TASKS = "spark.sql.shuffle.partitions"
 ROWS_A_PARTITION = 1 << 16
 """How many rows of each partition are sampled."""
 _SKEWED_BYTES = 1 << 28
+_SMALL = 1 << 20
+"""The size in bytes of events that are not worth a sample."""
 _CHEAP = frozenset(
     ("Project", "Filter", "Union", "Relation", "RelationV2", "LocalRelation", "Range", "InMemoryRelation")
 )
 """The operators of a plan that only read and select; a plan with others, such as a join, is not run twice."""
 _UNITS = {"": 1, **{unit: 1 << 10 * power for power, unit in enumerate("KMGTP", 1)}}
-_COUNTED = pa.schema([("key", pa.string()), ("found", pa.int64()), ("rows", pa.int64())])
+_COUNTED = pa.schema(
+    [
+        ("key", pa.string()),
+        ("found", pa.int64()),
+        ("rows", pa.int64()),
+        ("first", pa.int64()),
+        ("last", pa.int64()),
+    ]
+)
+_COLUMNS = "key string, found long, rows long, first long, last long"
+_SLICES_A_TASK = 8
+"""How many slices of a skewed key a task gets: with fewer, chance gives some tasks many more than others."""
 
 
 def first_events(df: DataFrame, count: int = 20_000) -> pa.Table:
@@ -53,11 +67,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Sample:
-    """The result of sampling: the key with the most events, its share of the rows, and the number of rows."""
+    """The result of sampling: the key with the most events, its share of the rows, their number and times."""
 
     key: str | None
     share: float
     rows: int
+    span: int = 0
+    """The time from the first to the last of the rows."""
 
 
 def planned(
@@ -65,6 +81,7 @@ def planned(
     compiled: Compiled,
     *,
     wanted: str | None,
+    partitions: int | None,
     slice_length: Length | None,
     statistics: bool,
 ) -> Partitioning:
@@ -72,6 +89,11 @@ def planned(
     length = None if slice_length is None else _in_times(slice_length, compiled.schema)
     plan = choose(compiled.scope, wanted, length)
     sliced = possible(compiled.scope, length).get("key+time")
+    tasks = partitions or int(df.sparkSession.conf.get(TASKS) or 200)
+    if plan.kind == "key+time" and length is None and statistics:
+        estimate = estimated(df.select(*map(named, compiled.read)))
+        if estimate.costly is None and (estimate.size or 0) > _SMALL:
+            return _lengthened(plan, sampled(df, compiled, plan), tasks)
     if wanted is not None or plan.kind != "key" or plan.key is None or sliced is None:
         return plan
     if not statistics:
@@ -92,7 +114,13 @@ def planned(
     if largest <= most:
         return replace(plan, statistics=f"{told}, and one task takes up to {_text(most)}")
     reason = f"the key {sample.key!r} has too many events for one task"
+    sliced = sliced if length is not None else _lengthened(sliced, sample, tasks)
     return replace(sliced, reason=reason, statistics=f"{told}, more than {_text(most)} ({SKEWED})")
+
+
+def _lengthened(plan: Partitioning, sample: Sample, tasks: int) -> Partitioning:
+    """With slices as long as they may be: each of them has a cost of its own in every task."""
+    return replace(plan, length=max(plan.length, sample.span // (_SLICES_A_TASK * tasks)))
 
 
 def _in_times(slice_length: Length, schema: Schema) -> int:
@@ -119,30 +147,37 @@ def sampled(df: DataFrame, compiled: Compiled, plan: Partitioning) -> Sample:
     assert plan.key is not None
     matters = F.coalesce(relevant_events(compiled.scope, compiled.schema, plan), F.lit(False))
     key = attribute_of(compiled.schema.column(plan.key), plan.key).cast("string")
-    looked = df.select(F.when(matters, key).alias("key"))
-    counts = looked.mapInArrow(shipped(_counted), "key string, found long, rows long").groupBy("key")
-    summed = counts.agg(F.sum("found").alias("found"), F.sum("rows").alias("rows"))
-    most = F.max(F.struct("found", "key"))
-    row = summed.agg(most.alias("most"), F.sum("rows").alias("rows")).first()
+    looked = df.select(F.when(matters, key).alias("key"), as_integer(df, compiled.schema.time).alias("time"))
+    counts = looked.mapInArrow(shipped(_counted), _COLUMNS).groupBy("key")
+    sums = [F.sum(name).alias(name) for name in ("found", "rows")]
+    times = [F.min("first").alias("first"), F.max("last").alias("last")]
+    summed = counts.agg(*sums, *times)
+    row = summed.agg(
+        F.max(F.struct("found", "key")).alias("most"), F.sum("rows").alias("rows"), *times
+    ).first()
     if row is None or row.rows is None or not row.rows:
         return Sample(None, 0.0, 0)
-    return Sample(row.most.key, row.most.found / row.rows, row.rows)
+    span = 0 if row["first"] is None else row["last"] - row["first"]
+    return Sample(row.most.key, row.most.found / row.rows, row.rows, span)
 
 
 def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """How often each key occurs in the first rows of a partition; an extra row has their number."""
-    keys, rows = [], 0
+    """How often each key occurs in the first rows of a partition; an extra row has their number and times."""
+    taken, rows = [], 0
     for batch in batches:
-        keys.append(batch.column(0))
+        taken.append(batch)
         rows += batch.num_rows
         if rows >= ROWS_A_PARTITION:
             break
     if rows:
-        counted = pc.value_counts(pa.chunked_array(keys).drop_null())
-        found = counted.field("counts")
-        none = pa.array([0] * len(found), pa.int64())
-        yield pa.RecordBatch.from_arrays([counted.field("values"), found, none], schema=_COUNTED)
-        yield pa.RecordBatch.from_pylist([{"key": None, "found": 0, "rows": rows}], _COUNTED)
+        table = pa.Table.from_batches(taken)
+        counted = pc.value_counts(table.column("key").drop_null())
+        found = {"key": counted.field("values"), "found": counted.field("counts")}
+        none = {name: pa.nulls(len(counted), pa.int64()) for name in ("rows", "first", "last")}
+        yield pa.RecordBatch.from_pydict({**found, **none}, _COUNTED)
+        times = pc.min_max(table.column("time")).as_py()
+        about = {"key": None, "found": 0, "rows": rows, "first": times["min"], "last": times["max"]}
+        yield pa.RecordBatch.from_pylist([about], _COUNTED)
 
 
 def _skewed_bytes(df: DataFrame) -> int:

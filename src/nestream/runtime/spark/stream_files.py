@@ -171,7 +171,7 @@ def stream_files(
     if builtins.type(spark).__module__.startswith("pyspark.sql.connect"):
         raise EventError(
             "a job of files or topics runs in the driver of Spark, and this is a session of Spark Connect\n"
-            "  hint: give nestream stream the --master of the cluster, or write what query.match(df) gives "
+            "  hint: run nestream stream with the --master of the cluster, or write query.match(df) "
             "with writeStream"
         )
     if output not in FORMATS:
@@ -290,7 +290,7 @@ def _source(source: str, format: str | None, schemas: Sequence[str], time: str, 
         return Topics.at(source, time, type, format, schemas)
     if schemas:
         raise EventError(
-            f"a schema is for messages of Avro in Kafka, and {source} is a folder: Avro files have their own"
+            f"only Avro messages in Kafka need a schema, and {source} is a folder: Avro files have their own"
         )
     return Files.of(source, format, time, type)
 
