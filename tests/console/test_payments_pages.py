@@ -8,10 +8,12 @@ import signal
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from nestream.job import rule_topic
 from tests.console.browsing import PATIENCE, until, visiting
 from tests.console.payments import Payments
 from tests.console.pipeline import wait
@@ -259,6 +261,21 @@ def test_what_a_job_watches_and_what_to_try_is_said_in_its_first_minute(
         (folder.path / "out.txt" / "part-0.json").write_text(json.dumps(row) + "\n")
         expect(page.locator("button.violation")).to_have_count(1, timeout=PATIENCE)
         expect(page.get_by_role("region", name="No matches yet")).to_have_count(0)
+
+
+def test_a_page_says_that_matches_are_held_back_while_the_rules_cannot_be_read(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rule_topic, "PATIENCE", 0.1)
+    folder = JobFolder(tmp_path / "job")
+    about = json.loads((folder.path / "job.json").read_text())
+    (folder.path / "job.json").write_text(json.dumps({**about, "rules": "kafka://127.0.0.1:9/rules"}))
+    folder.progress(batches=3)
+    folder.matches(match("dirty", o=event(5, "Operating", id=7)))
+    with serving(folder.path) as console, visiting(browser, console) as page:
+        expect(page.locator(".problem")).to_contain_text("The rules cannot be read", timeout=PATIENCE)
+        expect(page.locator(".notice")).to_contain_text("Matches are held back until the console has read")
+        expect(page.get_by_role("region", name="No matches yet")).to_contain_text("has not read the rules")
 
 
 def test_a_run_can_be_cancelled(page: Page) -> None:

@@ -84,6 +84,17 @@ def runs_now(page: Page) -> None:
     )
 
 
+def test_a_new_query_begins_with_types_of_the_job_and_what_is_written_stays(page: Page) -> None:
+    page.locator("label.field select").first.select_option(label="a new query")
+    area = page.locator("#query-text")
+    expect(area).to_have_value(re.compile(r"Payment a,\n  Login b,\n  a.user = b.user"), timeout=PATIENCE)
+    accepted(page)
+    write(page, "PATTERN Payment p WITHIN 1 minute")
+    page.get_by_label("Events").select_option("stock")
+    accepted(page)
+    expect(area).to_have_value("PATTERN Payment p WITHIN 1 minute")
+
+
 def test_a_false_alarm_is_found_its_rule_is_changed_tried_deployed_and_fewer_matches_come(
     page: Page, payments: Payments, console: Console
 ) -> None:
