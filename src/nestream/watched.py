@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time as clock
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -134,9 +134,10 @@ class WatchedJob:
 
     def stream(self, **settings: Any) -> RecordedStream:
         """Stream the rules in this process; events and matches are recorded for the console."""
-        record = self._record = StreamRecord(
-            self.folder, self._time, settings.get("lateness", 0), self.progress
-        )
+        with self._starting():
+            record = self._record = StreamRecord(
+                self.folder, self._time, settings.get("lateness", 0), self.progress
+            )
         places = {name: record.places[name] for name in ("events", "matches", "late")}
         self.folder.describe(**places, watermark=_worded(settings.get("lateness")))
         late, dead = settings.pop("late", None), settings.pop("dead_letter", None)
@@ -150,8 +151,9 @@ class WatchedJob:
                 **settings,
             )
 
-        live = self._live_rules(start)
-        stream = start(self.rules) if live is None else live.start()
+        with self._starting():
+            live = self._live_rules(start)
+            stream = start(self.rules) if live is None else live.start()
         self._every_second(record.publish)
         return RecordedStream(stream, record, live)
 
@@ -162,11 +164,6 @@ class WatchedJob:
         """
         options = {"checkpoint": str(self.folder.path / "checkpoint"), **options}
         columns = {"time": self._time, "type": self._type}
-        live = self._live_rules(lambda rules: rules)
-        if live is None:
-            started = self.rules.stream_files(spark, source, sink, **columns, **options)
-        else:
-            started = stream_rules(live, spark, source, sink, **columns, **options)
         self.folder.describe(
             runtime="spark",
             events=source,
@@ -175,6 +172,12 @@ class WatchedJob:
             watermark=_worded(options.get("watermark")),
             spark=spark.sparkContext.uiWebUrl,
         )
+        with self._starting():
+            live = self._live_rules(lambda rules: rules)
+            if live is None:
+                started = self.rules.stream_files(spark, source, sink, **columns, **options)
+            else:
+                started = stream_rules(live, spark, source, sink, **columns, **options)
         self.progress = started.progress
 
         def ended() -> bool:
@@ -184,6 +187,15 @@ class WatchedJob:
 
         self._every_second(ended)
         return started
+
+    @contextmanager
+    def _starting(self) -> Iterator[None]:
+        """Record a failure to start: the console would show a job that is starting, for ever."""
+        try:
+            yield
+        except BaseException as problem:
+            self.close(problem)
+            raise
 
     def _live_rules(self, start: Any) -> LiveRules | None:
         """The rules of the folder, which may change; None for fixed rules."""

@@ -110,6 +110,31 @@ def test_a_program_that_fails_says_so_in_its_folder(tmp_path: Path) -> None:
     assert (message["health"]["state"], message["health"]["why"]) == ("failed", "no such number")
 
 
+def test_a_stream_that_cannot_be_started_has_failed(tmp_path: Path) -> None:
+    job = nestream.job(tmp_path / "job", {"large": LARGE})
+    with pytest.raises(ValueError, match="lateness"):
+        job.stream(lateness="soon")
+    _, message = opened(tmp_path / "job")
+    assert message["health"]["state"] == "failed"
+    assert "lateness" in message["health"]["why"]
+
+
+def test_a_console_that_is_opened_before_the_places_are_named_follows_them_then(tmp_path: Path) -> None:
+    with nestream.job(tmp_path / "job", {"large": LARGE}) as job:
+        watch, message = opened(tmp_path / "job")
+        assert message["matches"] == []
+        stream = job.stream()
+        stream.push_batch(EVENTS)
+        stream.finish_batch()
+    watch.look_aside()
+    message, _, _ = watch.look()
+    assert [one["query"] for one in message["matches"]] == ["large"]
+    assert watch.live.events_in == 3
+    described = watch.described()
+    assert described is not None
+    assert described["where"]["matches"] == "matches"
+
+
 def test_rules_that_are_nowhere_are_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(JobError, match=r"there is no file or folder .*\n.*hint"):
         nestream.job(tmp_path / "job", tmp_path / "nowhere")

@@ -66,6 +66,8 @@ class JobRules:
         """A store is used by one thread at a time."""
         self._looked: Any = None
         self._described: Any = None
+        self.is_described_anew = False
+        """Whether job.json has changed; whoever looks at it resets this."""
         self._is_live = job is not None and job.about.live_rules
         self._reading: Future[Seen] | None = None
         self._failed: Exception | None = None
@@ -121,7 +123,7 @@ class JobRules:
         stat = path.stat() if path.exists() else None
         looks = stat and (stat.st_mtime_ns, stat.st_size, stat.st_ino)
         if looks != self._described:
-            self._described = looks
+            self.is_described_anew, self._described = self._described is not None, looks
             with suppress(JobError):
                 return read_description(about.folder).live_rules
         return self._is_live

@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from nestream.console.drafts import Drafts
 from nestream.console.follow import Follower, match_row, read_progress
 from nestream.console.health import health_of
 from nestream.console.hub import Hub
-from nestream.console.job import Job
+from nestream.console.job import Job, JobError
 from nestream.console.live import Live, identity
 from nestream.console.readers import Readers
 from nestream.console.rules import JobRules
@@ -25,6 +26,7 @@ from nestream.console.webhooks import Sender
 from nestream.job import RulesError
 from nestream.source import SourceError
 
+PLACES = ("events", "matches", "late")
 TICK = 0.25
 """The seconds between two looks. Movements in between are reported as one."""
 MOST_IN_MESSAGE = 200
@@ -61,27 +63,27 @@ class Watch:
             self._follow(job)
 
     def _follow(self, job: Job) -> None:
+        """Follow the places of the job that are not followed yet."""
         about = job.about
-        if about.events is not None:
+        if about.events is not None and "events" not in self._parts:
             how: dict[str, Any] = {"format": about.format, "schemas": about.schemas}
             self._parts["events"] = Follower(about.events, about.time, about.type, newest=True, **how)
-        if about.matches is not None:
+        is_new = about.matches is not None and "matches" not in self._parts
+        if about.matches is not None and is_new:
             self._parts["matches"] = Follower(about.matches, "match_end", None)
-        if about.late is not None:
+        if about.late is not None and "late" not in self._parts:
             self._parts["late"] = Follower(about.late, about.time, about.type, newest=True)
-        if about.matches is not None:
+        if about.matches is not None and is_new:
             given = about.title, about.matches, lambda: self.only, self.about_rule, about.folder
             self.senders = [Sender(hook, *given) for hook in about.webhooks]
 
     async def run(self) -> None:
         """Look, publish, wait, forever."""
-        waiting = self.senders
         while True:
             begin = time.monotonic()
             if self.rules.are_known:  # they decide which matches are sent
-                for sender in waiting:
+                for sender in self.senders:
                     sender.start()
-                waiting = []
             try:
                 message, number, events = await self._aside(self.look)
             except Exception as error:  # whatever it is, the next look may succeed
@@ -133,6 +135,21 @@ class Watch:
             message |= changed
             return message, live.events_in - len(events), events
 
+    def _is_described_anew(self) -> bool:
+        """Whether job.json names a place that it did not: a program may name them after it has begun."""
+        if self.job is None or not self.rules.is_described_anew:
+            return False
+        self.rules.is_described_anew = False
+        with suppress(JobError):  # it may be written just now, and a wrong one is refused at the next start
+            job = Job.read(self.job.about.folder)
+            known = {name for name in PLACES if getattr(self.job.about, name) is not None}
+            if any(getattr(job.about, name) is not None for name in PLACES if name not in known):
+                with self.lock:
+                    self.job = job
+                    self._follow(job)
+                return True
+        return False
+
     def look_aside(self) -> dict[str, Any]:
         """Read rules, drafts and annotations; return what to publish about changes."""
         message: dict[str, Any] = {}
@@ -156,7 +173,7 @@ class Watch:
         if rules:
             with self.lock:
                 self.live.rules = dict(self.rules.seen.rules)
-        if rules or drafts:
+        if self._is_described_anew() or rules or drafts:
             message["job"] = self.described()
         if said:
             message["annotations"] = said

@@ -64,8 +64,9 @@ class Sender:
         self._thread = threading.Thread(target=self._run, name="nestream webhook", daemon=True)
 
     def start(self) -> None:
-        """Start sending."""
-        self._thread.start()
+        """Start sending, unless it has started."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def close(self) -> None:
         """Stop; what is not delivered is sent at the next start."""

@@ -25,6 +25,9 @@ _PATTERNS = (
 _modules = 0
 """How many modules this worker had when it last settled."""
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
+_NO_MODULE = re.compile(
+    r"^ModuleNotFoundError: (No module named '(?:pyarrow|pandas|numpy)\b.*)$", re.MULTILINE
+)
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]*)"')
 
 
@@ -80,6 +83,12 @@ def why(text: str) -> str:
         return (
             f"Spark's workers cannot run the Python {missing[1]}\n"
             "  hint: set PYSPARK_PYTHON to an interpreter that the workers have, with nestream installed"
+        )
+    lacking = _NO_MODULE.search(text)
+    if lacking is not None:
+        return (
+            f"the Python of Spark's workers lacks a package: {lacking[1]}\n"
+            "  hint: set PYSPARK_PYTHON to an interpreter that has nestream, such as that of this program"
         )
     causes = _CAUSE.findall(text)
     if causes:

@@ -83,8 +83,15 @@ class RunningStream:
         """How far the stream is."""
         return self.job.progress
 
-    def wait(self, seconds: float) -> bool:
-        """Wait that long; return whether the stream has ended. Raises an `EventError` if it failed."""
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait that long, or until the stream has ended; return whether it has.
+
+        Raises an `EventError` if it failed.
+        """
+        if seconds is None:
+            while not self.wait(1.0):
+                pass
+            return True
         try:
             ended = bool(self.query.awaitTermination(max(seconds, SHORTEST)))
             if ended and self.ends and self.progress.state is not State.FINISHED:
