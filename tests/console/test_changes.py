@@ -126,6 +126,18 @@ def test_a_trial_says_how_a_draft_differs_from_the_deployed_rule_and_is_no_match
     assert ask(client, "trial/stop", name="dirty")["ok"] is True
 
 
+def test_a_trial_ends_when_the_draft_and_the_deployed_rule_have_found_enough(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nestream.console.trial.MOST_MATCHES", 2)  # the draft has two, the deployed rule one
+    assert ask(client, "trial", name="dirty", text=LAXER, before=True)["ok"] is True
+    wait(lambda: seen(client)["trials"][0]["stopped"] is not None, 120)
+    (trial,) = seen(client)["trials"]
+    assert trial["stopped"] == "the draft and the deployed rule have found 3 matches"
+    assert trial["counts"] == {"new": 1, "gone": 0, "both": 1}
+    assert ask(client, "trial/stop", name="dirty")["ok"] is True
+
+
 def test_what_is_deployed_is_the_rule_of_the_folder_with_a_version_and_can_be_rolled_back(
     client: httpx.Client, folder: JobFolder
 ) -> None:

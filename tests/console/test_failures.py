@@ -18,7 +18,9 @@ from nestream.console.follow import Follower, match_row
 from nestream.console.health import health_of
 from nestream.console.moments import moment
 from nestream.console.watch import Watch
+from nestream.job import rule_topic
 from nestream.source import files, text_file
+from tests.console.pipeline import wait
 from tests.console.served import JobFolder, event, match
 from tests.loops import in_a_loop
 
@@ -154,6 +156,31 @@ def unreadable(path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None
 
     monkeypatch.setattr(text_file, "open", refusing, raising=False)
     return lambda: monkeypatch.delattr(text_file, "open")
+
+
+def test_while_the_rules_cannot_be_read_the_page_says_that_matches_are_held_back(
+    folder: JobFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rule_topic, "PATIENCE", 0.1)
+    monkeypatch.setattr("nestream.model.kafka.PATIENCE", 0.1)
+    about = json.loads((folder.path / "job.json").read_text())
+    (folder.path / "job.json").write_text(json.dumps({**about, "rules": "kafka://127.0.0.1:9/rules"}))
+    folder.matches(numbered(1))
+    watch = Watch(Job.read(folder.path))
+    watch.look_aside()
+    wait(lambda: "rules" in _problems(watch), 60)
+    for _ in range(5):  # also while the next attempt is made
+        assert "127.0.0.1:9" in _problems(watch)["rules"]
+    message, _, _ = watch.look()
+    health = watch.health()
+    assert health is not None
+    assert (message["matches"], health["held_back"]) == ([], True)
+    watch.close()
+
+
+def _problems(watch: Watch) -> dict[str, str]:
+    watch.look_aside()
+    return dict(watch.problems)
 
 
 def test_a_problem_is_told_without_the_place_of_the_folder(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -179,6 +180,68 @@ def test_a_console_that_is_started_from_another_folder_goes_on_where_it_was(
         monkeypatch.chdir(folder.path)
         with serving(Path()):
             wait(lambda: receiver.numbers == [1], 60)
+
+
+def growing(folder: JobFolder) -> Path:
+    """The sink of the job as one file."""
+    described = json.loads((folder.path / "job.json").read_text())
+    (folder.path / "job.json").write_text(json.dumps({**described, "matches": "matches.jsonl"}))
+    path = folder.path / "matches.jsonl"
+    path.touch()
+    return path
+
+
+def lines(*numbers: int) -> str:
+    return "".join(json.dumps(found("dirty", number)) + "\n" for number in numbers)
+
+
+def add(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+@pytest.mark.filterwarnings("ignore:.*it is read on:UserWarning")
+def test_a_sink_that_is_cut_back_is_not_sent_again_from_its_beginning(tmp_path: Path) -> None:
+    with Receiver().listening() as receiver:
+        folder = hooked(tmp_path / "job", {"url": f"http://127.0.0.1:{receiver.port}/"})
+        path = growing(folder)
+
+        def position() -> int:
+            (kept,) = (folder.path / "webhooks").glob("*.json")
+            (file,) = json.loads(kept.read_text())["position"]["files"].values() or [{"offset": 0}]
+            return int(file["offset"])
+
+        def are_sent(last: int) -> bool:
+            return receiver.numbers[-1:] == [last] and position() == path.stat().st_size
+
+        with serving(folder.path), _after_the_first_look(folder):
+            add(path, lines(*range(1, 41)))
+            wait(lambda: are_sent(40), 60)
+            os.truncate(path, len(lines(*range(1, 31))))
+            add(path, lines(41))
+            wait(lambda: are_sent(41), 60)
+        os.truncate(path, len(lines(*range(1, 21))))
+        add(path, lines(42))
+        with serving(folder.path):
+            wait(lambda: are_sent(42), 60)
+        assert {*receiver.numbers} == {*range(1, 43)}
+        assert len(receiver.numbers) < 42 + 25  # some before the cut come again, as it is found from afar
+
+
+@pytest.mark.filterwarnings("ignore:.*it is read on:UserWarning")
+def test_a_sink_that_is_replaced_while_the_console_is_stopped_is_sent_from_its_beginning(
+    tmp_path: Path,
+) -> None:
+    with Receiver().listening() as receiver:
+        folder = hooked(tmp_path / "job", {"url": f"http://127.0.0.1:{receiver.port}/"})
+        path = growing(folder)
+        with serving(folder.path), _after_the_first_look(folder):
+            add(path, lines(1, 2))
+            wait(lambda: receiver.numbers == [1, 2], 60)
+        path.rename(folder.path / "matches.jsonl.1")
+        path.write_text(lines(3))
+        with serving(folder.path):
+            wait(lambda: receiver.numbers == [1, 2, 3], 60)
 
 
 def test_a_redirect_is_a_failure_as_it_would_lose_the_matches(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from nestream.console import Job, readers
 from nestream.console.annotations import FILE, Annotations
+from nestream.console.export import Export
+from nestream.console.watch import Watch
 from tests.console.pipeline import wait
 from tests.console.served import Console, JobFolder, event, match, serving
 
@@ -100,8 +105,56 @@ def test_a_line_that_was_cut_off_or_damaged_loses_no_other(tmp_path: Path) -> No
     reader = Annotations(tmp_path)
     assert reader.look()["a"]["status"] == "acknowledged"
     writer.add({**row, "id": "c"}, comment="more")
-    assert list(reader.look()) == ["c"]
-    assert reader.damaged == 1
+    with (tmp_path / FILE).open("ab") as file:
+        file.write(b'{"match": ["d"], "at": "now"}\n')
+    writer.add({**row, "id": "e"}, comment="still more")
+    assert list(reader.look()) == ["c", "e"]
+    assert reader.problem == "2 lines of annotations.jsonl cannot be read, and the others count"
+    (tmp_path / FILE).write_text("")
+    assert reader.look() == {}
+    assert not reader.problem
+
+
+def test_annotations_that_cannot_be_read_are_reported_on_the_page(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path / "job")
+    (folder.path / FILE).write_text("damaged\n")
+    watch = Watch(Job.read(folder.path))
+    watch.look()
+    assert watch.snapshot()["problems"] == {
+        "annotations": "one line of annotations.jsonl cannot be read, and the others count"
+    }
+    (folder.path / FILE).unlink()
+    (folder.path / FILE).write_text("")
+    watch.look_aside()
+    assert watch.snapshot()["problems"] == {}
+
+
+def test_exports_hold_up_no_live_update_and_too_many_are_refused(
+    client: httpx.Client, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, begun, go_on = Export.write, threading.Semaphore(0), threading.Event()
+
+    def slowly(self: Export, path: Path, format: str) -> int:
+        begun.release()
+        assert go_on.wait(300)
+        return write(self, path, format)
+
+    monkeypatch.setattr(Export, "write", slowly)
+    most = readers.THREADS + readers.MOST_WAITING
+
+    def export(_: int) -> int:
+        with console.client() as own:
+            return own.get("/api/export?format=csv").status_code
+
+    with ThreadPoolExecutor(most + 3) as threads:
+        answers = [threads.submit(export, number) for number in range(most + 3)]
+        for _ in range(readers.THREADS):
+            assert begun.acquire(timeout=60)
+        wait(lambda: sum(answer.done() for answer in answers) == 3, 60)
+        before = client.get("/api/counters").json()["messages"]
+        wait(lambda: client.get("/api/counters").json()["messages"] > before + 1, 60)
+        go_on.set()
+        assert sorted(answer.result() for answer in answers) == [200] * most + [503] * 3
 
 
 def test_the_export_has_every_match_with_its_events_and_what_was_said(client: httpx.Client) -> None:

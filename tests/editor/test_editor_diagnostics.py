@@ -79,6 +79,18 @@ def test_the_fix_of_a_misspelling_puts_it_right(text: str, wanted: str) -> None:
     assert _fixed(text, found[0]) == wanted
 
 
+@pytest.mark.parametrize(
+    "text", ["SEQ(A in, B b, in.x = b.x, b.y > in.y) WITHIN 5", "SEQ(A in, B b) WHERE in.x > b.x WITHIN 5"]
+)
+def test_one_fix_quotes_a_reserved_word_wherever_it_is_a_name(text: str) -> None:
+    [found] = diagnose(text)
+    [fix] = fixes(text, found)
+    assert fix.title == "Write `in`"
+    quoted = _fixed(text, found)
+    assert quoted == text.replace(" in", " `in`")
+    assert not diagnose(quoted)
+
+
 @pytest.mark.parametrize("condition", ["r.idd = w.id", "[idd]", "[idd = 7]"])
 def test_the_fix_of_a_misspelt_attribute_comes_from_the_schema(condition: str) -> None:
     text = f"SEQ(Recycle r, Washing w) WHERE {condition} WITHIN 5"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nestream.source import Source, SourceError, open_source
+from nestream.source.files import Files
 
 
 def line(n: int, **more: Any) -> str:
@@ -99,6 +101,130 @@ def test_a_file_that_is_rotated_is_read_to_its_end_and_then_the_new_one(tmp_path
         warnings.simplefilter("always")
         await_times(source, [2, 3, 4])
     assert "was replaced" in str(told[0].message)
+
+
+@pytest.mark.parametrize("rest", ["", '{"ts": 3, "ty', line(7) + line(8), line(7, note="long" * 2000)])
+def test_a_file_that_is_cut_back_is_read_on_where_it_was_cut(tmp_path: Path, rest: str) -> None:
+    path = tmp_path / "events.jsonl"
+    lines = [line(number, note="long" * 200) for number in range(6)]
+    path.write_text("".join(lines))
+    source = open_source(str(path))
+    await_times(source, list(range(6)))
+    path.write_text("".join(lines[:3]) + rest)
+    with pytest.warns(UserWarning, match="was cut back; it is read on where it was cut"):
+        assert read_on(source) == ([7, 8] if "8" in rest else [7] if "7" in rest else [])
+    path.write_text("".join(lines[:3]) + rest * rest.endswith("\n") + line(9) + "nonsense\n")
+    batch = source.read(1.0)
+    assert batch is not None
+    assert batch.events.column("ts").to_pylist() == [9]
+    assert [letter.line for letter in batch.dead] == [5 + rest.count("\n")]
+    later = open_source(str(path))
+    later.seek(source.position())
+    append(path, line(10))
+    await_times(later, [10])
+
+
+def read_on(source: Source) -> list[int]:
+    batch = source.read(0.1)
+    return [] if batch is None else batch.events.column("ts").to_pylist()
+
+
+def read_from(source: Source, position: dict[str, Any] | None) -> list[int]:
+    if position is not None:
+        source.seek(position)
+    return read_on(source)
+
+
+def test_however_far_a_file_is_cut_back_no_line_is_lost_and_few_are_read_again(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    path = tmp_path / "events.jsonl"
+    for name in ("running", "stopped"):
+        path.unlink(missing_ok=True)
+        path.touch()
+        source = open_source(str(path), forgiving=True)
+        lines: list[str] = []
+        number = 0
+        for _ in range(40):
+            more = [
+                line(number + at, note="x" * chance.randrange(90)) for at in range(chance.randrange(1, 90))
+            ]
+            number += len(more)
+            append(path, "".join(more))
+            lines += more
+            await_times(source, [json.loads(one)["ts"] for one in more])
+            assert len(json.dumps(source.position())) < 10_000
+            if chance.random() < 0.7:
+                continue
+            left = chance.randrange(len(lines))
+            gone, lines = lines[left:], lines[:left]
+            lines += (new := [line(number, note="new")])
+            number += 1
+            path.write_text("".join(lines))
+            position = json.loads(json.dumps(source.position()))
+            if name == "stopped":
+                source = open_source(str(path), forgiving=True)
+            with pytest.warns(UserWarning, match="it is read on"):
+                again = read_from(source, position if name == "stopped" else None)
+            assert again[-1:] == [json.loads(new[0])["ts"]]
+            assert again == [json.loads(one)["ts"] for one in lines[-len(again) :]]
+            size = sum(map(len, lines[-len(again) : -1]))
+            assert size <= 1200 + sum(map(len, gone)) // 2
+
+
+def test_a_file_that_is_emptied_and_written_anew_is_read_from_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(line(1) + line(2) + line(3))
+    source = open_source(str(path))
+    await_times(source, [1, 2, 3])
+    path.write_text(line(4))
+    with pytest.warns(UserWarning, match="read on from its beginning"):
+        await_times(source, [4])
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "events"])
+def test_a_forgiving_source_reads_a_file_that_was_replaced_since_its_position(
+    tmp_path: Path, name: str
+) -> None:
+    place = tmp_path / name
+    path = place if place.suffix else place / "part-0.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(line(number) for number in range(6)))
+    source = open_source(str(place), forgiving=True)
+    await_times(source, list(range(6)))
+    position = source.position()
+    path.write_text(line(8))
+    later = open_source(str(place), forgiving=True)
+    with pytest.warns(UserWarning, match="replaced"):
+        later.seek(position)
+    append(path, line(9))
+    await_times(later, [8, 9])
+
+
+def test_files_of_a_folder_that_are_gone_are_forgotten(tmp_path: Path) -> None:
+    source = open_source(str(tmp_path))
+    for number in range(30):
+        (tmp_path / f"part-{number}.jsonl").write_text(line(number, note="long" * 400))
+        if number >= 3:
+            (tmp_path / f"part-{number - 3}.jsonl").unlink()
+        await_times(source, [number])
+    assert len(source.position()["files"]) <= 4
+    assert isinstance(source, Files)
+    assert len(source._seen) <= 4
+
+
+def test_a_folder_that_is_out_of_reach_for_a_moment_is_not_read_twice(tmp_path: Path) -> None:
+    place, away = tmp_path / "events", tmp_path / "away"
+    place.mkdir()
+    (place / "part-0.jsonl").write_text(line(1))
+    source = open_source(str(place))
+    await_times(source, [1])
+    place.rename(away)
+    place.mkdir()
+    assert source.read(0.1) is None
+    place.rmdir()
+    away.rename(place)
+    (place / "part-1.jsonl").write_text(line(2))
+    await_times(source, [2])
 
 
 def test_the_files_of_a_folder_are_read_in_the_order_of_their_last_change_and_each_once(

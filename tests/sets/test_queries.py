@@ -205,3 +205,14 @@ def test_an_unknown_argument_is_named_with_those_there_are(method: str) -> None:
 def test_how_spark_splits_events_is_no_matter_of_this_process() -> None:
     with pytest.raises(TypeError, match="partition_by only applies to Spark DataFrames"):
         nestream.queries(TEXTS).match(EVENTS, partition_by="key")
+
+
+@pytest.mark.parametrize(("unit", "took"), [("ns", "90.000001001"), ("us", "90.000001"), ("s", "90")])
+def test_a_duration_among_the_values_of_a_set_is_its_seconds(unit: str, took: str) -> None:
+    finest = [0, 90_000_001_001]
+    scale = {"ns": 1, "us": 1000, "s": 10**9}[unit]
+    times = pa.array([value // scale for value in finest], pa.timestamp(unit))
+    events = pa.table({"ts": times, "type": ["A", "B"]})
+    text = "SEQ(A a, B b) WITHIN 1 hour RETURN b.ts - a.ts AS took, a.ts - b.ts AS back"
+    [row] = nestream.queries({"pair": text}).match(events)["values"].to_pylist()
+    assert dict(row) == {"took": took, "back": f"-{took}"}

@@ -29,10 +29,20 @@ class Annotations:
     def __init__(self, folder: Path | None) -> None:
         self.path = None if folder is None else folder / FILE
         self.of: dict[str, dict[str, Any]] = {}
-        self.damaged = 0
-        """How many lines of the file could not be read."""
+        self.damaged = self.left_out = 0
+        """How many lines of the file could not be read, or were about too many other matches."""
         self._read = 0
         self._lock = Lock()
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with the file, in words."""
+        said = []
+        if self.damaged:
+            said.append(f"{_lines(self.damaged)} of {FILE} cannot be read, and the others count")
+        if self.left_out:
+            said.append(f"{_lines(self.left_out)} of {FILE} are beyond the {MOST_MATCHES:,} matches held")
+        return "; ".join(said) or None
 
     def look(self) -> dict[str, dict[str, Any]]:
         """Read what is new in the file; return the matches it is about, with all their annotations."""
@@ -50,7 +60,7 @@ class Annotations:
         try:
             with self.path.open("rb") as file:
                 if file.seek(0, 2) < self._read:  # it was replaced by a shorter one
-                    self._read, self.of = 0, {}
+                    self._read, self.of, self.damaged, self.left_out = 0, {}, 0, 0
                 file.seek(self._read)
                 piece = file.read(PIECE)
         except FileNotFoundError:
@@ -65,10 +75,13 @@ class Annotations:
                 said = json.loads(line)
                 match, at = said["match"], said["at"]
                 status, comment = said.get("status"), said.get("comment")
+                if not isinstance(match, str):
+                    raise TypeError
             except (ValueError, KeyError, TypeError, RecursionError):
                 self.damaged += bool(line.strip())
                 continue
             if match not in self.of and len(self.of) >= MOST_MATCHES:
+                self.left_out += 1
                 continue
             known = self.of.get(match, {"status": None, "at": None, "comments": []})
             if "status" in said:
@@ -93,6 +106,10 @@ class Annotations:
     def among(self, matches: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """The annotations of some matches."""
         return {match["id"]: self.of[match["id"]] for match in matches if match["id"] in self.of}
+
+
+def _lines(number: int) -> str:
+    return "one line" if number == 1 else f"{number:,} lines"
 
 
 def _last_byte(file: Any) -> bytes:

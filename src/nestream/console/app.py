@@ -104,6 +104,8 @@ def application(watch: Watch, asked: Asked) -> Starlette:
             return await exported(watch, format, ids)
         except AskedError as error:
             return Plain({"ok": False, "error": str(error)}, status_code=400)
+        except RunError as error:
+            return Plain({"ok": False, "error": str(error)}, status_code=503)
         except (ExportError, OSError) as error:
             return Plain({"ok": False, "error": str(error)}, status_code=500)
 
@@ -128,6 +130,7 @@ def application(watch: Watch, asked: Asked) -> Starlette:
     asks = {
         "check": asked.check,
         "complete": asked.complete,
+        "first-query": asked.first_query,
         "plan": asked.plan,
         "run": asked.run,
         "run/stop": asked.stop_run,
@@ -175,7 +178,7 @@ async def exported(watch: Watch, format: Any, ids: Any) -> Response:
     os.close(handle)
     path = Path(name)
     try:
-        await asyncio.to_thread(made.write, path, format)
+        await watch.readers.run(made.write, path, format)
     except BaseException:
         path.unlink(missing_ok=True)
         raise

@@ -120,9 +120,7 @@ class Changes:
             return {"ok": False, "error": str(error)}
         except OSError as error:
             return {"ok": False, "error": f"The rules cannot be written: {error.strerror or error}."}
-        message = await asyncio.to_thread(self._watch.look_aside)
-        if message:
-            self._watch.hub.publish("update", message)
+        await self._watch.look_aside_now()
         return {"ok": True, "version": made.version}
 
     def _live_rules(self) -> JobRules:
@@ -147,7 +145,7 @@ class Changes:
             said["comment"] = comment.strip()
         if not said or self._watch.job is None:
             raise AskedError("Name a status, or write a comment.")
-        match = await asyncio.to_thread(self._watch.find_match, named(body, "id", ""))
+        match = await self._watch.readers.run(self._watch.find_match, named(body, "id", ""))
         if match is None:
             return {"ok": False, "error": "There is no match with this address in the sink of the job."}
         try:

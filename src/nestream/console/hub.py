@@ -15,8 +15,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
-MOST_MESSAGES = 2_000
-MOST_BYTES = 16 << 20
+MOST_MESSAGES = 500
+MOST_BYTES = 8 << 20
+"""Two minutes of messages: whoever was away for longer gets a snapshot."""
 MOST_BROWSERS = 64
 """All tabs of a browser share one connection, if they can."""
 HEARTBEAT = 15.0

@@ -7,6 +7,7 @@ import json
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from nestream.console.counts import Facets, Rates, Tally
@@ -22,13 +23,14 @@ LONGEST_TEXT = 500
 MOST_FIELDS = 40
 MOST_RULES = 500
 """The maximum number of rules that are read from progress.json."""
+_SHORT = frozenset({int, float, bool, type(None)})
 
 
 def bounded(event: dict[str, Any], most: int = MOST_FIELDS) -> dict[str, Any]:
     """The event with a maximum number of fields, and text of a maximum length."""
     shown = {}
-    for name, value in list(event.items())[:most]:
-        if not isinstance(value, int | float | bool | None):
+    for name, value in islice(event.items(), most):
+        if type(value) not in _SHORT:  # by far the most expensive thing that is done with each event
             text = value if isinstance(value, str) else str(value)
             more = len(text) - LONGEST_TEXT
             value = f"{text[:LONGEST_TEXT]}… ({more:,} more characters)" if more > 0 else text

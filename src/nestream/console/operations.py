@@ -292,13 +292,14 @@ class Operations:
         begin = clock.perf_counter()
         events = with_places(self.events.table(request["events"]), int(request.get("first", 0)))
         found = self.stream.push_batch(events)
-        number = 0
+        number = compared = 0
         for match in python_rows(found.filter(pc.is_in(found["query"], pa.array([DRAFT, DEPLOYED])))):
             deployed = match["query"] == DEPLOYED
-            number += not deployed
+            number, compared = number + (not deployed), compared + 1
             (row,) = with_numbers([match_of({**match, "query": self.name}, self.name)])
             self.comparison.add(row, deployed=deployed)
-        answer = {"ok": True, "found": number, "counts": self.comparison.counts(), "held": self._held()}
+        answer = {"ok": True, "found": number, "compared": compared, "held": self._held()}
+        answer["counts"] = self.comparison.counts()
         answer["rows"] = self.comparison.rows() if found.num_rows else None
         return {**answer, "busy": clock.perf_counter() - begin}
 

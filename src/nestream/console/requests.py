@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nestream.console.drafts import title_of
+from nestream.console.first_query import EXAMPLES, first_query
 from nestream.console.numbers import searched
 from nestream.console.operations import MOST_PICKED, MOST_TEXT
 from nestream.console.pool import Pool
@@ -47,9 +48,10 @@ class Asked:
         await self.pool.close()
 
     def sources(self) -> list[dict[str, str]]:
-        """The names that a page may use for events."""
-        found = [{"name": name, "title": f"data set {name}"} for name in sample_names()]
-        found += [{"name": name, "title": f"file {name}"} for name in self.pool.data]
+        """The names that a page may use for events; it begins with the first."""
+        found = [{"name": name, "title": f"file {name}"} for name in self.pool.data]
+        samples = sorted(sample_names(), key=lambda name: name not in EXAMPLES)
+        found += [{"name": name, "title": f"data set {name}"} for name in samples]
         if self.watch.job is not None:
             found.insert(0, {"name": LIVE, "title": "the live events held now"})
         return found
@@ -59,6 +61,20 @@ class Asked:
         return await self.pool.ask(
             "check", text=query_text(body), makers=self._makers(), **self._source(body, sample=True)
         )
+
+    async def first_query(self, body: dict[str, Any]) -> dict[str, Any]:
+        """What a new query begins with, for the events of a source."""
+        source = self._needed(body)
+        if source.get("data") in EXAMPLES:
+            return {"ok": True, "text": EXAMPLES[source["data"]]}
+        if "events" in source:
+            events, time, type = source["events"][-SAMPLED:], source["time"], source["type"]
+        else:
+            found = await self.pool.ask("data", text="", kind="", limit=SAMPLED, **source)
+            if not found["ok"]:
+                return found
+            events, time, type = [row["event"] for row in found["rows"]], found["time"], found["type"]
+        return {"ok": True, "text": first_query(events, time, type, self.watch.live.entity)}
 
     async def complete(self, body: dict[str, Any]) -> dict[str, Any]:
         """What could be written at a place of a query."""
@@ -85,7 +101,7 @@ class Asked:
 
     async def match(self, body: dict[str, Any]) -> dict[str, Any]:
         """A match by its address, even if it is no longer held."""
-        found = await asyncio.to_thread(self.watch.find_match, named(body, "id", ""))
+        found = await self.watch.readers.run(self.watch.find_match, named(body, "id", ""))
         said = {} if found is None else self.watch.annotations.among([found])
         return {"ok": found is not None, "match": found, "annotations": said}
 

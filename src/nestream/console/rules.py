@@ -40,6 +40,11 @@ class Seen:
     rules: Mapping[str, Rule]
     versions: tuple[Version, ...] = ()
 
+    @property
+    def newest(self) -> int:
+        """The number of the newest version; 0 if there is no history."""
+        return self.versions[-1].version if self.versions else 0
+
     def json(self) -> dict[str, Any]:
         """The rules and their versions for the browser, newest version first."""
         listed = [
@@ -63,8 +68,12 @@ class JobRules:
         self._described: Any = None
         self._is_live = job is not None and job.about.live_rules
         self._reading: Future[Seen] | None = None
+        self._failed: Exception | None = None
+        """Why the topic could not be read the last time."""
         self._thread = ThreadPoolExecutor(1)
         self.seen = Seen({} if job is None else job.read_rules())
+        self._told = self.seen
+        """The rules that the last look has reported."""
         self.are_known = not self._is_topic
         """Whether the rules were read: those of a topic are once its brokers have answered."""
 
@@ -96,10 +105,15 @@ class JobRules:
         was_live, self._is_live = self._is_live, self._takes_changes(self._job.about)
         found = self._from_topic() if self._is_topic else self._from_files()
         self.are_known = self.are_known or found is not None
-        if found is None or found == self.seen:
-            return was_live != self._is_live
-        self.seen = found
-        return True
+        if found is not None and found != self.seen:
+            self._take(found)
+        before, self._told = self._told, self.seen
+        return before != self.seen or was_live != self._is_live
+
+    def _take(self, found: Seen) -> None:
+        """Take what was read, unless it was read before a change that the console has made since."""
+        if not (self._is_topic and found.newest < self.seen.newest):
+            self.seen = found
 
     def _takes_changes(self, about: Description) -> bool:
         """Whether the job takes changes, as job.json says now: a job may be started after its console."""
@@ -127,11 +141,16 @@ class JobRules:
         """The rules of a topic, which another thread reads, because brokers may answer slowly."""
         if self._reading is None:
             self._reading = self._thread.submit(self._read_topic)
-            return None
-        if not self._reading.done():
-            return None
-        done, self._reading = self._reading, None
-        return done.result()
+        elif self._reading.done():
+            done, self._reading = self._reading, None
+            try:
+                found, self._failed = done.result(), None
+                return found
+            except Exception as error:
+                self._failed = error
+        if self._failed is not None:  # until it can be read again
+            raise self._failed
+        return None
 
     def _read_topic(self) -> Seen:
         assert self._job is not None
@@ -187,7 +206,12 @@ class JobRules:
 
     def _change(self, what: str, changes: Any) -> RuleSet:
         with self._lock:  # a worker has checked the rules, because their text is untrusted and may take long
-            return self._opened().change(what, changes, lambda *_: None)
+            made = self._opened().change(what, changes, lambda *_: None)
+        if (
+            self._is_topic
+        ):  # the next reading may take long, and pages should not show the old text until then
+            self._take(self._read_topic())
+        return made
 
     def close(self) -> None:
         """End the thread."""

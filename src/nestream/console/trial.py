@@ -18,7 +18,7 @@ MOST_WAITING = 100_000
 """How many events may wait for the trial."""
 SECONDS = 20.0
 MOST_MATCHES = 100_000
-"""After this many matches, the rule has shown what it does."""
+"""After this many matches, of the draft and of the deployed rule, it has shown what it does."""
 
 
 @dataclass
@@ -36,6 +36,8 @@ class Trial:
     next: int = 0
     """The number of the first event that it has not taken."""
     matches: int = 0
+    compared: int = 0
+    """How many matches the draft and the deployed rule have found; all of them are compared."""
     counts: dict[str, int] = field(default_factory=dict)
     """How many matches are new, gone, and found by both."""
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -94,11 +96,13 @@ class Trial:
             return
         self.events += len(events)
         self.matches += answer["found"]
+        self.compared += answer["compared"]
         self.busy += answer["busy"]
         self.held, self.counts = answer["held"], answer["counts"]
         self.rows = answer["rows"] or self.rows
-        if self.matches > MOST_MATCHES:
-            self.stopped = f"it has found {self.matches:,} matches"
+        if self.compared > MOST_MATCHES:
+            both = " and the deployed rule have" if self.deployed is not None else " has"
+            self.stopped = f"the draft{both} found {self.compared:,} matches"
 
     async def stop(self) -> None:
         """End it."""

@@ -7,8 +7,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nestream.console.annotations import Annotations
 from nestream.console.drafts import Drafts
@@ -17,6 +18,7 @@ from nestream.console.health import health_of
 from nestream.console.hub import Hub
 from nestream.console.job import Job
 from nestream.console.live import Live, identity
+from nestream.console.readers import Readers
 from nestream.console.rules import JobRules
 from nestream.console.trial import Trial
 from nestream.console.webhooks import Sender
@@ -29,6 +31,7 @@ MOST_IN_MESSAGE = 200
 FINDING = 20.0
 """How many seconds a sink is searched for a match."""
 Take = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+T = TypeVar("T")
 
 
 class Watch:
@@ -50,6 +53,9 @@ class Watch:
         self._parts: dict[str, Follower] = {}
         self._told: dict[str, Any] = {}
         self._sampled = 0.0
+        self._looks = ThreadPoolExecutor(1, "nestream look")
+        """One thread: memory that a thread has freed is not used by the others."""
+        self.readers = Readers()
         self.senders: list[Sender] = []
         if job is not None:
             self._follow(job)
@@ -77,7 +83,7 @@ class Watch:
                     sender.start()
                 waiting = []
             try:
-                message, number, events = await asyncio.to_thread(self.look)
+                message, number, events = await self._aside(self.look)
             except Exception as error:  # whatever it is, the next look may succeed
                 self._note("console", error)
                 message, number, events = {}, 0, []
@@ -86,6 +92,15 @@ class Watch:
             self._tell(message)
             behind = any(part.has_more for part in self._parts.values())
             await asyncio.sleep(0.01 if behind else max(0.02, TICK - (time.monotonic() - begin)))
+
+    async def look_aside_now(self) -> None:
+        """Read rules, drafts and annotations at once, and publish what has changed."""
+        message = await self._aside(self.look_aside)
+        if message:
+            self.hub.publish("update", message)
+
+    async def _aside(self, look: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._looks, look)
 
     def look(self) -> tuple[dict[str, Any], int, list[dict[str, Any]]]:
         """Read what is new; return what to publish, and the new events with the number of the first.
@@ -129,11 +144,15 @@ class Watch:
             self._note("rules", error)
         try:
             drafts = self.drafts.look()
-            said = self.annotations.look()
-            self._note("drafts", ValueError(self.drafts.problem) if self.drafts.problem else None)
+            self._note("drafts", self.drafts.problem)
         except Exception as error:
             self._note("drafts", error)
-            said = {}
+        said: dict[str, Any] = {}
+        try:
+            said = self.annotations.look()
+            self._note("annotations", self.annotations.problem)
+        except Exception as error:
+            self._note("annotations", error)
         if rules:
             with self.lock:
                 self.live.rules = dict(self.rules.seen.rules)
@@ -203,10 +222,13 @@ class Watch:
         except Exception as error:
             self._note("progress", error)
 
-    def _note(self, part: str, error: Exception | None) -> None:
+    def _note(self, part: str, error: Exception | str | None) -> None:
         """Keep the problem in words; an unexpected one is printed with its traceback, once."""
         if error is None:
             self.problems.pop(part, None)
+            return
+        if isinstance(error, str):
+            self.problems[part] = error[:500]
             return
         folder = "" if self.job is None else f"{self.job.about.folder.absolute()}/"
         if isinstance(error, OSError) and error.filename:
@@ -242,6 +264,8 @@ class Watch:
         for part in self._parts.values():
             part.close()
         self.rules.close()
+        self.readers.close()
+        self._looks.shutdown(wait=False, cancel_futures=True)
 
     # -- what pages ask for ----------------------------------------------------------------------------------
 
@@ -262,7 +286,9 @@ class Watch:
         missing = [name for name, part in self._parts.items() if part.is_missing]
         unreadable = {name: part.unreadable for name, part in self._parts.items() if part.unreadable}
         hooks = [sender.json() for sender in self.senders]
-        return {**found, "missing": missing, "unreadable": unreadable, "webhooks": hooks}
+        held_back = about.matches is not None and not self.rules.are_known
+        told = {"missing": missing, "unreadable": unreadable, "webhooks": hooks, "held_back": held_back}
+        return {**found, **told}
 
     def described(self) -> dict[str, Any] | None:
         """The job, for the browser; only paths that are in job.json."""

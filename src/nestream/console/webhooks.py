@@ -113,7 +113,7 @@ class Sender:
             self._position = self._end()
             self._save()
         self._recovered()
-        return Follower(self._place, "match_end", None, position=self._position)
+        return Follower(self._place, "match_end", None, position=self._position, forgiving=True)
 
     def _end(self) -> dict[str, Any] | None:
         """The position after the existing matches; None if there are none yet."""

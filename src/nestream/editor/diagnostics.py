@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from nestream.editor.declared import declared
 from nestream.language.build_formula import span_of
+from nestream.language.diagnose.words import RESERVED
 from nestream.language.expectation import tokens_of
 from nestream.model.diagnostics import Diagnostic, Severity, in_text_order
 from nestream.model.schema import Schema
+from nestream.model.text import in_backticks
 from nestream.model.unseen import sentences
 from nestream.query import diagnosed
 
@@ -52,8 +55,9 @@ def fixes(text: str, diagnostic: Diagnostic, schema: Schema | None = None) -> li
     for start, end, insert in _proposed(text, diagnostic):
         left = _errors(text[:start] + insert + text[end:], schema)
         if len(left) < len(before) or (unseen and len(left) == len(before)):
-            shown = insert if len(insert) <= 60 else f"{insert[:57]}..."
-            return [Fix(f"Write `{shown}`", start, end, insert)]
+            shown = insert if diagnostic.code != RESERVED else str(diagnostic.suggestion)
+            shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+            return [Fix(f"Write {in_backticks(shown)}", start, end, insert)]
     return []
 
 
@@ -64,6 +68,8 @@ def _errors(text: str, schema: Schema | None) -> list[Diagnostic]:
 def _proposed(text: str, diagnostic: Diagnostic) -> Iterator[tuple[int, int, str]]:
     """Where the suggestion might belong: in place of all that is underlined, or of the word that is named."""
     span = diagnostic.span
+    if diagnostic.code == RESERVED:
+        yield _quoted_everywhere(text, diagnostic)
     close = _PROPOSED.search(f"{diagnostic.message} {diagnostic.hint or ''}")
     meant = [diagnostic.suggestion, (close[1] or close[2]) if close else None]
     for insert in filter(None, meant):
@@ -72,6 +78,20 @@ def _proposed(text: str, diagnostic: Diagnostic) -> Iterator[tuple[int, int, str
             word = re.escape(named[1] or named[2])
             for found in re.compile(rf"(?<![\w-]){word}(?![\w-])").finditer(text, span.start, span.end):
                 yield found.start(), found.end(), insert
+
+
+def _quoted_everywhere(text: str, diagnostic: Diagnostic) -> tuple[int, int, str]:
+    """A reserved word in backticks at each place where it is a name: a variable is used more than once."""
+    span = diagnostic.span
+    word, tokens = text[span.start : span.end], [*tokens_of(text)]
+    places = [span]
+    for token, following in pairwise([*tokens, None]):
+        place = span_of(token)
+        if token == word and following == "." and place.start > span.start:
+            places.append(place)
+    ends = [span.start, *(place.end for place in places)]
+    parts = [text[end : place.start] + f"`{word}`" for end, place in zip(ends, places, strict=False)]
+    return span.start, places[-1].end, "".join(parts)
 
 
 def _unseen(text: str, schema: Schema) -> Iterator[Diagnostic]:

@@ -14,7 +14,7 @@ from nestream.language.build_formula import span_of
 from nestream.language.expectation import tokens_of
 from nestream.model.diagnostics import Span
 from nestream.model.schema import Schema
-from nestream.model.text import print_name
+from nestream.model.text import in_backticks, print_name
 from nestream.model.time import UNITS, Duration
 
 
@@ -93,7 +93,7 @@ def _is_type(token: Token, after: Token | None, catalog: Catalog) -> bool:
 
 
 def _variable(variable: Variable, catalog: Catalog) -> str:
-    text = f"`{print_name(variable.name)}`: {variable.described}"
+    text = f"{in_backticks(print_name(variable.name))}: {variable.described}"
     if variable.negated:
         text += ", negated: no such event may occur"
     return text + _attributes(catalog.attributes([variable.name]) if catalog.schema else {})
@@ -101,7 +101,7 @@ def _variable(variable: Variable, catalog: Catalog) -> str:
 
 def _type(name: str, catalog: Catalog) -> str:
     known = catalog.schema is None or name in catalog.schema.types
-    text = f"`{print_name(name)}`: an event type" + ("" if known else " that no event has")
+    text = f"{in_backticks(print_name(name))}: an event type" + ("" if known else " that no event has")
     return text + _attributes(catalog.of_type(name) if known and catalog.schema else {})
 
 
@@ -123,7 +123,7 @@ def _attribute(tokens: Sequence[Token], index: int, catalog: Catalog) -> str | N
 def _attributes(found: dict[str, str]) -> str:
     if not found:
         return ""
-    lines = [f"- `{print_name(name)}`: {kind}" for name, kind in found.items()]
+    lines = [f"- {in_backticks(print_name(name))}: {kind}" for name, kind in found.items()]
     return "\n\n" + "\n".join(lines)
 
 

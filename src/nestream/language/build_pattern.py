@@ -41,7 +41,7 @@ from nestream.model.expression import (
     Or,
     walk,
 )
-from nestream.model.text import print_expression, print_name, print_string
+from nestream.model.text import in_backticks, print_expression, print_name, print_string
 
 MOST_PARTS = 10_000
 """The maximum number of components and predicates in a query."""
@@ -361,14 +361,14 @@ class PatternBuilder(FormulaBuilder):
     def _report_bare_name(self, part: Attribute, name: str) -> None:
         if part.name in self._variables:
             message, hint = (
-                f"`{shortened(name)}` is a variable, but a value is needed here",
-                f"write one of its attributes, as in `{shortened(name)}.id`",
+                f"{in_backticks(shortened(name))} is a variable, but a value is needed here",
+                f"write one of its attributes, as in {in_backticks(f'{shortened(name)}.id')}",
             )
         else:
             owner = self._variables[0] if self._variables else "x"
             message, hint = (
-                f"the attribute `{shortened(name)}` has no variable",
-                f"write `{print_name(owner)}.{shortened(name)}`, or put a string in quotes: "
+                f"the attribute {in_backticks(shortened(name))} has no variable",
+                f"write {in_backticks(f'{print_name(owner)}.{shortened(name)}')}, or put a string in quotes: "
                 f"{print_string(shortened(part.name))}",
             )
         self.report("attribute-without-variable", message, part.span, hint=hint)

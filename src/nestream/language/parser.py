@@ -26,6 +26,7 @@ from nestream.language.build_formula import Children
 from nestream.language.diagnose import explain
 from nestream.language.diagnose.recovery import leave_out, outside, repaired, without_problems
 from nestream.language.diagnose.situation import END, Situation
+from nestream.language.diagnose.words import RESERVED
 from nestream.language.literals import shortened
 from nestream.language.tokens import STRANGE, Tokens, tokenize
 from nestream.model.diagnostics import Diagnostic, QueryError, Span, in_text_order
@@ -78,6 +79,13 @@ def _codes(diagnostics: Sequence[Diagnostic]) -> frozenset[str]:
     return frozenset(diagnostic.code for diagnostic in diagnostics)
 
 
+def _is_repeated(found: Diagnostic, before: list[Diagnostic]) -> bool:
+    """Whether a reserved word was already reported: a variable of that name is used in several places."""
+    return found.code == RESERVED and any(
+        (each.code, each.message) == (RESERVED, found.message) for each in before
+    )
+
+
 def _read(text: str, read: Tokens) -> tuple[Query | None, QueryBuilder, list[Diagnostic]]:
     """The query, or None, with all problems: each syntax error is repaired, and parsing starts over."""
     diagnostics, tokens = list(read.diagnostics), read.tokens
@@ -96,7 +104,8 @@ def _read(text: str, read: Tokens) -> tuple[Query | None, QueryBuilder, list[Dia
         repair = (explanation and explanation.repair) or leave_out(situation)
         diagnostics += outside(builder.diagnostics, tokens, repair)
         if explanation is not None:
-            diagnostics.append(explanation.diagnostic)
+            if not _is_repeated(explanation.diagnostic, diagnostics):
+                diagnostics.append(explanation.diagnostic)
             explained.append(explanation.diagnostic.span)
         tokens_read += len(tokens)
         if (explanation is not None and explanation.final) or tokens_read > _MOST_TOKENS_READ_AGAIN:

@@ -14,12 +14,16 @@ import pyarrow.compute as pc
 from nestream.model.match_table import events_at, spanned, values_at
 from nestream.model.output import UNBOUND, EventColumn, GroupColumn, Members, Output, event_type
 from nestream.model.plain import empty_table
+from nestream.model.python_rows import python_value
 from nestream.model.schema import Schema
 
 VALUES = pa.map_(pa.string(), pa.string())
 Rows = npt.NDArray[np.int64]
 QUERY, VERSION = "query", "version"
 """The columns with the name of a match's query and, if queries change, with its version."""
+
+
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def set_schema(schema: Schema) -> pa.Schema:
@@ -205,12 +209,23 @@ def _offsets(lengths: Rows) -> pa.Array:
 
 
 def _text(column: pa.ChunkedArray) -> pa.Array:
-    """The values of a column as text."""
+    """The values of a column as text; a duration is its seconds, as in JSON."""
+    if pa.types.is_duration(column.type):  # Arrow's own text depends on its version, its unit and pandas
+        numbers, digits = column.cast(pa.int64()).to_pylist(), _DIGITS[column.type.unit]
+        return pa.array([None if v is None else _seconds(v, digits) for v in numbers], pa.string())
     try:
         column = column.cast(pa.string())
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # durations, or bytes that are not text
-        return pa.array([None if v is None else _shown(v) for v in column.to_pylist()], pa.string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # bytes that are not text, or lists
+        values = (python_value(each) for each in column)
+        return pa.array([None if v is None else _shown(v) for v in values], pa.string())
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _seconds(value: int, digits: int) -> str:
+    """A number of seconds with so many digits after the point; those that say nothing are left out."""
+    whole, rest = divmod(abs(value), 10**digits)
+    fraction = f"{rest:0{digits}}".rstrip("0") if rest else ""
+    return f"{'-' if value < 0 else ''}{whole}{'.' if fraction else ''}{fraction}"
 
 
 def _shown(value: Any) -> str:

@@ -82,6 +82,15 @@ def print_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def in_backticks(code: str) -> str:
+    """A piece of a query inside of a sentence; one with a quoted name has backticks already.
+
+    >>> in_backticks("a.id"), in_backticks(print_name("first name"))
+    ('`a.id`', '`first name`')
+    """
+    return code if "`" in code else f"`{code}`"
+
+
 def print_string(value: str) -> str:
     """A string constant in double quotes; a quote inside is doubled."""
     return '"' + value.replace('"', '""') + '"'

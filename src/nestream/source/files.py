@@ -29,7 +29,9 @@ class Files:
 
     With `once`, the source ends when all existing data was read. With `whole`, a last line without a line end
     counts, because nobody will complete it. With `newest`, only the last megabytes of existing data are read:
-    whole files, or the end of a single text file.
+    whole files, or the end of a single text file. With `forgiving`, a position in a text file that was
+    replaced or cut back since is no error. A file of a folder is forgotten when it is gone, so what is held
+    grows with the files that exist, by less than a kilobyte each.
     """
 
     repeatable = True
@@ -45,8 +47,10 @@ class Files:
         whole: bool = False,
         moments: Collection[str] | None = None,
         newest: bool = False,
+        forgiving: bool = False,
     ) -> None:
         self.where = place
+        self._forgiving = forgiving
         self._format, self._once, self._whole = format, once, whole
         self._alone = not os.path.isdir(place) and not is_pattern(place)
         if self._alone:
@@ -56,7 +60,8 @@ class Files:
         self._seen: dict[str, tuple[int, int]] = {}
         """The sizes and modification times of files that have nothing more for now."""
         self._queue: list[str] = []
-        self._listed: dict[str, os.stat_result] = {}
+        self._changed: dict[str, tuple[int, int]] = {}
+        """The sizes and modification times of the files of the queue."""
         self._idle = POLL
         self._looked = 0.0
         self._ended = False
@@ -92,8 +97,7 @@ class Files:
             path = self._queue[0]
             part = self._parts.get(path)
             if part is None:
-                part = part_of(path, self._format_of(path), self._columns, alone=self._alone)
-                self._parts[path] = part
+                part = self._parts[path] = self._part(path)
             try:
                 found = part.read(to_end=self._whole)
             except FileNotFoundError:
@@ -103,8 +107,8 @@ class Files:
             if found is not None:
                 return found
             self._queue.pop(0)
-            if part.is_settled and path in self._listed:
-                self._seen[path] = _state(self._listed[path])
+            if part.is_settled:
+                self._seen[path] = self._changed[path]
             if not self._alone:
                 part.close()
         return None
@@ -112,30 +116,43 @@ class Files:
     def _look(self) -> None:
         """List the files that are new or have changed."""
         begin = clock.monotonic()
-        self._listed = {path: found for path in self._paths() if (found := _stat(path)) is not None}
-        changed = [path for path, found in self._listed.items() if self._seen.get(path) != _state(found)]
-        self._queue = sorted(changed, key=lambda path: (self._listed[path].st_mtime_ns, path))
+        listed = {path: found for path in self._paths() if (found := _state(path)) is not None}
+        self._forget(listed)
+        self._changed = {path: found for path, found in listed.items() if self._seen.get(path) != found}
+        self._queue = sorted(self._changed, key=lambda path: (self._changed[path][1], path))
         if self._skips:
             self._skip_to_newest()
         self._looked = clock.monotonic()
         self._idle = max(POLL, _SHARE * (self._looked - begin))
+
+    def _forget(self, listed: Collection[str]) -> None:
+        """Forget the files of a folder that are gone, unless all are: then the folder may be out of reach."""
+        if self._alone or not listed:
+            return
+        for path in [path for path in self._seen if path not in listed]:
+            del self._seen[path]
+        for path in [path for path in self._parts if path not in listed]:
+            self._parts.pop(path).close()
+
+    def _part(self, path: str) -> Part:
+        return part_of(
+            path, self._format_of(path), self._columns, alone=self._alone, forgiving=self._forgiving
+        )
 
     def _skip_to_newest(self) -> None:
         """Skip existing data except the last part."""
         self._skips, size = False, 0
         if self._alone:
             for path in self._queue:
-                part = self._parts[path] = part_of(
-                    path, self._format_of(path), self._columns, alone=self._alone
-                )
+                part = self._parts[path] = self._part(path)
                 if isinstance(part, JsonPart):
-                    part.skip(max(0, self._listed[path].st_size - NEWEST))
+                    part.skip(max(0, self._changed[path][0] - NEWEST))
             return
         for number, path in enumerate(reversed(self._queue)):
-            size += self._listed[path].st_size
+            size += self._changed[path][0]
             if number and size > NEWEST:
                 skipped = self._queue[: len(self._queue) - number]
-                self._seen |= {one: _state(self._listed[one]) for one in skipped}
+                self._seen |= {one: self._changed[one] for one in skipped}
                 self._queue = self._queue[len(skipped) :]
                 return
 
@@ -161,9 +178,8 @@ class Files:
         for path, place in position["files"].items():
             if not self._alone and not os.path.exists(path):  # read and cleared away
                 continue
-            part = part_of(path, self._format_of(path), self._columns, alone=self._alone)
+            part = self._parts[path] = self._part(path)
             part.seek(place)
-            self._parts[path] = part
 
     def commit(self, position: Position) -> None:
         """Nothing to do: files stay as they are."""
@@ -200,12 +216,10 @@ def _check_file(place: str) -> None:
         )
 
 
-def _stat(path: str) -> os.stat_result | None:
+def _state(path: str) -> tuple[int, int] | None:
+    """The size and the modification time of a file; None if it is gone."""
     try:
-        return os.stat(path)
+        found = os.stat(path)
     except OSError:
         return None
-
-
-def _state(found: os.stat_result) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns

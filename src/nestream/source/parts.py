@@ -67,23 +67,27 @@ class Part(Protocol):
         ...
 
 
-def part_of(path: str, format: Format, columns: Columns, *, alone: bool) -> Part:
-    """The file as a part; `alone` if the source is this one file, which may be replaced by a new one."""
+def part_of(path: str, format: Format, columns: Columns, *, alone: bool, forgiving: bool = False) -> Part:
+    """The file as a part; `alone` if the source is this one file, which may be replaced by a new one.
+
+    With `forgiving`, a position in a text file that was replaced or cut back since is no error.
+    """
     if format == "jsonl":
-        return JsonPart(path, columns, alone)
+        return JsonPart(path, columns, alone, forgiving)
     if format == "csv":
-        return CsvPart(path, columns, alone)
+        return CsvPart(path, columns, alone, forgiving)
     return WholePart(path, format, columns, alone)
 
 
 class JsonPart:
     """A file of JSON lines."""
 
+    __slots__ = ("_columns", "_text")
     is_settled = True
 
-    def __init__(self, path: str, columns: Columns, alone: bool) -> None:
+    def __init__(self, path: str, columns: Columns, alone: bool, forgiving: bool) -> None:
         self._columns = columns
-        self._text = TextFile(path, follows=alone)
+        self._text = TextFile(path, follows=alone, forgiving=forgiving)
 
     def skip(self, offset: int) -> None:
         self._text.skip(offset)
@@ -108,11 +112,12 @@ class JsonPart:
 class CsvPart:
     """A CSV file; its first line names the columns."""
 
+    __slots__ = ("_alone", "_columns", "_header", "_text")
     is_settled = True
 
-    def __init__(self, path: str, columns: Columns, alone: bool) -> None:
+    def __init__(self, path: str, columns: Columns, alone: bool, forgiving: bool) -> None:
         self._columns, self._alone = columns, alone
-        self._text = TextFile(path, quoted=True, follows=alone)
+        self._text = TextFile(path, quoted=True, follows=alone, forgiving=forgiving)
         self._header = b""
 
     def read(self, *, to_end: bool) -> Batch | None:
@@ -172,6 +177,8 @@ def _with_header(data: bytes) -> tuple[bytes, bytes]:
 
 class WholePart:
     """A file that exists as a whole or not at all, such as Parquet."""
+
+    __slots__ = ("_alone", "_batches", "_columns", "_dead", "_done", "_format", "_path", "_rows")
 
     def __init__(self, path: str, format: Format, columns: Columns, alone: bool) -> None:
         self._path, self._format, self._columns, self._alone = path, format, columns, alone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from nestream.model.formats import SUFFIXES, Format
 from nestream.model.kafka import is_kafka
@@ -26,13 +27,16 @@ def open_source(
     whole: bool = False,
     moments: Collection[str] | None = None,
     newest: bool = False,
+    forgiving: bool = False,
 ) -> Source:
     """The events of a place, as they arrive.
 
     `schemas` are the files with the schemas of Avro messages, each `FILE` or `ID=FILE` with its id in a
     registry. With `once`, the source ends when all existing data was read; with `whole`, no more data will
     ever arrive. `moments` are the attributes whose text may be a time; by default all. With `newest`, only
-    the last part of existing data is read, and then what arrives. With `type=None`, rows need no type.
+    the last part of existing data is read, and then what arrives. With `type=None`, rows need no type. With
+    `forgiving`, a source that seeks a position in a text file that was replaced since reads the new file, and
+    one that was cut back it continues where it was cut; otherwise it refuses the position.
     """
     if time == type:
         raise SourceError(f"time and type cannot both be column {time!r}. Name two columns")
@@ -58,7 +62,8 @@ def open_source(
             f"cannot tell the format of {place} by its suffix: it is none of {', '.join(SUFFIXES)}. "
             f"Rename it, or name the format: {listed_formats()}"
         )
-    return Files(place, time, type, format=chosen, once=once, whole=whole, moments=moments, newest=newest)
+    how: dict[str, Any] = {"moments": moments, "newest": newest, "forgiving": forgiving}
+    return Files(place, time, type, format=chosen, once=once, whole=whole, **how)
 
 
 def message_events(

@@ -7,12 +7,14 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, Any
 
 import pyarrow as pa
 
 from nestream.source.errors import SourceError
 from nestream.source.formats import compression_of, decompressed
+from nestream.source.ladder import Ladder
 
 BLOCK = 1 << 20
 """How many bytes are read at a time."""
@@ -27,19 +29,42 @@ class TextFile:
     """The lines of a file that were not read before.
 
     With `quoted`, a line ends only outside of quotes, like a CSV record. A followed file stays open, so that
-    it is read to its end when a new one takes its name. A compressed file does not grow.
+    it is read to its end when a new one takes its name. One that was cut back is continued where it was cut,
+    or a little before, so that no line is lost. A compressed file does not grow. With `forgiving`, a position
+    in a file that was replaced or cut back since is no error: the file is read as if it had been followed.
     """
 
-    def __init__(self, path: str, *, quoted: bool = False, follows: bool = False) -> None:
+    __slots__ = (
+        "_compression",
+        "_done",
+        "_file",
+        "_follows",
+        "_forgiving",
+        "_head",
+        "_ladder",
+        "_mark",
+        "line",
+        "offset",
+        "path",
+        "quoted",
+    )  # a folder may have many thousands of files
+
+    def __init__(
+        self, path: str, *, quoted: bool = False, follows: bool = False, forgiving: bool = False
+    ) -> None:
         self.path = path
         self.quoted = quoted
         self.offset = 0
         self.line = 1
         """The number of the next line."""
         self._compression = compression_of(path)
-        self._follows = follows
+        self._follows, self._forgiving = follows, forgiving
         self._file: IO[bytes] | None = None
         self._head = b""
+        """The first bytes, as long as they are needed."""
+        self._mark: str | None = None
+        """The hash of the first bytes, once there are enough of them."""
+        self._ladder = Ladder() if follows else None
         self._done = False
         """Whether a file that cannot grow was read to its end."""
 
@@ -49,8 +74,11 @@ class TextFile:
         return self._compression is not None
 
     def position(self) -> dict[str, Any]:
-        """The position, and how the file begins."""
-        place = {"offset": self.offset, "line": self.line, "mark": _mark(self._head)}
+        """The position, how the file begins and, if it may be cut back, some places before."""
+        mark = self._mark or _hash(self._head)
+        place: dict[str, Any] = {"offset": self.offset, "line": self.line, "mark": mark}
+        if self._forgiving and self._ladder is not None:
+            place["places"] = [list(one) for one in self._ladder.places]
         return {**place, "done": True} if self._done else place
 
     def seek(self, position: dict[str, Any]) -> None:
@@ -59,16 +87,20 @@ class TextFile:
         self._done = position.get("done", False)
         if self._done:
             return
-        self._head, size = b"", -1
+        if self._ladder is not None:
+            self._ladder = Ladder(position.get("places"))
+        head, size = b"", -1
         try:
             with self._opened() as file:
-                file.seek(0)
-                self._head = file.read(min(self.offset, _MARKED))
-                file.seek(0, os.SEEK_END)
-                size = file.tell()
+                head = _read(file, 0, min(self.offset, _MARKED))
+                size = file.seek(0, os.SEEK_END)
         except OSError:
             pass
-        if size < self.offset or _mark(self._head) != position["mark"]:
+        if size >= self.offset and _hash(head) == position["mark"]:
+            self._begins_with(head)
+        elif self._forgiving and size >= 0:
+            self._go_back(size)
+        else:
             raise SourceError(
                 f"{self.path} is not the file of the checkpoint: it was replaced, truncated or removed. "
                 "Put the old file back, or start over without the checkpoint"
@@ -79,8 +111,7 @@ class TextFile:
         if not offset or self.is_fixed:
             return
         with self._opened() as file:
-            file.seek(0)
-            self._head = file.read(_MARKED)
+            self._begins_with(_read(file, 0, _MARKED))
             file.seek(offset - 1)
             while data := file.read(BLOCK):
                 end = data.find(b"\n") + 1
@@ -97,8 +128,7 @@ class TextFile:
         with self._opened() as file:
             size = BLOCK
             while True:
-                file.seek(self.offset)
-                data = file.read(size)
+                data = _read(file, self.offset, size)
                 is_end = len(data) < size
                 whole = len(data) if is_end and (to_end or self.is_fixed) else self._whole(data)
                 if whole or is_end:
@@ -107,15 +137,24 @@ class TextFile:
                     whole = len(data)
                     break
                 size *= 4
+            if whole and self._is_rewritten(file):
+                self._go_back(file.seek(0, os.SEEK_END))
+                return self.take(to_end=to_end)
         found = data[:whole]
+        if found and self._ladder is not None:
+            self._ladder.add(found, self.offset, self.line, inside=not self.quoted)
         if self.offset < _MARKED:
-            self._head += found[: _MARKED - self.offset]
+            self._begins_with(self._head + found[: _MARKED - self.offset])
         self.offset += whole
         self.line += found.count(b"\n")
         self._done = self.is_fixed and not found
-        if not found and self._follows:
-            self._look_for_another()
+        if not found and self._follows and self._is_another():
+            return self.take(to_end=to_end)
         return found
+
+    def _is_rewritten(self, file: IO[bytes]) -> bool:
+        """Whether a followed file was cut back and has grown again since."""
+        return self._ladder is not None and not self._ladder.still_there(partial(_read, file))
 
     def _whole(self, data: bytes) -> int:
         """How many of the bytes are whole lines."""
@@ -152,21 +191,46 @@ class TextFile:
         except (pa.ArrowException, EOFError, OSError) as error:
             raise SourceError(f"{self.path} is damaged: {error}. Write it again") from error
 
-    def _look_for_another(self) -> None:
-        """Continue with a new file of the same name, once the old one is read to its end."""
+    def _is_another(self) -> bool:
+        """Whether there is a new file of the same name, or the file was cut back; it is then read on."""
         assert self._file is not None
         try:
             there = os.stat(self.path)
         except OSError:  # the new one does not exist yet
-            return
+            return False
         held = os.fstat(self._file.fileno())
-        replaced = (held.st_dev, held.st_ino) != (there.st_dev, there.st_ino)
-        if replaced or there.st_size < self.offset:
-            what = "replaced" if replaced else "cut"
-            warnings.warn(f"{self.path} was {what}; it is read again from its beginning", stacklevel=2)
+        if (held.st_dev, held.st_ino) != (there.st_dev, there.st_ino):
             self.close()
-            self.offset, self.line, self._head = 0, 1, b""
+            self._go_back(0)
+        elif there.st_size < self.offset:
+            self._go_back(there.st_size)
+        else:
+            return False
+        return True
+
+    def _go_back(self, size: int) -> None:
+        """Continue after the last line that was read and is still there, given the size; 0 for a new file."""
+        offset, line, head = 0, 1, b""
+        with self._opened() as file:
+            if self._ladder is not None:
+                offset, line = self._ladder.go_back(size, partial(_read, file))
+            head = _read(file, 0, min(offset, _MARKED))
+        what, where = ("cut back", "where it was cut") if offset else ("replaced", "from its beginning")
+        warnings.warn(f"{self.path} was {what}; it is read on {where}", stacklevel=2)
+        self.offset, self.line, self._mark = offset, line, None
+        self._begins_with(head)
+
+    def _begins_with(self, head: bytes) -> None:
+        """Note the first bytes; once there are enough, only their hash is needed."""
+        self._head = head
+        if len(head) == _MARKED:
+            self._head, self._mark = b"", _hash(head)
 
 
-def _mark(head: bytes) -> str:
+def _read(file: IO[bytes], offset: int, size: int) -> bytes:
+    file.seek(offset)
+    return file.read(size)
+
+
+def _hash(head: bytes) -> str:
     return hashlib.sha256(head).hexdigest()[:16]

@@ -5,12 +5,11 @@ import { ask, state } from "./store.js";
 
 const KEPT = "nestream bench";
 const START = `PATTERN SEQ(
-  Recycle r,
-  ! SEQ(Disinfection d, Checking c, d.id = c.id = r.id),
-  Operating o,
-  r.id = o.id
+  A a,
+  B b
 )
-WITHIN 1 hour`;
+WITHIN 1 hour
+`; // until it is known which types the events have
 
 // `opened` is the text as it was read, of the draft with that `revision`, or of the rule; `base` is the deployed text that it began from.
 export const bench = { name: "", text: null, opened: "", revision: 0, base: null, data: null };
@@ -39,6 +38,17 @@ export function read(name) {
   const text = draft?.text ?? rule?.text ?? START;
   Object.assign(bench, { name, text, opened: text, revision: draft?.revision ?? 0, base: draft ? draft.base : rule?.text ?? null });
   keep();
+}
+
+// Lets a new query begin with types that the chosen events have, unless the person has written something meanwhile.
+export async function beginNew() {
+  const isNew = () => !bench.name && !isUnsaved();
+  if (!isNew()) return false;
+  const answer = await ask("first-query", { data: bench.data });
+  if (!answer.ok || !isNew() || answer.text === bench.text) return false;
+  Object.assign(bench, { text: answer.text, opened: answer.text });
+  keep();
+  return true;
 }
 
 // The text of the deployed rule in place of the draft, which stays until it is saved over or discarded.

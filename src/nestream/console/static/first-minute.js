@@ -4,15 +4,17 @@
 import { h, isolated, keyed, number } from "./dom.js";
 import { state } from "./store.js";
 
-const PARTS = { events: "The events", matches: "The matches", late: "The late events", progress: "The progress", console: "A look at the job", rules: "The rules", drafts: "The drafts and annotations" };
+const PARTS = { events: "The events", matches: "The matches", late: "The late events", progress: "The progress", console: "A look at the job", rules: "The rules", drafts: "The drafts", annotations: "What people said of matches" };
 
 export function problems(element) {
   const { health, job } = state;
   const wrong = Object.entries(state.problems);
   const bad = job && ["stalled", "failed"].includes(health?.state) ? health : null;
-  keyed(element, [wrong, bad, job?.notes], () => [
+  const waits = Boolean(job && health?.held_back);
+  keyed(element, [wrong, bad, waits, job?.notes], () => [
     bad ? h("p", { class: "problem", role: "alert" }, `The job has ${bad.state}. ${bad.why}`) : null,
-    wrong.map(([part, said]) => h("p", { class: "problem" }, `${PARTS[part] ?? part} cannot be read: ${said}`)),
+    wrong.map(([part, said]) => h("p", { class: "problem" }, `${PARTS[part] ?? part} cannot be read${part === "annotations" ? " completely" : ""}: ${said}`)),
+    waits ? h("p", { class: "notice" }, "Matches are held back until the console has read the rules, which say what is a match. None is lost.") : null,
     (job?.notes ?? []).map((said) => h("p", { class: "hint" }, said)),
   ]);
 }
@@ -22,12 +24,12 @@ export function firstMinute(element) {
   const begun = !job || !state.ready || (totals.matches && health?.state !== "starting");
   const where = job?.where ?? {};
   const held = totals.events ?? 0;
-  keyed(element, begun || [health?.state, health?.why, health?.missing, held > 0, job.rules.length], () => {
+  keyed(element, begun || [health?.state, health?.why, health?.missing, health?.held_back, held > 0, job.rules.length], () => {
     if (begun) return null;
     const rules = job.rules.filter((rule) => !rule.into);
     return h("section", { class: "panel hello", "aria-labelledby": "hello-title" },
       h("h2", { id: "hello-title" }, health?.state === "starting" ? "The job is starting" : "No matches yet"),
-      h("p", {}, health?.why || (held ? "Events come in, and none of the rules has matched yet." : "No events have come yet.")),
+      h("p", {}, health?.why || (health?.held_back ? "The console has not read the rules yet." : held ? "Events come in, and none of the rules has matched yet." : "No events have come yet.")),
       h("p", {}, "It watches ", events(where, health), rules.length ? ` with ${rules.length === 1 ? "one rule" : `${number(rules.length)} rules`}: ` : ".",
         rules.slice(0, 8).map((rule, at) => [at ? ", " : "", h("a", { href: `/queries?rule=${encodeURIComponent(rule.name)}` }, h("bdi", {}, rule.title))]), rules.length > 8 ? " and others" : "",
         where.matches ? [". Matches appear here as they are written to ", h("bdi", {}, where.matches), "."] : rules.length ? "." : null),

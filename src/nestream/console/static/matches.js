@@ -22,8 +22,8 @@ const MOST_SHOWN = 100;
 
 export function matches(page, address, go) {
   const picked = new Map();
-  const view = { rule: address.get("rule") ?? "", data: address.get("data") || (state.job ? JOB : "hospital"), filter: address.get("filter") || "", kind: "", text: "" };
-  if (!state.job && view.data === JOB) view.data = "hospital";
+  const view = { rule: address.get("rule") ?? "", data: address.get("data") || (state.job ? JOB : state.data[0].name), filter: address.get("filter") || "", kind: "", text: "" };
+  if (!state.job && view.data === JOB) view.data = state.data[0].name;
   if (!state.rules.has(view.rule)) view.rule = EDITOR;
   if (view.data !== JOB && !address.has("rule")) view.rule = [...state.rules.keys()][0] ?? EDITOR;
   let columns = { time: "ts", type: "type" };

@@ -48,7 +48,7 @@ export function overview(page, address, go) {
   const hello = h("div", {});
   const top = h("div", { class: "top-of-page" });
   const range = select("Time", [], "", (value) => change("range", value));
-  const chart = new Chart("Matches over time, by rule", { height: 230, title: titleOf });
+  const chart = new Chart("Matches over time, by rule", { height: state.job?.plan ? 230 : 330, title: titleOf });
   const legend = h("div", {});
   const basis = h("p", { class: "hint" });
   const facets = h("div", { class: "statistics" });

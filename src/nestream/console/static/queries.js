@@ -20,19 +20,20 @@ export function queries(page, address) {
   bench_.takeUp();
   const asked = address.get("rule");
   if (asked && asked !== bench.name && (state.rules.has(asked) || state.drafts.has(asked))) bench_.open(asked);
-  bench.data ??= state.job ? "live" : "hospital";
+  bench.data ??= state.data[0].name;
   const isJob = Boolean(state.job);
   const trialName = () => bench.name || "query";
   let isFine = false;
 
   const editor = new Editor(bench.text, () => bench.data, { checked: (answer) => { isFine = answer.ok; refresh(); }, run: () => { if (!run.disabled) runIt(); } });
   editor.area.addEventListener("input", () => { bench_.write(editor.value); refresh(); });
-  const rules = select("Rule", [], bench.name, (name) => { bench_.open(name); shownText(); });
+  const rules = select("Rule", [], bench.name, (name) => { bench_.open(name); shownText(); beginNew(); });
   const data = select("Events", state.data.map((source) => [source.name, source.title]), bench.data, (name) => {
     bench.data = name;
     bench_.keep();
     editor.check();
     refresh();
+    beginNew();
   });
   const name = h("input", { type: "text", maxlength: 100, spellcheck: "false", autocomplete: "off", oninput: () => refresh() });
   const nameField = h("label", { class: "field" }, h("span", {}, "Name of the new rule"), name);
@@ -76,6 +77,10 @@ export function queries(page, address) {
     text(said, "");
     address_();
     refresh();
+  }
+
+  async function beginNew() {
+    if (await bench_.beginNew()) shownText();
   }
 
   function address_() {
@@ -230,7 +235,14 @@ export function queries(page, address) {
   }
 
   refresh();
-  const silence = listen(refresh);
+  beginNew();
+  let hasEvents = state.totals.events > 0;
+  const silence = listen(() => {
+    refresh();
+    if (hasEvents || !state.totals.events) return;
+    hasEvents = true; // the first ones tell which types there are
+    beginNew();
+  });
   return () => { silence(); editor.close(); trial?.close(); };
 }
 

@@ -20,6 +20,8 @@ from nestream.model.diagnostics import Diagnostic
 from nestream.model.functions import FUNCTIONS, called_names
 from nestream.model.text import print_name
 
+RESERVED = "reserved-word"
+"""The code of the error for a keyword where a name is needed."""
 _OPERATOR_WORDS = {
     "SEQ": "SEQ",
     "SEQUENCE": "SEQ",
@@ -189,7 +191,7 @@ _FOLLOWS_A_NAME = frozenset({",", ")", ".", ":", "=", "]"})
 def _reserved_word(at: Situation) -> Explanation | None:
     """`SEQ(Event e, B b)`, `a.limit = 3`: a keyword where a name is needed."""
     if at.is_reserved(at.index) and "NAME" in at.accepted and at.token.type not in {"NULL", "TRUE", "FALSE"}:
-        needed = at.before == "." or at.before.type in {"AS", "EXISTS"}
+        needed = "." in {at.before, at.after} or at.before.type in {"AS", "EXISTS"}
         if at.is_name(at.index + 1) and (at.is_name(at.index + 2) or at.at(at.index + 2) == "."):
             return None  # `SEQ(A a, PATTERN B b)`, `SEQ(A a, WHERE a.x = 1)`: the keyword is meant
         if needed or (at.openers and (at.is_name(at.index + 1) or at.after in _FOLLOWS_A_NAME)):
@@ -204,7 +206,7 @@ def _as_name(at: Situation, index: int) -> Explanation:
     token = at.at(index)
     return Explanation(
         Diagnostic(
-            "reserved-word",
+            RESERVED,
             f"{token.upper()} is a reserved word",
             span_of(token),
             hint="quote it with backticks to use it as a name",
